@@ -22,6 +22,7 @@ std::span<const Pass> Passes() {
       {"fuse-swish", FuseSwish},
       {"fuse-layer-norm", FuseLayerNorm},
       {"fuse-attention", FuseAttention, nullptr, true},
+      {"fuse-group-norm", FuseGroupNorm},
       {"gather-early", GatherEarly},
       {"multiply-embeddings", MultiplyEmbeddings},
       {"square", Square},

@@ -43,6 +43,8 @@ void KeepF32(Graph* graph);
 void UseWinograd(Graph* graph);
 // Lets packed products add a residual, the other term of the sum behind them.
 void AddResiduals(Graph* graph);
+// Recognises normalisation of groups of channels, and takes factors and terms per channel into it.
+void FuseGroupNorm(Graph* graph);
 // Recognises x * sigmoid(x).
 void FuseSwish(Graph* graph);
 // Turns sums of dequantised tensors that are quantised again into one kernel.

@@ -23,6 +23,10 @@ std::optional<Activation> ActivationOf(const Node& node) {
   if (kernel == "rewire.hard_swish") return Activation{"hard_swish"};
   if (kernel == "rewire.swish") return Activation{"swish"};
   if (kernel == "rewire.leaky_relu") return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
+  if (kernel == "rewire.prelu") {
+    const std::optional<float> slope = ScalarOf(node.inputs[1]);
+    return slope ? std::optional(Activation{"leaky_relu", double{*slope}}) : std::nullopt;
+  }
   if (kernel == "rewire.gelu" && node.attributes.empty()) return Activation{"gelu"};
   if (kernel == "rewire.clip" && FindAttribute(node, "min") != nullptr &&
       FindAttribute(node, "max") != nullptr) {

@@ -193,7 +193,7 @@ class Layout {
     }
     if (node->kernel == "rewire.map_bytes") return MoveMap(node);
     if (node->kernel == "rewire.requantize") return MoveRequantize(node);
-    if (HasLayout(graph_, *node)) return MovePool(node);
+    if (HasLayout(graph_, *node)) return MoveWithLayout(node);
     return false;
   }
 
@@ -363,8 +363,9 @@ class Layout {
     return true;
   }
 
-  bool MovePool(Node* node) {
-    if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0])) return false;
+  // A pool or a normalisation, whose other inputs are vectors.
+  bool MoveWithLayout(Node* node) {
+    if (!HasNhwcCopy(node->inputs[0])) return false;
     SetAttribute(node, "layout", std::string("NHWC"));
     node->inputs[0] = Last(node->inputs[0]);
     MakeNhwcCopy(node);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/cpu/normalization/group_norm.h"
+#include "rewire/kernels/cpu/normalization/spread.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -10,54 +12,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-Status CheckShaped(TensorView x, TensorView out) {
-  Checks checks;
-  checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).Shape("out", out, x.dims());
-  if (out.raw_data() != x.raw_data()) checks.NoOverlap("out", out, "x", x);
-  return checks.Take();
-}
-
-Status CheckParameter(const char* name, TensorView parameter, ShapeView shape, TensorView x, TensorView out) {
-  Checks checks;
-  checks.Dense(name, parameter).SameDType(name, parameter, "x", x).Shape(name, parameter, shape);
-  return checks.NoOverlap("out", out, name, parameter).Take();
-}
-
-// A mean and the inverse of a standard deviation.
-template <typename T>
-struct Spread {
-  T center;
-  T factor;
-};
-
-// The sum of term(in[i]). In lanes, since one sum would wait for each addition.
-template <typename T, typename Term>
-double SumOf(const T* in, std::int64_t count, Pace& pace, const Term& term) {
-  constexpr std::int64_t kLanes = 8;
-  double lanes[kLanes] = {};
-  const bool done = pace.For(count, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] += term(static_cast<double>(in[i + l]));
-    }
-    for (; i < end; ++i) lanes[0] += term(static_cast<double>(in[i]));
-  });
-  if (!done) return 0;
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
-
-// Two passes: the variance of large values with a small spread would drown in a sum of squares.
-template <typename T>
-Spread<T> SpreadOf(const T* in, std::int64_t count, double epsilon, Pace& pace) {
-  const double mean = SumOf(in, count, pace, [](double value) { return value; }) / static_cast<double>(count);
-  const double squares =
-      SumOf(in, count, pace, [=](double value) { return (value - mean) * (value - mean); });
-  const double variance = squares / static_cast<double>(count);
-  return {static_cast<T>(mean), static_cast<T>(1 / std::sqrt(variance + epsilon))};
-}
 
 struct LayerNorm {
   static constexpr const char kName[] = "rewire.layer_norm";
@@ -93,15 +47,17 @@ struct LayerNorm {
       const T* shift = IsGiven(bias) ? bias->data<T>() : nullptr;
       T* means = out_mean ? out_mean->data<T>() : nullptr;
       T* factors = out_inv_std ? out_inv_std->data<T>() : nullptr;
+      const RowFunctions<T> rows = ChooseRowFunctions<T>();
       return ParallelFor(x.size() / count, GrainOf(kGrain, count),
                          [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                            for (std::int64_t i = begin; i < end; ++i) {
                              const T* in = x.data<T>() + i * count;
                              T* to = out.data<T>() + i * count;
-                             const Spread<T> spread = SpreadOf(in, count, epsilon, pace);
+                             const Spread<T> spread = SpreadOf(rows, in, count, epsilon, pace);
                              const bool done = pace.For(count, 1, [&](std::int64_t first, std::int64_t last) {
-                               Row(in + first, spread, scale.data<T>() + first,
-                                   shift == nullptr ? nullptr : shift + first, to + first, last - first);
+                               rows.scale_each(in + first, last - first, spread.center, spread.factor,
+                                               scale.data<T>() + first,
+                                               shift == nullptr ? nullptr : shift + first, to + first);
                              });
                              if (!done) return;
                              if (means != nullptr) means[i] = spread.center;
@@ -109,15 +65,6 @@ struct LayerNorm {
                            }
                          });
     });
-  }
-
- private:
-  template <typename T>
-  static void Row(const T* in, const Spread<T>& spread, const T* scale, const T* bias, T* out,
-                  std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = (in[i] - spread.center) * spread.factor * scale[i] + (bias != nullptr ? bias[i] : T{0});
-    }
   }
 };
 
@@ -141,70 +88,20 @@ struct RmsNorm {
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* factors = scale.data<T>();
+      const RowFunctions<T> rows = ChooseRowFunctions<T>();
       return ParallelFor(
           x.size() / count, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
             for (std::int64_t i = begin; i < end; ++i) {
               const T* in = x.data<T>() + i * count;
               T* to = out.data<T>() + i * count;
-              const double squares = SumOf(in, count, pace, [](double value) { return value * value; });
-              const double mean = squares / static_cast<double>(count);
+              const double mean = MomentsOf(rows, in, count, 0, pace).squares / static_cast<double>(count);
               const T inverse = static_cast<T>(1 / std::sqrt(mean + epsilon));
               const auto scaled = [&](std::int64_t from, std::int64_t last) {
-                for (std::int64_t j = from; j < last; ++j) to[j] = in[j] * inverse * factors[j];
+                rows.scale_each(in + from, last - from, T{0}, inverse, factors + from, nullptr, to + from);
               };
               if (!pace.For(count, 1, scaled)) return;
             }
           });
-    });
-  }
-};
-
-struct GroupNorm {
-  static constexpr const char kName[] = "rewire.group_norm";
-  std::int64_t groups = 0;
-  double epsilon = 1e-5;
-  static Status Make(Attributes& attributes, GroupNorm* norm) {
-    norm->groups = attributes.Int("num_groups", 0, 0);
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
-    return Status();
-  }
-  Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView out) const {
-    if (Status s = CheckShaped(x, out); !s.ok()) return s;
-    if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
-    const std::int64_t channels = x.dim(1);
-    const std::int64_t parts = groups == 0 ? channels : groups;
-    if (parts != 0 && channels % parts != 0)
-      return ValueError("x has shape ", x.dims(), ": ", channels, " channels are no multiple of ", parts,
-                        " groups");
-    // One scale and bias for each channel, or for each group.
-    const std::int64_t parameters = scale.ndim() == 1 && scale.dim(0) == parts ? parts : channels;
-    if (Status s = CheckParameter("scale", scale, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
-    if (Status s = CheckParameter("bias", bias, ShapeView(&parameters, 1), x, out); !s.ok()) return s;
-    if (x.size() == 0 || parts == 0) return Status();
-    const std::int64_t plane = Product(x.dims(), 2, x.ndim());
-    const std::int64_t part_channels = channels / parts;
-    const std::int64_t count = part_channels * plane;
-    const std::int64_t per_parameter = channels / parameters;
-    return ForType(Floats(), "x", x, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      return ParallelFor(Times(x.dim(0), parts), GrainOf(kGrain, count),
-                         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                           for (std::int64_t i = begin; i < end; ++i) {
-                             const Spread<T> spread = SpreadOf(x.data<T>() + i * count, count, epsilon, pace);
-                             for (std::int64_t c = 0; c < part_channels; ++c) {
-                               const std::int64_t channel = i % parts * part_channels + c;
-                               const T factor = spread.factor * scale.data<T>()[channel / per_parameter];
-                               const T shift = bias.data<T>()[channel / per_parameter];
-                               const T* from = x.data<T>() + i * count + c * plane;
-                               T* to = out.data<T>() + i * count + c * plane;
-                               const auto shifted = [&](std::int64_t first, std::int64_t last) {
-                                 for (std::int64_t j = first; j < last; ++j)
-                                   to[j] = (from[j] - spread.center) * factor + shift;
-                               };
-                               if (!pace.For(plane, 1, shifted)) return;
-                             }
-                           }
-                         });
     });
   }
 };
@@ -279,6 +176,7 @@ struct BatchNorm {
     const std::int64_t plane = Product(x.dims(), 2, x.ndim());
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
+      const RowFunctions<T> rows = ChooseRowFunctions<T>();
       return ParallelFor(Times(x.dim(0), channels), GrainOf(kGrain, plane),
                          [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                            for (std::int64_t i = begin; i < end; ++i) {
@@ -290,8 +188,7 @@ struct BatchNorm {
                              const T* from = x.data<T>() + i * plane;
                              T* to = out.data<T>() + i * plane;
                              const auto shifted = [&](std::int64_t first, std::int64_t last) {
-                               for (std::int64_t j = first; j < last; ++j)
-                                 to[j] = (from[j] - center) * factor + shift;
+                               rows.scale(from + first, last - first, center, factor, shift, to + first);
                              };
                              if (!pace.For(plane, 1, shifted)) return;
                            }
@@ -314,9 +211,11 @@ std::span<const Kernel> NormalizeKernels() {
           "x over the root of its mean square, of the dimensions from the axis on; times scale of "
           "these dimensions"),
       Describe<GroupNorm>(
-          "x, scale, bias -> out over x", "f32 f64", "num_groups = 0 (as many as channels), epsilon = 1e-5",
+          "x, scale, bias -> out over x", "f32 f64",
+          "num_groups = 0 (as many as channels), epsilon = 1e-5, layout = NCHW or NHWC",
           "x [N, C, ...] less its mean, over its standard deviation, of each group of channels; "
-          "times scale, plus bias, both [C] or [num_groups]; instance normalisation by default"),
+          "times scale, plus bias, both [C] or [num_groups]; instance normalisation by default",
+          kLayout),
       Describe<LocalResponseNorm>(
           "x -> out", "f32 f64", "size, alpha = 1e-4, beta = 0.75, bias = 1.0",
           "x [N, C, ...] over (bias + alpha / size * the sum of squares of size channels "

@@ -3,7 +3,8 @@
 // Resizes tensors along any of their axes, one axis after another.
 //
 // The filters are separable. Each axis whose size changes is one pass over the tensor, from [outer, axis,
-// inner] to [outer, new axis, inner], with a small list of taps for each output position.
+// inner] to [outer, new axis, inner], with a small list of taps for each output position. Passes over 32-bit
+// floats run in vectors (resize_lines.h).
 #include <algorithm>
 #include <cmath>
 
@@ -12,50 +13,12 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/vision/resample.h"
+#include "rewire/kernels/cpu/vision/resize_pass.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
 using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t, BFloat16>;
-
-// The taps of one axis after the other, for all its output positions.
-struct Plan {
-  Taps* taps = nullptr;
-  double* weights = nullptr;  // most_taps for each position
-  std::int64_t most_taps = 0;
-
-  Status Reserve(const ResizeAttributes& attributes, const ResizeAxis* axes, int count) {
-    std::int64_t positions = 1, most_weights = 1;
-    for (int i = 0; i < count; ++i) {
-      positions = std::max(positions, axes[i].output);
-      // At least what is declared: how much memory a run takes is known before it.
-      most_weights = std::max({most_weights, Times(axes[i].output, axes[i].MostTaps(attributes)),
-                               ResizeAxis::MostWeights(attributes, axes[i].input, axes[i].output)});
-    }
-    if (Status s = Workspace(positions, &taps); !s.ok()) return s;
-    return Workspace(most_weights, &weights);
-  }
-  // The same for lengths that are known from a file, with whatever scales they have come about.
-  static void Declare(const ResizeAttributes& attributes, const DLTensor* x, const DLTensor* out,
-                      WorkspaceSizes& sizes) {
-    std::int64_t positions = 1, most_weights = 1;
-    for (std::int32_t i = 0; i < out->ndim; ++i) {
-      positions = std::max(positions, out->shape[i]);
-      most_weights = std::max(most_weights, ResizeAxis::MostWeights(attributes, x->shape[i], out->shape[i]));
-    }
-    sizes.Take(positions, sizeof(Taps));
-    sizes.Take(most_weights, sizeof(double));
-  }
-  Status Make(const ResizeAttributes& attributes, const ResizeAxis& axis) {
-    most_taps = axis.MostTaps(attributes);
-    Pace pace;
-    for (std::int64_t o = 0; o < axis.output; ++o) {
-      taps[o] = axis.At(attributes, o, weights + o * most_taps, pace);
-      if (!pace.Spend(8)) return Stopped();
-    }
-    return Status();
-  }
-};
 
 struct Resize {
   static constexpr const char kName[] = "rewire.resize";
@@ -92,20 +55,28 @@ struct Resize {
       sizes.Take(positions, sizeof(std::int64_t));
       return true;
     }
-    std::int64_t most = SizeOf(x);
-    for (std::int32_t i = 1; i <= x->ndim; ++i) {
-      std::int64_t size = SizeFrom(x, i);
-      for (std::int32_t k = 0; k < i; ++k) size = Times(size, out->shape[k]);
-      most = std::max(most, size);
-    }
-    const bool halves = x->dtype.bits == 8 || SameDType(x->dtype, DTypeOf<BFloat16>()) ||
-                        (x->dtype.code == kDLFloat && x->dtype.bits == 32);
+    const bool is_float = SameDType(x->dtype, DTypeOf<float>());
+    const bool converts = !is_float && !SameDType(x->dtype, DTypeOf<double>());
+    const std::int64_t most = MostBetween(x, out, converts);
+    const bool halves = is_float || x->dtype.bits == 8 || SameDType(x->dtype, DTypeOf<BFloat16>());
     for (int i = 0; i < 2; ++i) sizes.Take(most, halves ? sizeof(float) : sizeof(double));
-    Plan::Declare(attributes, x, out, sizes);
+    ResizePlan::Declare(attributes, x, out, sizes);
     return true;
   }
 
  private:
+  // The most elements between passes, in whichever axes the sizes differ. With `converts` also of what is
+  // before the first pass and behind the last.
+  static std::int64_t MostBetween(const DLTensor* x, const DLTensor* out, bool converts) {
+    std::int64_t most = converts ? std::max(SizeOf(x), SizeOf(out)) : 1;
+    for (std::int32_t i = 1; i < x->ndim; ++i) {
+      std::int64_t size = SizeFrom(out, i);
+      for (std::int32_t k = 0; k < i; ++k) size = Times(size, x->shape[k]);
+      most = std::max(most, size);
+    }
+    return most;
+  }
+
   // Each element is one of x.
   bool Copies() const {
     return attributes.mode == Interpolation::kNearest &&
@@ -155,14 +126,31 @@ struct Resize {
     });
   }
 
+  // Runs of kInner elements, which are too few for a call each.
+  template <int kInner, typename T>
+  static bool CopyRuns(const T* from, const std::int64_t* source, std::int64_t count, T* to, Pace& pace) {
+    return pace.For(count, kInner, [&](std::int64_t o, std::int64_t end) {
+      for (; o < end; ++o) {
+        for (int k = 0; k < kInner; ++k) to[o * kInner + k] = from[source[o] + k];
+      }
+    });
+  }
+
   // Runs of `inner` elements at the positions `source` of a line, one behind the other.
   template <typename T>
   static bool CopyLine(const T* from, const std::int64_t* source, std::int64_t count, std::int64_t inner,
                        T* to, Pace& pace) {
-    if (inner == 1) {
-      return pace.For(count, 1, [&](std::int64_t o, std::int64_t end) {
-        for (; o < end; ++o) to[o] = from[source[o]];
-      });
+    switch (inner) {
+      case 1:
+        return CopyRuns<1>(from, source, count, to, pace);
+      case 2:
+        return CopyRuns<2>(from, source, count, to, pace);
+      case 3:
+        return CopyRuns<3>(from, source, count, to, pace);
+      case 4:
+        return CopyRuns<4>(from, source, count, to, pace);
+      default:
+        break;
     }
     for (std::int64_t o = 0; o < count; ++o) {
       const T* run = from + source[o];
@@ -204,6 +192,7 @@ struct Resize {
     const std::int64_t rows = Product(out.dims(), 0, last);
     return ParallelFor(
         rows, GrainOf(kGrain, count, inner), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          const T* before = nullptr;  // where the row before came from
           for (std::int64_t row = begin; row < end; ++row) {
             const T* from = x.data<T>();
             std::int64_t rest = row;
@@ -211,82 +200,77 @@ struct Resize {
               from += sources[i][rest % axes[i].output];
               rest /= axes[i].output;
             }
-            if (!CopyLine(from, sources[last], count, inner, out.data<T>() + row * count * inner, pace))
-              return;
+            const std::int64_t elements = count * inner;
+            T* to = out.data<T>() + row * elements;
+            const bool done = from == before
+                                  ? pace.Copy(to, to - elements, elements * std::int64_t{sizeof(T)})
+                                  : CopyLine(from, sources[last], count, inner, to, pace);
+            if (!done) return;
+            before = from;
           }
         });
   }
 
-  // Passes between two buffers. Numbers in between are not rounded to T.
+  // Passes from x through two buffers to the result, or where its elements are not the numbers of the passes,
+  // to another buffer. Numbers in between are not rounded to T. The last axes come first: the lines of the
+  // others are then longer, and what grows is small for longer.
   template <typename T, typename Number>
   Status Run(TensorView x, const ResizeAxis (&axes)[kMaxKernelRank], TensorView out) const {
-    Dims now(x.dims());
-    std::int64_t most = x.size();
-    for (int i = 0; i < x.ndim(); ++i) {
-      now[i] = axes[i].output;
-      most = std::max(most, Product(now.view(), 0, now.rank()));
+    constexpr bool kConverts = !std::is_same_v<T, Number>;
+    const int rank = x.ndim();
+    int first = rank;  // the axis of the last pass
+    for (int i = rank - 1; i >= 0; --i) {
+      if (!axes[i].IsIdentity(attributes)) first = i;
     }
-    Number* from = nullptr;
-    Number* to = nullptr;
-    if (Status s = Workspace(most, &from); !s.ok()) return s;
-    if (Status s = Workspace(most, &to); !s.ok()) return s;
-    const T* in = x.data<T>();
-    Status loaded = SerialFor(x.size(), 1, [&](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) from[i] = static_cast<Number>(in[i]);
-    });
-    if (!loaded.ok()) return loaded;
-    now = Dims(x.dims());
-    Plan plan;
-    if (Status s = plan.Reserve(attributes, axes, x.ndim()); !s.ok()) return s;
-    for (int i = 0; i < x.ndim(); ++i) {
+    if (first == rank) return CopyAll(out.raw_data(), x.raw_data(), Times(x.size(), sizeof(T)));
+    Number* buffers[2];
+    const std::int64_t most = MostBetween(x.dl_tensor(), out.dl_tensor(), kConverts);
+    for (Number*& buffer : buffers) {
+      if (Status s = Workspace(most, &buffer); !s.ok()) return s;
+    }
+    ResizePlan plan;
+    if (Status s = plan.Reserve(attributes, axes, rank); !s.ok()) return s;
+    const Number* from = nullptr;
+    if constexpr (kConverts) {
+      const T* in = x.data<T>();
+      Status s = ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) buffers[1][i] = static_cast<Number>(in[i]);
+      });
+      if (!s.ok()) return s;
+      from = buffers[1];
+    } else {
+      from = x.data<T>();
+    }
+    Dims now(x.dims());
+    int passes = 0;
+    for (int i = rank - 1; i >= first; --i) {
       if (axes[i].IsIdentity(attributes)) continue;
       if (Status s = plan.Make(attributes, axes[i]); !s.ok()) return s;
-      Status s =
-          Pass(axes[i], plan, Product(now.view(), 0, i), Product(now.view(), i + 1, now.rank()), from, to);
+      Number* to = buffers[passes++ % 2];
+      if constexpr (!kConverts) {
+        if (i == first) to = out.data<T>();
+      }
+      Status s = ResizePass(axes[i], plan, Product(now.view(), 0, i), Product(now.view(), i + 1, rank),
+                            attributes.outside, from, to);
       if (!s.ok()) return s;
       now[i] = axes[i].output;
-      std::swap(from, to);
+      from = to;
     }
-    T* result = out.data<T>();
-    return SerialFor(out.size(), 1, [&](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) {
-        if constexpr (std::is_integral_v<T>) {
-          result[i] =
-              ToType<T>(attributes.mode == Interpolation::kNearest ? from[i] : std::nearbyint(from[i]));
-        } else {
-          result[i] = static_cast<T>(from[i]);
-        }
-      }
-    });
+    if constexpr (kConverts) {
+      T* result = out.data<T>();
+      return ParallelFor(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) result[i] = Rounded<T>(from[i]);
+      });
+    }
+    return Status();
   }
 
-  template <typename Number>
-  Status Pass(const ResizeAxis& axis, const Plan& plan, std::int64_t outer, std::int64_t inner,
-              const Number* from, Number* to) const {
-    const std::int64_t grain = GrainOf(kGrain, inner, plan.most_taps);
-    return ParallelFor(
-        Times(outer, axis.output), grain, [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-          for (std::int64_t r = begin; r < end; ++r) {
-            const std::int64_t o = r % axis.output;
-            const Number* plane = from + r / axis.output * axis.input * inner;
-            Number* line = to + r * inner;
-            const Taps& taps = plan.taps[o];
-            const double* weights = plan.weights + o * plan.most_taps;
-            const Number first = taps.outside ? static_cast<Number>(attributes.outside) : Number{0};
-            const std::int64_t count = taps.outside ? 0 : taps.count;
-            const auto add = [&](std::int64_t j, std::int64_t last) {
-              std::fill(line + j, line + last, first);
-              for (std::int64_t t = 0; t < count; ++t) {
-                const auto weight = static_cast<Number>(weights[t]);
-                const Number* source =
-                    plane + std::clamp<std::int64_t>(taps.first + t, 0, axis.input - 1) * inner;
-                if (weight == 0) continue;
-                for (std::int64_t k = j; k < last; ++k) line[k] += weight * source[k];
-              }
-            };
-            if (!pace.For(inner, 1 + count, add)) return;
-          }
-        });
+  template <typename T, typename Number>
+  T Rounded(Number value) const {
+    if constexpr (std::is_integral_v<T>)
+      return ToType<T>(attributes.mode == Interpolation::kNearest ? value : std::nearbyint(value));
+    else
+      return static_cast<T>(value);
   }
 };
 

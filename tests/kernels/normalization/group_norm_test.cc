@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisation of groups of channels in both layouts, and of rows, by every instruction set.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
+
+namespace rewire::test {
+namespace {
+
+constexpr double kEpsilon = 1e-3;
+
+// x[n][c][p] with a mean that is large for its spread.
+template <typename T>
+T Element(std::int64_t n, std::int64_t c, std::int64_t p) {
+  return static_cast<T>(100 + c + std::sin(static_cast<double>(7 * n + 3 * c + 5 * p)));
+}
+
+struct Form {
+  std::int64_t images, channels, plane, groups, parameters;
+};
+
+template <typename T>
+void Check(const Form& form) {
+  CAPTURE(form.images, form.channels, form.plane, form.groups, form.parameters);
+  const Shape first = {form.images, form.channels, form.plane},
+              last = {form.images, form.plane, form.channels};
+  HostTensor x = HostTensor::Empty<T>(first), x_last = HostTensor::Empty<T>(last);
+  HostTensor scale = HostTensor::Empty<T>({form.parameters}), bias = HostTensor::Empty<T>({form.parameters});
+  for (std::int64_t i = 0; i < form.parameters; ++i) {
+    scale.elements<T>()[i] = static_cast<T>(1 + i % 3);
+    bias.elements<T>()[i] = static_cast<T>(i % 5);
+  }
+  const std::int64_t part = form.channels / form.groups;
+  std::vector<double> expected;
+  for (std::int64_t n = 0; n < form.images; ++n) {
+    for (std::int64_t c = 0; c < form.channels; ++c) {
+      double mean = 0, variance = 0;
+      const auto of_part = [&](const auto& visit) {
+        for (std::int64_t k = c / part * part; k < (c / part + 1) * part; ++k) {
+          for (std::int64_t p = 0; p < form.plane; ++p)
+            visit(static_cast<double>(Element<T>(n, k, p)) / static_cast<double>(part * form.plane), k, p);
+        }
+      };
+      of_part([&](double value, auto, auto) { mean += value; });
+      of_part([&](double, std::int64_t k, std::int64_t p) {
+        variance += std::pow(static_cast<double>(Element<T>(n, k, p)) - mean, 2) /
+                    static_cast<double>(part * form.plane);
+      });
+      const std::int64_t parameter = c / (form.channels / form.parameters);
+      for (std::int64_t p = 0; p < form.plane; ++p) {
+        x.elements<T>()[(n * form.channels + c) * form.plane + p] = Element<T>(n, c, p);
+        x_last.elements<T>()[(n * form.plane + p) * form.channels + c] = Element<T>(n, c, p);
+        expected.push_back((static_cast<double>(Element<T>(n, c, p)) - mean) /
+                               std::sqrt(variance + kEpsilon) * static_cast<double>(1 + parameter % 3) +
+                           static_cast<double>(parameter % 5));
+      }
+    }
+  }
+  HostTensor out = HostTensor::Empty<T>(first), out_last = HostTensor::Empty<T>(last);
+  const int groups = static_cast<int>(form.groups);
+  REQUIRE(Run("rewire.group_norm", {&x, &scale, &bias, &out},
+              {{"num_groups", groups}, {"epsilon", kEpsilon}}) == "");
+  REQUIRE(Run("rewire.group_norm", {&x_last, &scale, &bias, &out_last},
+              {{"num_groups", groups}, {"epsilon", kEpsilon}, {"layout", "NHWC"}}) == "");
+  double worst = 0;
+  for (std::int64_t i = 0; i < out.size(); ++i) {
+    const std::int64_t n = i / form.plane / form.channels, c = i / form.plane % form.channels;
+    const std::int64_t at = (n * form.plane + i % form.plane) * form.channels + c;
+    const double right = expected[static_cast<std::size_t>(i)];
+    worst = std::max({worst, std::fabs(static_cast<double>(out.elements<T>()[i]) - right),
+                      std::fabs(static_cast<double>(out_last.elements<T>()[at]) - right)});
+  }
+  CHECK(worst < 2e-3);
+}
+
+TEST_CASE("groups of channels are normalised alike in both layouts") {
+  ForEachTarget([] {
+    for (const std::int64_t plane : {1, 7, 300}) {
+      for (const std::int64_t channels : {1, 6, 32, 36, 66}) {
+        for (const std::int64_t groups : {std::int64_t{1}, channels % 2 == 0 ? channels / 2 : 1, channels}) {
+          Check<float>({2, channels, plane, groups, channels});
+          Check<float>({1, channels, plane, groups, groups});
+        }
+        Check<double>({1, channels, plane, 1, channels});
+      }
+    }
+  });
+}
+
+TEST_CASE("what group_norm refuses with the channels last, and what it makes of nothing and of infinity") {
+  HostTensor x = HostTensor::Empty<float>({2, 3, 6}), out = HostTensor::Empty<float>({2, 3, 6});
+  HostTensor six = HostTensor::Of<float>({6}, {1, 1, 1, 1, 1, 1}),
+             three = HostTensor::Of<float>({3}, {1, 1, 1});
+  CHECK(Run("rewire.group_norm", {&x, &six, &six, &out}, {{"num_groups", 4}, {"layout", "NHWC"}}) ==
+        "ValueError: rewire.group_norm: x has shape [2, 3, 6]: 6 channels are no multiple of 4 groups");
+  CHECK(Run("rewire.group_norm", {&x, &three, &three, &out}, {{"layout", "NHWC"}}) ==
+        "ValueError: rewire.group_norm: scale has shape [3], expected [6]");
+  HostTensor line = HostTensor::Empty<float>({6}), same = HostTensor::Empty<float>({6});
+  CHECK(Run("rewire.group_norm", {&line, &six, &six, &same}, {{"layout", "NHWC"}}) ==
+        "ValueError: rewire.group_norm: x has shape [6], expected [N, ..., C]");
+  HostTensor none = HostTensor::Empty<float>({0, 3, 6}), nothing = HostTensor::Empty<float>({0, 3, 6});
+  CHECK(Run("rewire.group_norm", {&none, &six, &six, &nothing}, {{"layout", "NHWC"}}) == "");
+  for (const char* layout : {"NCHW", "NHWC"}) {
+    CAPTURE(layout);
+    for (std::int64_t i = 0; i < x.size(); ++i) x.elements<float>()[i] = static_cast<float>(i);
+    x.elements<float>()[5] = std::numeric_limits<float>::infinity();
+    HostTensor ones = HostTensor::Of<float>({1}, {1});
+    REQUIRE(Run("rewire.group_norm", {&x, &ones, &ones, &out}, {{"num_groups", 1}, {"layout", layout}}) ==
+            "");
+    CHECK(std::isnan(out.elements<float>()[0]));
+    CHECK(std::isfinite(out.elements<float>()[18]));
+  }
+}
+
+TEST_CASE("rows of any length are normalised, also where a value is far from the others") {
+  ForEachTarget([] {
+    for (const std::int64_t count : {1, 3, 8, 33, 70}) {
+      CAPTURE(count);
+      HostTensor x = HostTensor::Empty<float>({2, count}), out = HostTensor::Empty<float>({2, count});
+      HostTensor scale = HostTensor::Empty<float>({count}), bias = HostTensor::Empty<float>({count});
+      double mean = 0, squares = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double value = i == 0 ? 5000 : 1000 + static_cast<double>(i);
+        for (std::int64_t r : {0, 1}) x.elements<float>()[r * count + i] = static_cast<float>(value);
+        scale.elements<float>()[i] = static_cast<float>(1 + i);
+        bias.elements<float>()[i] = static_cast<float>(i);
+        mean += value / static_cast<double>(count);
+        squares += value * value / static_cast<double>(count);
+      }
+      const double deviation = std::sqrt(squares - mean * mean + 1);
+      const double root = std::sqrt(squares + 1);
+      REQUIRE(Run("rewire.layer_norm", {&x, &scale, &bias, &out}, {{"epsilon", 1.0}}) == "");
+      for (std::int64_t i = 0; i < 2 * count; ++i) {
+        const auto c = static_cast<double>(i % count);
+        const double value = i % count == 0 ? 5000 : 1000 + c;
+        CHECK(static_cast<double>(out.elements<float>()[i]) ==
+              Approx((value - mean) / deviation * (1 + c) + c).margin(1e-3));
+      }
+      REQUIRE(Run("rewire.rms_norm", {&x, &scale, &out}, {{"epsilon", 1.0}}) == "");
+      for (std::int64_t i = 0; i < 2 * count; ++i) {
+        const auto c = static_cast<double>(i % count);
+        const double value = i % count == 0 ? 5000 : 1000 + c;
+        CHECK(static_cast<double>(out.elements<float>()[i]) == Approx(value / root * (1 + c)).margin(1e-4));
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rewire::test
