@@ -49,7 +49,8 @@ struct Attention {
     if (Status s = checks.Take(); !s.ok()) return s;
     if (Status s = CheckF32("q", q); !s.ok()) return s;
     cpu::AttentionShapes shapes{};
-    if (Status s = shapes.Resolve(q, k, v, out); !s.ok()) return s;
+    if (Status s = shapes.Resolve(given, q, k, v, out); !s.ok()) return s;
+    if (shapes.keys_joined) return ValueError("k has shape ", k.dims(), ", expected rank 4 on a device");
     AttentionArguments arguments{};
     if (Status s = AddCounts("begin", begin, out, shapes.batch, &arguments.has_begin, &arguments.begin_step);
         !s.ok())

@@ -28,35 +28,35 @@ HWY_INLINE float ScoreOf(const float* HWY_RESTRICT query, const float* HWY_RESTR
 
 // Four keys at once: the query is loaded once for them, and no sum waits for another.
 void ScoresOfKeys(const float* HWY_RESTRICT query, const float* HWY_RESTRICT keys, std::int64_t count,
-                  std::int64_t size, float factor, float* HWY_RESTRICT scores) {
+                  std::int64_t size, std::int64_t step, float factor, float* HWY_RESTRICT scores) {
   const RowsF d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t j = 0;
   for (; j + 4 <= count; j += 4) {
-    const float* const key = keys + j * size;
+    const float* const key = keys + j * step;
     auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
     std::int64_t i = 0;
     for (; i + lanes <= size; i += lanes) {
       const auto q = hn::LoadU(d, query + i);
       s0 = hn::MulAdd(q, hn::LoadU(d, key + i), s0);
-      s1 = hn::MulAdd(q, hn::LoadU(d, key + size + i), s1);
-      s2 = hn::MulAdd(q, hn::LoadU(d, key + 2 * size + i), s2);
-      s3 = hn::MulAdd(q, hn::LoadU(d, key + 3 * size + i), s3);
+      s1 = hn::MulAdd(q, hn::LoadU(d, key + step + i), s1);
+      s2 = hn::MulAdd(q, hn::LoadU(d, key + 2 * step + i), s2);
+      s3 = hn::MulAdd(q, hn::LoadU(d, key + 3 * step + i), s3);
     }
     float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
                      hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
     for (; i < size; ++i) {
-      for (int n = 0; n < 4; ++n) sums[n] += query[i] * key[n * size + i];
+      for (int n = 0; n < 4; ++n) sums[n] += query[i] * key[n * step + i];
     }
     for (int n = 0; n < 4; ++n) scores[j + n] = sums[n] * factor;
   }
-  for (; j < count; ++j) scores[j] = ScoreOf(query, keys + j * size, size) * factor;
+  for (; j < count; ++j) scores[j] = ScoreOf(query, keys + j * step, size) * factor;
 }
 
 // kVectors vectors of elements, which stay in registers while all values are added.
 template <int kVectors>
 HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
-                           std::int64_t count, std::int64_t size, float keep, float* HWY_RESTRICT to) {
+                           std::int64_t count, std::int64_t step, float keep, float* HWY_RESTRICT to) {
   const RowsF d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto kept = hn::Set(d, keep);
@@ -68,7 +68,7 @@ HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_R
   }
   for (std::int64_t j = 0; j < count; ++j) {
     const auto weight = hn::Set(d, weights[j]);
-    const float* value = values + j * size;
+    const float* value = values + j * step;
     s0 = hn::MulAdd(weight, hn::LoadU(d, value), s0);
     if constexpr (kVectors == 4) {
       s1 = hn::MulAdd(weight, hn::LoadU(d, value + lanes), s1);
@@ -85,27 +85,20 @@ HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_R
 }
 
 void AddWeightedValues(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
-                       std::int64_t count, std::int64_t size, float keep, float* HWY_RESTRICT to) {
+                       std::int64_t count, std::int64_t size, std::int64_t step, float keep,
+                       float* HWY_RESTRICT to) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(RowsF()));
   std::int64_t i = 0;
-  for (; i + 4 * lanes <= size; i += 4 * lanes) AddColumns<4>(weights, values + i, count, size, keep, to + i);
-  for (; i + lanes <= size; i += lanes) AddColumns<1>(weights, values + i, count, size, keep, to + i);
+  for (; i + 4 * lanes <= size; i += 4 * lanes) AddColumns<4>(weights, values + i, count, step, keep, to + i);
+  for (; i + lanes <= size; i += lanes) AddColumns<1>(weights, values + i, count, step, keep, to + i);
   for (; i < size; ++i) {
     float sum = to[i] * keep;
-    for (std::int64_t j = 0; j < count; ++j) sum += weights[j] * values[j * size + i];
+    for (std::int64_t j = 0; j < count; ++j) sum += weights[j] * values[j * step + i];
     to[i] = sum;
   }
 }
 
-// By whole lines of `to`, which are written once.
-void TurnMatrix(const float* HWY_RESTRICT from, std::int64_t rows, std::int64_t columns,
-                float* HWY_RESTRICT to, std::int64_t step) {
-  for (std::int64_t j = 0; j < columns; ++j) {
-    for (std::int64_t i = 0; i < rows; ++i) to[j * step + i] = from[i * columns + j];
-  }
-}
-
-AttentionRows RowsOfTarget() { return {&ScoresOfKeys, &AddWeightedValues, &TurnMatrix}; }
+AttentionRows RowsOfTarget() { return {&ScoresOfKeys, &AddWeightedValues}; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
