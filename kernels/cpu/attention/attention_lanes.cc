@@ -3,6 +3,8 @@
 #include "rewire/kernels/cpu/attention/attention_lanes.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "rewire/kernels/cpu/product/panels.h"
 
@@ -155,44 +157,53 @@ constexpr int kMostRows = 8;
 constexpr int kMostRows = 6;
 #endif
 
+// Calls f with 0, 1, ... kRows - 1 as constants. Only elements with constant indices stay in registers.
+template <class F, std::size_t... kIndices>
+HWY_INLINE void ForEachRow(const F& f, std::index_sequence<kIndices...>) {
+  (f(std::integral_constant<std::size_t, kIndices>()), ...);
+}
+
 // The sums of kRows rows by kVectors vectors of elements from `at` on, of which `used` are wanted.
-template <int kRows, int kVectors>
+template <std::size_t kRows, std::size_t kVectors>
 HWY_NOINLINE void AddTile(const WeightedValues& of, std::int64_t row, const float* HWY_RESTRICT values,
                           std::int64_t step, std::int64_t at, std::int64_t used) {
   const LanesF d;
+  constexpr std::make_index_sequence<kRows> kAll;
   constexpr std::int64_t kWidth = kVectors * kLanes;
-  HWY_ALIGN float edges[kRows * kWidth];
-  float* out[kRows];
-  LanesV sums[kRows][kVectors];
-  for (int i = 0; i < kRows; ++i) {
-    out[i] = of.out[row + i] + at;
-    for (int n = 0; n < kVectors; ++n) sums[i][n] = hn::Zero(d);
-  }
+  LanesV left[kRows], right[kRows];
+  ForEachRow([&](auto i) HWY_ATTR { left[i] = right[i] = hn::Zero(d); }, kAll);
   const float* HWY_RESTRICT weights = of.weights + row;
   for (std::int64_t k = 0; k < of.keys; ++k, weights += of.width, values += step) {
-    LanesV value[kVectors];
-    for (int n = 0; n < kVectors; ++n) value[n] = hn::LoadU(d, values + n * kLanes);
-    for (int i = 0; i < kRows; ++i) {
-      const LanesV weight = hn::Set(d, weights[i]);
-      for (int n = 0; n < kVectors; ++n) sums[i][n] = hn::MulAdd(weight, value[n], sums[i][n]);
-    }
+    const LanesV first = hn::LoadU(d, values);
+    const LanesV second = kVectors == 2 ? hn::LoadU(d, values + kLanes) : first;
+    ForEachRow(
+        [&](auto i) HWY_ATTR {
+          const LanesV weight = hn::Set(d, weights[i]);
+          left[i] = hn::MulAdd(weight, first, left[i]);
+          if constexpr (kVectors == 2) right[i] = hn::MulAdd(weight, second, right[i]);
+        },
+        kAll);
   }
-  for (int i = 0; i < kRows; ++i) {
-    float* const edge = edges + i * kWidth;
-    float* const to = used < kWidth ? edge : out[i];
-    if (of.keep != nullptr) {
-      if (used < kWidth) std::fill(std::copy_n(out[i], used, edge), edge + kWidth, 0.0F);
-      const LanesV keep = hn::Set(d, of.keep[row + i]);
-      for (int n = 0; n < kVectors; ++n)
-        sums[i][n] = hn::MulAdd(hn::LoadU(d, to + n * kLanes), keep, sums[i][n]);
-    }
-    const LanesV factor = hn::Set(d, of.factor != nullptr ? of.factor[row + i] : 1.0F);
-    for (int n = 0; n < kVectors; ++n) hn::StoreU(hn::Mul(sums[i][n], factor), d, to + n * kLanes);
-    if (used < kWidth) std::copy_n(edge, used, out[i]);
-  }
+  ForEachRow(
+      [&](auto i) HWY_ATTR {
+        HWY_ALIGN float edge[kWidth];
+        float* const out = of.out[row + i] + at;
+        float* const to = used < kWidth ? edge : out;
+        if (of.keep != nullptr) {
+          if (used < kWidth) std::fill(std::copy_n(out, used, edge), edge + kWidth, 0.0F);
+          const LanesV keep = hn::Set(d, of.keep[row + i]);
+          left[i] = hn::MulAdd(hn::LoadU(d, to), keep, left[i]);
+          if constexpr (kVectors == 2) right[i] = hn::MulAdd(hn::LoadU(d, to + kLanes), keep, right[i]);
+        }
+        const LanesV factor = hn::Set(d, of.factor != nullptr ? of.factor[row + i] : 1.0F);
+        hn::StoreU(hn::Mul(left[i], factor), d, to);
+        if constexpr (kVectors == 2) hn::StoreU(hn::Mul(right[i], factor), d, to + kLanes);
+        if (used < kWidth) std::copy_n(edge, used, out);
+      },
+      kAll);
 }
 
-template <int kVectors>
+template <std::size_t kVectors>
 void AddRows(const WeightedValues& of, const float* values, std::int64_t step, std::int64_t at,
              std::int64_t used) {
   std::int64_t row = 0;

@@ -41,9 +41,12 @@ QueryBlock::QueryBlock(const AttentionCall& call, std::int64_t b, std::int64_t g
   keys_ = call.k + head_of_keys * call.size;
   values_ = call.v + head_of_keys * call.value_size;
   const std::int64_t* strides = call.bias_strides;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t head = group * (call.heads / call.groups) + (first + r) / call.length;
-    const std::int64_t query = (first + r) % call.length;
+  std::int64_t head = group * (call.heads / call.groups) + first / call.length, query = first % call.length;
+  for (std::int64_t r = 0; r < rows; ++r, ++query) {
+    if (query == call.length) {
+      query = 0;
+      ++head;
+    }
     const std::int64_t at = call.joined ? (b * call.length + query) * call.heads + head
                                         : (b * call.heads + head) * call.length + query;
     Row& row = row_[r];
@@ -130,7 +133,8 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   values.out = out_;
   const std::int64_t keys = all.last - all.first;
   const std::int64_t blocks = (keys + kMostBlockKeys - 1) / kMostBlockKeys;
-  const std::int64_t of_block = (keys + blocks - 1) / blocks;
+  const std::int64_t of_block =
+      ((keys + blocks - 1) / blocks + kMostPanelRows - 1) / kMostPanelRows * kMostPanelRows;
   for (std::int64_t first = all.first; first < all.last; first += of_block) {
     const std::int64_t count = std::min(of_block, all.last - first);
     if (!MultiplyKeys(first, count, queries, scores, pace)) return false;
