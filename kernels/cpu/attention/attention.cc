@@ -31,6 +31,7 @@ struct Attention {
   AttentionAttributes given;
   static Status Make(Attributes& attributes, Attention* attention) {
     attention->given.Read(attributes);
+    attention->given.heads = attributes.Int("heads", 0, 0, kMostSize);
     return Status();
   }
 
@@ -105,14 +106,14 @@ std::span<const Kernel> AttentionKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Attention>(
           "q, k, v, begin?, lengths?, bias? -> out", "q, k, v, bias, out f32; begin, lengths i64",
-          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1",
-          "softmax(q by k * scale + bias) by v, for q [B, H, L, D] or [B, L, H * D], k [B, G, S, D], v "
-          "[B, G, S, E] with H a multiple of G. Scores are held within softcap by tanh before the bias [B, "
-          "H, "
-          "L, S] is added, which broadcasts and hides keys behind its last column. Query i stands at begin + "
-          "i and sees at most `left` keys before that and `right` behind it, -1 all, and none from `lengths` "
-          "on; begin and lengths are one number or [B]. A "
-          "query that sees no key gives 0"),
+          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1, heads = 0 (needed for k of rank "
+          "3)",
+          "softmax(q by k * scale + bias) by v, for q [B, H, L, D] or [B, L, H * D], k [B, G, S, D] and v "
+          "[B, G, S, E], or [B, S, G * D] and [B, S, G * E], with H a multiple of G. Scores are held within "
+          "softcap by tanh before the bias [B, H, L, S] is added, which broadcasts and hides keys behind its "
+          "last column. Query i stands at begin + i and sees at most `left` keys before that and `right` "
+          "behind it, -1 all, and none from `lengths` on; begin and lengths are one number or [B]. A query "
+          "that sees no key gives 0"),
   };
   return kKernels;
 }

@@ -210,14 +210,30 @@ void AddRows(const WeightedValues& of, const float* values, std::int64_t step, s
   while (row < of.rows) {
     const int count = RowsOfTile(of.rows - row, kMostRows);
     switch (count) {
-      case 1: AddTile<1, kVectors>(of, row, values, step, at, used); break;
-      case 2: AddTile<2, kVectors>(of, row, values, step, at, used); break;
-      case 3: AddTile<3, kVectors>(of, row, values, step, at, used); break;
-      case 4: AddTile<4, kVectors>(of, row, values, step, at, used); break;
-      case 5: AddTile<5, kVectors>(of, row, values, step, at, used); break;
-      case 6: AddTile<6, kVectors>(of, row, values, step, at, used); break;
-      case 7: AddTile<7, kVectors>(of, row, values, step, at, used); break;
-      default: AddTile<8, kVectors>(of, row, values, step, at, used); break;
+      case 1:
+        AddTile<1, kVectors>(of, row, values, step, at, used);
+        break;
+      case 2:
+        AddTile<2, kVectors>(of, row, values, step, at, used);
+        break;
+      case 3:
+        AddTile<3, kVectors>(of, row, values, step, at, used);
+        break;
+      case 4:
+        AddTile<4, kVectors>(of, row, values, step, at, used);
+        break;
+      case 5:
+        AddTile<5, kVectors>(of, row, values, step, at, used);
+        break;
+      case 6:
+        AddTile<6, kVectors>(of, row, values, step, at, used);
+        break;
+      case 7:
+        AddTile<7, kVectors>(of, row, values, step, at, used);
+        break;
+      default:
+        AddTile<8, kVectors>(of, row, values, step, at, used);
+        break;
     }
     row += count;
   }

@@ -35,7 +35,8 @@ struct WeightedValues {
 };
 
 struct AttentionLanes {
-  // to[j * width + i] = factor * from[i][j], for i < rows, j < columns. Lanes behind the rows repeat the first.
+  // to[j * width + i] = factor * from[i][j], for i < rows, j < columns. Lanes behind the rows repeat the
+  // first.
   void (*turn)(const float* const* from, std::int64_t rows, std::int64_t columns, float factor, float* to,
                std::int64_t width);
   // Adds terms[j * of_key + i * of_lane] to the score of key j and lane i. of_lane is 0 or 1.

@@ -14,7 +14,6 @@ void AttentionAttributes::Read(Attributes& attributes) {
   softcap = attributes.Float("softcap", 0);
   left = attributes.Int("left", -1, -1, kMostSize);
   right = attributes.Int("right", -1, -1, kMostSize);
-  heads = attributes.Int("heads", 0, 0, kMostSize);
 }
 
 float AttentionAttributes::ScaleOf(std::int64_t size) const {
@@ -45,21 +44,18 @@ Status AttentionShapes::ResolveHeads(std::int64_t given, TensorView q, TensorVie
   }
   if (Status s = CheckRank("v", v, k.ndim()); !s.ok()) return s;
   keys = visible = k.dim(keys_joined ? 1 : 2);
+  if (keys_joined && given == 0)
+    return ValueError("k has shape ", k.dims(), ", which needs the attribute heads");
   const std::int64_t hidden = q.dim(joined ? 2 : 1), of_keys = k.dim(keys_joined ? 2 : 3);
-  if (joined && keys_joined && given == 0)
-    return ValueError("q has shape ", q.dims(), " and k ", k.dims(), ", which need the attribute heads");
   if (!joined)
     size = q.dim(3);
-  else if (keys_joined)
-    size = hidden / given;
   else
-    size = of_keys;
+    size = keys_joined ? hidden / given : of_keys;
   heads = !joined ? hidden : size > 0 ? hidden / size : 0;
   groups = !keys_joined ? k.dim(1) : size > 0 ? of_keys / size : 0;
   const bool fits = k.dim(0) == batch && groups > 0 && size > 0 && heads > 0 && heads % groups == 0 &&
-                    (!joined || hidden == heads * size) &&
-                    of_keys == (keys_joined ? groups * size : size) &&
-                    (!joined || !keys_joined || heads == given);
+                    (!joined || hidden == heads * size) && (!keys_joined || heads == given) &&
+                    of_keys == (keys_joined ? groups * size : size);
   if (!fits && keys_joined)
     return ValueError("q has shape ", q.dims(), " and k ", k.dims(),
                       ", expected [B, H, L, D] or [B, L, H * D] and [B, S, G * D] with H a multiple of G");

@@ -13,7 +13,9 @@ namespace rewire::kernel::cpu {
 struct AttentionAttributes {
   double scale = 0, softcap = 0;
   std::int64_t left = -1, right = -1;
-  std::int64_t heads = 0;  // of joined queries, where keys are joined too; 0: not given
+  // Of q, where k and v are joined; 0: not given. Devices do not read it, so compilers leave joined keys to
+  // the CPU.
+  std::int64_t heads = 0;
 
   void Read(Attributes& attributes);
   float ScaleOf(std::int64_t size) const;

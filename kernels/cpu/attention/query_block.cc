@@ -19,8 +19,7 @@ KeyRange KeysOf(const AttentionCall& call, std::int64_t b, std::int64_t i) {
     range.last = std::clamp<std::int64_t>(call.lengths[b * call.lengths_step], 0, call.visible);
   if (call.left < 0 && call.right < 0) return range;
   const std::int64_t begin =
-      call.begin == nullptr ? 0
-                            : std::clamp(call.begin[b * call.begin_step], -kMostSize, kMostSize);
+      call.begin == nullptr ? 0 : std::clamp(call.begin[b * call.begin_step], -kMostSize, kMostSize);
   const std::int64_t position = begin + i;
   if (call.left >= 0) range.first = std::max(range.first, position - call.left);
   if (call.right >= 0) range.last = std::min(range.last, position + call.right + 1);
