@@ -53,7 +53,7 @@ struct Attention {
     const std::int64_t of_block = RowsOfBlock(Times(call.batch, call.groups), rows);
     const std::int64_t blocks = (rows + of_block - 1) / of_block;
     const std::int64_t work =
-        Times(Times(call.keys, std::min(rows, of_block)), Plus(call.size, call.value_size)) / 16;
+        Times(Times(call.keys, std::min(rows, of_block)), Plus(call.size, call.value_size)) / 4;
     return ParallelFor(Times(call.batch, call.groups, blocks), GrainOf(kGrain, work),
                        [&](std::int64_t first, std::int64_t last, Pace& pace) {
                          for (std::int64_t i = first; i < last; ++i) {

@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/attention/attention_lanes.h"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -157,84 +158,61 @@ constexpr int kMostRows = 8;
 constexpr int kMostRows = 6;
 #endif
 
-// Calls f with 0, 1, ... kRows - 1 as constants. Only elements with constant indices stay in registers.
+// Calls f with 0, 1, ... as constants. Only elements of arrays with constant indices stay in registers.
 template <class F, std::size_t... kIndices>
-HWY_INLINE void ForEachRow(const F& f, std::index_sequence<kIndices...>) {
+HWY_INLINE void ForEach(std::index_sequence<kIndices...>, const F& f) {
   (f(std::integral_constant<std::size_t, kIndices>()), ...);
 }
 
-// The sums of kRows rows by kVectors vectors of elements from `at` on, of which `used` are wanted.
+// The sums of kRows rows by kVectors vectors of elements from `at` on. Of a single vector, `used` are wanted.
 template <std::size_t kRows, std::size_t kVectors>
 HWY_NOINLINE void AddTile(const WeightedValues& of, std::int64_t row, const float* HWY_RESTRICT values,
                           std::int64_t step, std::int64_t at, std::int64_t used) {
   const LanesF d;
   constexpr std::make_index_sequence<kRows> kAll;
-  constexpr std::int64_t kWidth = kVectors * kLanes;
-  LanesV left[kRows], right[kRows];
-  ForEachRow([&](auto i) HWY_ATTR { left[i] = right[i] = hn::Zero(d); }, kAll);
+  constexpr std::make_index_sequence<kVectors> kEach;
+  LanesV sums[kRows][kVectors];
+  ForEach(kAll, [&](auto i) HWY_ATTR { ForEach(kEach, [&](auto n) HWY_ATTR { sums[i][n] = hn::Zero(d); }); });
   const float* HWY_RESTRICT weights = of.weights + row;
   for (std::int64_t k = 0; k < of.keys; ++k, weights += of.width, values += step) {
-    const LanesV first = hn::LoadU(d, values);
-    const LanesV second = kVectors == 2 ? hn::LoadU(d, values + kLanes) : first;
-    ForEachRow(
-        [&](auto i) HWY_ATTR {
-          const LanesV weight = hn::Set(d, weights[i]);
-          left[i] = hn::MulAdd(weight, first, left[i]);
-          if constexpr (kVectors == 2) right[i] = hn::MulAdd(weight, second, right[i]);
-        },
-        kAll);
+    LanesV value[kVectors];
+    ForEach(kEach, [&](auto n) HWY_ATTR { value[n] = hn::LoadU(d, values + n * kLanes); });
+    ForEach(kAll, [&](auto i) HWY_ATTR {
+      const LanesV weight = hn::Set(d, weights[i]);
+      ForEach(kEach, [&](auto n) HWY_ATTR { sums[i][n] = hn::MulAdd(weight, value[n], sums[i][n]); });
+    });
   }
-  ForEachRow(
-      [&](auto i) HWY_ATTR {
-        HWY_ALIGN float edge[kWidth];
-        float* const out = of.out[row + i] + at;
-        float* const to = used < kWidth ? edge : out;
-        if (of.keep != nullptr) {
-          if (used < kWidth) std::fill(std::copy_n(out, used, edge), edge + kWidth, 0.0F);
-          const LanesV keep = hn::Set(d, of.keep[row + i]);
-          left[i] = hn::MulAdd(hn::LoadU(d, to), keep, left[i]);
-          if constexpr (kVectors == 2) right[i] = hn::MulAdd(hn::LoadU(d, to + kLanes), keep, right[i]);
-        }
-        const LanesV factor = hn::Set(d, of.factor != nullptr ? of.factor[row + i] : 1.0F);
-        hn::StoreU(hn::Mul(left[i], factor), d, to);
-        if constexpr (kVectors == 2) hn::StoreU(hn::Mul(right[i], factor), d, to + kLanes);
-        if (used < kWidth) std::copy_n(edge, used, out);
-      },
-      kAll);
+  ForEach(kAll, [&](auto i) HWY_ATTR {
+    HWY_ALIGN float edge[kLanes];
+    float* const out = of.out[row + i] + at;
+    const bool whole = kVectors > 1 || used == kLanes;
+    float* const to = whole ? out : edge;
+    if (of.keep != nullptr) {
+      if (!whole) std::fill(std::copy_n(out, used, edge), edge + kLanes, 0.0F);
+      const LanesV keep = hn::Set(d, of.keep[row + i]);
+      ForEach(kEach, [&](auto n) HWY_ATTR {
+        sums[i][n] = hn::MulAdd(hn::LoadU(d, to + n * kLanes), keep, sums[i][n]);
+      });
+    }
+    const LanesV factor = hn::Set(d, of.factor != nullptr ? of.factor[row + i] : 1.0F);
+    ForEach(kEach, [&](auto n) HWY_ATTR { hn::StoreU(hn::Mul(sums[i][n], factor), d, to + n * kLanes); });
+    if (!whole) std::copy_n(edge, used, out);
+  });
 }
 
 template <std::size_t kVectors>
 void AddRows(const WeightedValues& of, const float* values, std::int64_t step, std::int64_t at,
              std::int64_t used) {
-  std::int64_t row = 0;
-  while (row < of.rows) {
-    const int count = RowsOfTile(of.rows - row, kMostRows);
-    switch (count) {
-      case 1:
-        AddTile<1, kVectors>(of, row, values, step, at, used);
-        break;
-      case 2:
-        AddTile<2, kVectors>(of, row, values, step, at, used);
-        break;
-      case 3:
-        AddTile<3, kVectors>(of, row, values, step, at, used);
-        break;
-      case 4:
-        AddTile<4, kVectors>(of, row, values, step, at, used);
-        break;
-      case 5:
-        AddTile<5, kVectors>(of, row, values, step, at, used);
-        break;
-      case 6:
-        AddTile<6, kVectors>(of, row, values, step, at, used);
-        break;
-      case 7:
-        AddTile<7, kVectors>(of, row, values, step, at, used);
-        break;
-      default:
-        AddTile<8, kVectors>(of, row, values, step, at, used);
-        break;
-    }
+  constexpr int kMost = kVectors > 2 ? kMostRows / 2 : kMostRows;
+  using Add =
+      void (*)(const WeightedValues&, std::int64_t, const float*, std::int64_t, std::int64_t, std::int64_t);
+  constexpr auto kAdds = []<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
+    return std::array<Add, kMost>{&AddTile<kIndices + 1, kVectors>...};
+  }
+  (std::make_index_sequence<kMost>());
+  for (std::int64_t row = 0; row < of.rows;) {
+    const int count = RowsOfTile(of.rows - row, kMost);
+    kAdds[static_cast<std::size_t>(count - 1)](of, row, values, step, at, used);
     row += count;
   }
 }
@@ -242,6 +220,11 @@ void AddRows(const WeightedValues& of, const float* values, std::int64_t step, s
 // The last elements of the values go through a matrix of their own, padded with 0.
 void AddValues(const WeightedValues& of) {
   std::int64_t at = 0;
+  // Few rows by more vectors, since each sum waits for the one before.
+  if (of.rows <= kMostRows / 2) {
+    for (; at + 4 * kLanes <= of.size; at += 4 * kLanes)
+      AddRows<4>(of, of.values + at, of.step, at, 4 * kLanes);
+  }
   for (; at + 2 * kLanes <= of.size; at += 2 * kLanes)
     AddRows<2>(of, of.values + at, of.step, at, 2 * kLanes);
   for (; at + kLanes <= of.size; at += kLanes) AddRows<1>(of, of.values + at, of.step, at, kLanes);

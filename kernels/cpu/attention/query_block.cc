@@ -9,8 +9,8 @@ namespace rewire::kernel::cpu {
 namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-constexpr std::int64_t kLeastLanes = 4;  // rows that are worth turning
-constexpr std::int64_t kRowKeys = 256;   // of a block for a single row
+constexpr std::int64_t kFewRows = 8;    // that are not worth turning
+constexpr std::int64_t kRowKeys = 256;  // of a block for a single row
 
 // The keys that query i may see.
 KeyRange KeysOf(const AttentionCall& call, std::int64_t b, std::int64_t i) {
@@ -65,7 +65,7 @@ void QueryBlock::Run(Pace& pace) {
     all.first = std::min(all.first, row_[r].range.first);
     all.last = std::max(all.last, row_[r].range.last);
   }
-  if (rows_ >= kLeastLanes && call_.size <= kMostDepth && all.first < all.last) {
+  if (rows_ > 1 && (rows_ <= kFewRows || call_.size <= kMostDepth) && all.first < all.last) {
     RunLanes(all, pace);
     return;
   }
@@ -118,7 +118,10 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   std::fill_n(sums.largest, width_, kNever);
   std::fill_n(sums.sum, width_, 0.0F);
   for (std::int64_t r = 0; r < rows_; ++r) rows[r] = row_[r].query;
-  for (std::int64_t panel = 0; panel < width_; panel += kPanelWidth) {
+  const bool few = rows_ <= kFewRows;
+  // Lanes of no query are computed with, so they need numbers.
+  if (few) std::fill_n(scores, kMostBlockKeys * width_, 0.0F);
+  for (std::int64_t panel = 0; panel < width_ && !few; panel += kPanelWidth) {
     const std::int64_t width = std::min(kPanelWidth, width_ - panel);
     of_lanes_.turn(rows + panel, std::min(width, rows_ - panel), call_.size, call_.scale,
                    queries + panel * call_.size, width);
@@ -136,7 +139,9 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
       ((keys + blocks - 1) / blocks + kMostPanelRows - 1) / kMostPanelRows * kMostPanelRows;
   for (std::int64_t first = all.first; first < all.last; first += of_block) {
     const std::int64_t count = std::min(of_block, all.last - first);
-    if (!MultiplyKeys(first, count, queries, scores, pace)) return false;
+    const bool goes_on =
+        few ? MultiplyFew(first, count, scores, pace) : MultiplyKeys(first, count, queries, scores, pace);
+    if (!goes_on) return false;
     Cap(scores, count * width_);
     if (call_.bias != nullptr) AddBias(first, count, scores);
     HideKeys(first, count, scores);
@@ -169,6 +174,17 @@ bool QueryBlock::MultiplyKeys(std::int64_t first, std::int64_t count, const floa
     for (int i = 0; i < tile.count; ++i) pointers[i] = KeyAt(first + j + i);
     tile.out = scores + j * width_;
     panel_kernel_.run(tile);
+  }
+  return true;
+}
+
+// The queries go by fours, the last of them repeated.
+bool QueryBlock::MultiplyFew(std::int64_t first, std::int64_t count, float* scores, Pace& pace) const {
+  for (std::int64_t r = 0; r < rows_; r += 4) {
+    if (!pace.Spend(WorkOf(count, 4, 8))) return false;
+    const float* queries[4];
+    for (std::int64_t i = 0; i < 4; ++i) queries[i] = row_[std::min(r + i, rows_ - 1)].query;
+    of_rows_.four(queries, KeyAt(first), count, call_.size, key_step_, call_.scale, scores + r, width_);
   }
   return true;
 }

@@ -61,6 +61,7 @@ class QueryBlock {
   bool RunLanes(KeyRange all, Pace& pace);
   bool MultiplyKeys(std::int64_t first, std::int64_t count, const float* queries, float* scores,
                     Pace& pace) const;
+  bool MultiplyFew(std::int64_t first, std::int64_t count, float* scores, Pace& pace) const;
   void AddBias(std::int64_t first, std::int64_t count, float* scores) const;
   void HideKeys(std::int64_t first, std::int64_t count, float* scores) const;
 
