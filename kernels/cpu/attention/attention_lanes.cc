@@ -74,38 +74,38 @@ void TurnRows(const float* const* from, std::int64_t rows, std::int64_t columns,
   }
 }
 
-void AddTerms(const float* HWY_RESTRICT terms, std::int64_t of_key, std::int64_t of_lane, std::int64_t keys,
-              std::int64_t width, float* HWY_RESTRICT scores) {
+void AddTerms(const float* HWY_RESTRICT terms, std::int64_t of_key, std::int64_t of_lane, LaneScores scores) {
   const LanesF d;
-  for (std::int64_t j = 0; j < keys; ++j, terms += of_key, scores += width) {
+  float* HWY_RESTRICT of = scores.data;
+  for (std::int64_t j = 0; j < scores.keys; ++j, terms += of_key, of += scores.step) {
     const LanesV same = hn::Set(d, *terms);
-    for (std::int64_t i = 0; i < width; i += kLanes) {
+    for (std::int64_t i = 0; i < scores.width; i += kLanes) {
       const LanesV term = of_lane == 0 ? same : hn::LoadU(d, terms + i);
-      hn::StoreU(hn::Add(hn::LoadU(d, scores + i), term), d, scores + i);
+      hn::StoreU(hn::Add(hn::LoadU(d, of + i), term), d, of + i);
     }
   }
 }
 
-void HideKeys(const std::int32_t* first, const std::int32_t* last, std::int64_t keys, std::int64_t width,
-              float* scores) {
+void HideKeys(const std::int32_t* first, const std::int32_t* last, LaneScores scores) {
   const LanesF d;
   const hn::RebindToSigned<LanesF> of_int;
   const LanesV never = hn::Neg(hn::Inf(d));
-  for (std::int64_t j = 0; j < keys; ++j, scores += width) {
+  float* of = scores.data;
+  for (std::int64_t j = 0; j < scores.keys; ++j, of += scores.step) {
     const auto key = hn::Set(of_int, static_cast<std::int32_t>(j));
     const auto next = hn::Set(of_int, static_cast<std::int32_t>(j + 1));
-    for (std::int64_t i = 0; i < width; i += kLanes) {
+    for (std::int64_t i = 0; i < scores.width; i += kLanes) {
       const auto before = hn::Lt(key, hn::LoadU(of_int, first + i));
       const auto behind = hn::Lt(hn::LoadU(of_int, last + i), next);
       const auto hidden = hn::RebindMask(d, hn::Or(before, behind));
-      hn::StoreU(hn::IfThenElse(hidden, never, hn::LoadU(d, scores + i)), d, scores + i);
+      hn::StoreU(hn::IfThenElse(hidden, never, hn::LoadU(d, of + i)), d, of + i);
     }
   }
 }
 
 // kVectors vectors of lanes. A NaN among the scores may get lost in the largest one, but not in the sum.
 template <int kVectors>
-HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t width, float* HWY_RESTRICT scores, float* largest,
+HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t step, float* HWY_RESTRICT scores, float* largest,
                            float* sum, float* keep) {
   const LanesF d;
   const LanesV to_base_2 = hn::Set(d, 1.44269504f), never = hn::Neg(hn::Inf(d));
@@ -115,13 +115,13 @@ HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t width, float* HWY_RES
   std::int64_t j = 0;
   for (; j + 2 <= keys; j += 2) {
     for (int n = 0; n < kVectors; ++n) {
-      most[n] = hn::Max(most[n], hn::LoadU(d, scores + j * width + n * kLanes));
-      second[n] = hn::Max(second[n], hn::LoadU(d, scores + (j + 1) * width + n * kLanes));
+      most[n] = hn::Max(most[n], hn::LoadU(d, scores + j * step + n * kLanes));
+      second[n] = hn::Max(second[n], hn::LoadU(d, scores + (j + 1) * step + n * kLanes));
     }
   }
   for (int n = 0; n < kVectors; ++n) {
     most[n] = hn::Max(most[n], second[n]);
-    if (j < keys) most[n] = hn::Max(most[n], hn::LoadU(d, scores + j * width + n * kLanes));
+    if (j < keys) most[n] = hn::Max(most[n], hn::LoadU(d, scores + j * step + n * kLanes));
     const LanesV before = hn::Load(d, largest + n * kLanes);
     const LanesV now = hn::Max(before, hn::Mul(most[n], to_base_2));
     hn::Store(now, d, largest + n * kLanes);
@@ -134,7 +134,7 @@ HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t width, float* HWY_RES
   }
   for (j = 0; j < keys; ++j) {
     for (int n = 0; n < kVectors; ++n) {
-      float* score = scores + j * width + n * kLanes;
+      float* score = scores + j * step + n * kLanes;
       const LanesV weight = PowerOf2(d, hn::MulSub(hn::LoadU(d, score), to_base_2, most[n]));
       sums[n] = hn::Add(sums[n], weight);
       hn::StoreU(weight, d, score);
@@ -143,12 +143,12 @@ HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t width, float* HWY_RES
   for (int n = 0; n < kVectors; ++n) hn::Store(sums[n], d, sum + n * kLanes);
 }
 
-void Weigh(std::int64_t keys, std::int64_t width, float* scores, LaneSums* sums) {
+void Weigh(LaneScores of, LaneSums* sums) {
   std::int64_t i = 0;
-  for (; i + 2 * kLanes <= width; i += 2 * kLanes)
-    WeighLanes<2>(keys, width, scores + i, sums->largest + i, sums->sum + i, sums->keep + i);
-  for (; i < width; i += kLanes)
-    WeighLanes<1>(keys, width, scores + i, sums->largest + i, sums->sum + i, sums->keep + i);
+  for (; i + 2 * kLanes <= of.width; i += 2 * kLanes)
+    WeighLanes<2>(of.keys, of.step, of.data + i, sums->largest + i, sums->sum + i, sums->keep + i);
+  for (; i < of.width; i += kLanes)
+    WeighLanes<1>(of.keys, of.step, of.data + i, sums->largest + i, sums->sum + i, sums->keep + i);
 }
 
 // 32 registers or 16.
@@ -173,8 +173,8 @@ HWY_NOINLINE void AddTile(const WeightedValues& of, std::int64_t row, const floa
   constexpr std::make_index_sequence<kVectors> kEach;
   LanesV sums[kRows][kVectors];
   ForEach(kAll, [&](auto i) HWY_ATTR { ForEach(kEach, [&](auto n) HWY_ATTR { sums[i][n] = hn::Zero(d); }); });
-  const float* HWY_RESTRICT weights = of.weights + row;
-  for (std::int64_t k = 0; k < of.keys; ++k, weights += of.width, values += step) {
+  const float* HWY_RESTRICT weights = of.weights.data + row;
+  for (std::int64_t k = 0; k < of.weights.keys; ++k, weights += of.weights.step, values += step) {
     LanesV value[kVectors];
     ForEach(kEach, [&](auto n) HWY_ATTR { value[n] = hn::LoadU(d, values + n * kLanes); });
     ForEach(kAll, [&](auto i) HWY_ATTR {
@@ -231,7 +231,7 @@ void AddValues(const WeightedValues& of) {
   if (at == of.size) return;
   HWY_ALIGN float rest[kMostBlockKeys * kLanes];
   const std::int64_t used = of.size - at;
-  for (std::int64_t k = 0; k < of.keys; ++k) {
+  for (std::int64_t k = 0; k < of.weights.keys; ++k) {
     float* const to = rest + k * kLanes;
     std::fill(std::copy_n(of.values + k * of.step + at, used, to), to + kLanes, 0.0F);
   }

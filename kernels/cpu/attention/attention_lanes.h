@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What attention computes for many queries at once, with the vectors of the CPU that the process runs on.
-// Matrices of scores are [keys, width]: the queries lie side by side, each in a lane of its own. So largest
-// scores and sums are vectors, and keys and values are read where they are.
+// The queries lie side by side, each in a lane of its own. So largest scores and sums are vectors, and keys
+// and values are read where they are.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,12 @@ inline constexpr std::int64_t kMostLanes = 64;
 // Of a matrix of scores.
 inline constexpr std::int64_t kMostBlockKeys = 128;
 
+// Scores or weights [keys, width], with step elements from one key to the next.
+struct LaneScores {
+  float* data;
+  std::int64_t keys, width, step;
+};
+
 // Of each query, for one block of keys after the other.
 struct LaneSums {
   alignas(64) float largest[kMostLanes];  // score so far, times 1 / ln(2)
@@ -22,10 +28,9 @@ struct LaneSums {
   alignas(64) float keep[kMostLanes];     // what earlier weights and sums of values are to be multiplied by
 };
 
-// out[i][d] = factor[i] * (keep[i] * out[i][d] + sum over k of weights[k * width + i] * values[k * step + d])
+// out[i][d] = factor[i] * (keep[i] * out[i][d] + sum over k of weights[k, i] * values[k * step + d])
 struct WeightedValues {
-  const float* weights;
-  std::int64_t width, keys;
+  LaneScores weights;
   std::int64_t rows;  // i < rows
   const float* values;
   std::int64_t step, size;  // d < size
@@ -40,13 +45,11 @@ struct AttentionLanes {
   void (*turn)(const float* const* from, std::int64_t rows, std::int64_t columns, float factor, float* to,
                std::int64_t width);
   // Adds terms[j * of_key + i * of_lane] to the score of key j and lane i. of_lane is 0 or 1.
-  void (*add)(const float* terms, std::int64_t of_key, std::int64_t of_lane, std::int64_t keys,
-              std::int64_t width, float* scores);
+  void (*add)(const float* terms, std::int64_t of_key, std::int64_t of_lane, LaneScores scores);
   // Makes scores -inf but for the keys first[i] <= j < last[i].
-  void (*hide)(const std::int32_t* first, const std::int32_t* last, std::int64_t keys, std::int64_t width,
-               float* scores);
+  void (*hide)(const std::int32_t* first, const std::int32_t* last, LaneScores scores);
   // Turns scores into weights.
-  void (*weigh)(std::int64_t keys, std::int64_t width, float* scores, LaneSums* sums);
+  void (*weigh)(LaneScores scores, LaneSums* sums);
   void (*add_values)(const WeightedValues& of);
 };
 

@@ -111,7 +111,9 @@ void QueryBlock::Cap(float* scores, std::int64_t count) const {
 // The queries, turned, are a panel of a product with the keys.
 bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   alignas(64) float queries[kMostDepth * kMostLanes];
-  alignas(64) float scores[kMostBlockKeys * kMostLanes];
+  // Rows of 256 bytes would share few sets of the first cache with the values.
+  constexpr std::int64_t kApart = kLaneStep;
+  alignas(64) float of_scores[kMostBlockKeys * (kMostLanes + kApart)];
   alignas(64) float factors[kMostLanes];
   LaneSums sums;
   const float* rows[kMostLanes];
@@ -119,16 +121,15 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   std::fill_n(sums.sum, width_, 0.0F);
   for (std::int64_t r = 0; r < rows_; ++r) rows[r] = row_[r].query;
   const bool few = rows_ <= kFewRows;
+  LaneScores scores{of_scores, 0, width_, width_ + kApart};
   // Lanes of no query are computed with, so they need numbers.
-  if (few) std::fill_n(scores, kMostBlockKeys * width_, 0.0F);
+  if (few || call_.softcap > 0) std::fill_n(of_scores, kMostBlockKeys * scores.step, 0.0F);
   for (std::int64_t panel = 0; panel < width_ && !few; panel += kPanelWidth) {
     const std::int64_t width = std::min(kPanelWidth, width_ - panel);
     of_lanes_.turn(rows + panel, std::min(width, rows_ - panel), call_.size, call_.scale,
                    queries + panel * call_.size, width);
   }
   WeightedValues values{};
-  values.weights = scores;
-  values.width = width_;
   values.rows = rows_;
   values.step = value_step_;
   values.size = call_.value_size;
@@ -138,19 +139,18 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   const std::int64_t of_block =
       ((keys + blocks - 1) / blocks + kMostPanelRows - 1) / kMostPanelRows * kMostPanelRows;
   for (std::int64_t first = all.first; first < all.last; first += of_block) {
-    const std::int64_t count = std::min(of_block, all.last - first);
-    const bool goes_on =
-        few ? MultiplyFew(first, count, scores, pace) : MultiplyKeys(first, count, queries, scores, pace);
+    scores.keys = std::min(of_block, all.last - first);
+    const bool goes_on = few ? MultiplyFew(first, scores, pace) : MultiplyKeys(first, queries, scores, pace);
     if (!goes_on) return false;
-    Cap(scores, count * width_);
-    if (call_.bias != nullptr) AddBias(first, count, scores);
-    HideKeys(first, count, scores);
-    of_lanes_.weigh(count, width_, scores, &sums);
-    if (first + count == all.last) {
+    Cap(of_scores, scores.keys * scores.step);
+    if (call_.bias != nullptr) AddBias(first, scores);
+    HideKeys(first, scores);
+    of_lanes_.weigh(scores, &sums);
+    if (first + scores.keys == all.last) {
       for (std::int64_t r = 0; r < rows_; ++r) factors[r] = sums.sum[r] != 0 ? 1 / sums.sum[r] : 1;
       values.factor = factors;
     }
-    values.keys = count;
+    values.weights = scores;
     values.values = ValueAt(first);
     of_lanes_.add_values(values);
     values.keep = sums.keep;
@@ -158,8 +158,7 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
   return true;
 }
 
-bool QueryBlock::MultiplyKeys(std::int64_t first, std::int64_t count, const float* queries, float* scores,
-                              Pace& pace) const {
+bool QueryBlock::MultiplyKeys(std::int64_t first, const float* queries, LaneScores scores, Pace& pace) const {
   const float* pointers[kMostPanelRows];
   PanelTile tile{};
   tile.rows = pointers;
@@ -167,43 +166,45 @@ bool QueryBlock::MultiplyKeys(std::int64_t first, std::int64_t count, const floa
   tile.depth = call_.size;
   tile.panel = queries;
   tile.columns = width_;
-  tile.step = width_;
-  for (std::int64_t j = 0; j < count; j += tile.count) {
-    tile.count = RowsOfTile(count - j, panel_kernel_.rows);
+  tile.step = scores.step;
+  for (std::int64_t j = 0; j < scores.keys; j += tile.count) {
+    tile.count = RowsOfTile(scores.keys - j, panel_kernel_.rows);
     if (!pace.Spend(WorkOf(tile.count, width_, 16))) return false;
     for (int i = 0; i < tile.count; ++i) pointers[i] = KeyAt(first + j + i);
-    tile.out = scores + j * width_;
+    tile.out = scores.data + j * scores.step;
     panel_kernel_.run(tile);
   }
   return true;
 }
 
 // The queries go by fours, the last of them repeated.
-bool QueryBlock::MultiplyFew(std::int64_t first, std::int64_t count, float* scores, Pace& pace) const {
+bool QueryBlock::MultiplyFew(std::int64_t first, LaneScores scores, Pace& pace) const {
   for (std::int64_t r = 0; r < rows_; r += 4) {
-    if (!pace.Spend(WorkOf(count, 4, 8))) return false;
+    if (!pace.Spend(WorkOf(scores.keys, 4, 8))) return false;
     const float* queries[4];
     for (std::int64_t i = 0; i < 4; ++i) queries[i] = row_[std::min(r + i, rows_ - 1)].query;
-    of_rows_.four(queries, KeyAt(first), count, call_.size, key_step_, call_.scale, scores + r, width_);
+    of_rows_.four(queries, KeyAt(first), scores.keys, call_.size, key_step_, call_.scale, scores.data + r,
+                  scores.step);
   }
   return true;
 }
 
-void QueryBlock::AddBias(std::int64_t first, std::int64_t count, float* scores) const {
+void QueryBlock::AddBias(std::int64_t first, LaneScores scores) const {
   const std::int64_t stride = call_.bias_strides[3];
   if (same_bias_) {
-    of_lanes_.add(row_[0].bias + first * stride, stride, 0, count, width_, scores);
+    of_lanes_.add(row_[0].bias + first * stride, stride, 0, scores);
     return;
   }
   alignas(64) float terms[kMostBlockKeys * kMostLanes];
   const float* rows[kMostLanes];
   for (std::int64_t r = 0; r < rows_; ++r) rows[r] = row_[r].bias + first * stride;
-  of_lanes_.turn(rows, rows_, stride == 0 ? 1 : count, 1, terms, width_);
-  of_lanes_.add(terms, stride * width_, 1, count, width_, scores);
+  of_lanes_.turn(rows, rows_, stride == 0 ? 1 : scores.keys, 1, terms, width_);
+  of_lanes_.add(terms, stride * width_, 1, scores);
 }
 
-void QueryBlock::HideKeys(std::int64_t first, std::int64_t count, float* scores) const {
+void QueryBlock::HideKeys(std::int64_t first, LaneScores scores) const {
   std::int32_t from[kMostLanes] = {}, to[kMostLanes] = {};
+  const std::int64_t count = scores.keys;
   bool hides = false;
   for (std::int64_t r = 0; r < rows_; ++r) {
     const KeyRange range = row_[r].range;
@@ -211,7 +212,7 @@ void QueryBlock::HideKeys(std::int64_t first, std::int64_t count, float* scores)
     to[r] = static_cast<std::int32_t>(std::clamp(range.last - first, std::int64_t{0}, count));
     hides = hides || from[r] > 0 || to[r] < count;
   }
-  if (hides) of_lanes_.hide(from, to, count, width_, scores);
+  if (hides) of_lanes_.hide(from, to, scores);
 }
 
 }  // namespace rewire::kernel::cpu

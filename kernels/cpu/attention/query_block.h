@@ -59,11 +59,11 @@ class QueryBlock {
   bool RunRow(std::int64_t r, Pace& pace);
   void Cap(float* scores, std::int64_t count) const;
   bool RunLanes(KeyRange all, Pace& pace);
-  bool MultiplyKeys(std::int64_t first, std::int64_t count, const float* queries, float* scores,
-                    Pace& pace) const;
-  bool MultiplyFew(std::int64_t first, std::int64_t count, float* scores, Pace& pace) const;
-  void AddBias(std::int64_t first, std::int64_t count, float* scores) const;
-  void HideKeys(std::int64_t first, std::int64_t count, float* scores) const;
+  // Of the keys from `first` on.
+  bool MultiplyKeys(std::int64_t first, const float* queries, LaneScores scores, Pace& pace) const;
+  bool MultiplyFew(std::int64_t first, LaneScores scores, Pace& pace) const;
+  void AddBias(std::int64_t first, LaneScores scores) const;
+  void HideKeys(std::int64_t first, LaneScores scores) const;
 
   const AttentionCall& call_;
   std::int64_t rows_, width_;
