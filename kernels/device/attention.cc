@@ -48,8 +48,9 @@ struct Attention {
     checks.SameDType("k", k, "q", q).SameDType("v", v, "q", q).SameDType("out", out, "q", q);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (Status s = CheckF32("q", q); !s.ok()) return s;
+    if (Status s = cpu::CheckRank("k", k, 4); !s.ok()) return s;
     cpu::AttentionShapes shapes{};
-    if (Status s = shapes.Resolve(q, k, v, out); !s.ok()) return s;
+    if (Status s = shapes.Resolve(given, q, k, v, out); !s.ok()) return s;
     AttentionArguments arguments{};
     if (Status s = AddCounts("begin", begin, out, shapes.batch, &arguments.has_begin, &arguments.begin_step);
         !s.ok())
@@ -96,10 +97,10 @@ struct Attention {
 
 std::span<const Kernel> AttentionKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Attention>("q, k, v, begin?, lengths?, bias? -> out",
-                          "q, k, v, bias, out f32; begin, lengths i64",
-                          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1",
-                          "as rewire.attention: no score is in the device's main memory"),
+      Describe<Attention>(
+          "q, k, v, begin?, lengths?, bias? -> out", "q, k, v, bias, out f32; begin, lengths i64",
+          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1",
+          "as rewire.attention, for k and v of rank 4: no score is in the device's main memory"),
   };
   return kKernels;
 }

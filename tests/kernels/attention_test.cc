@@ -6,16 +6,14 @@
 #include <limits>
 #include <optional>
 
-#include "rewire/kernels/cpu/attention/attention_rows.h"
 #include "rewire/tests/kernels/kernel_call.h"
-#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
 
 struct AttentionCase {
   std::int64_t batch = 1, heads = 1, groups = 1, length = 1, keys = 1, size = 8, value_size = 8;
-  bool joined = false;
+  bool joined = false, keys_joined = false;
   std::vector<std::int64_t> begin = {}, lengths = {};
   Shape bias = {};
   double softcap = 0;
@@ -24,23 +22,31 @@ struct AttentionCase {
 
 void CheckAttention(const AttentionCase& of) {
   CAPTURE(of.batch, of.heads, of.groups, of.length, of.keys, of.size, of.value_size, of.joined, of.left,
-          of.right);
+          of.right, of.keys_joined);
   HostTensor q = HostTensor::Random(of.joined ? Shape{of.batch, of.length, of.heads * of.size}
                                               : Shape{of.batch, of.heads, of.length, of.size},
                                     1);
-  HostTensor k = HostTensor::Random({of.batch, of.groups, of.keys, of.size}, 2);
-  HostTensor v = HostTensor::Random({of.batch, of.groups, of.keys, of.value_size}, 3);
+  const auto of_keys = [&](std::int64_t size) {
+    return of.keys_joined ? Shape{of.batch, of.keys, of.groups * size}
+                          : Shape{of.batch, of.groups, of.keys, size};
+  };
+  HostTensor k = HostTensor::Random(of_keys(of.size), 2), v = HostTensor::Random(of_keys(of.value_size), 3);
   HostTensor begin = HostTensor::Of<std::int64_t>({std::ssize(of.begin)}, of.begin);
   HostTensor lengths = HostTensor::Of<std::int64_t>({std::ssize(of.lengths)}, of.lengths);
   HostTensor bias = of.bias.empty() ? HostTensor::Empty<float>({0}) : HostTensor::Random(of.bias, 4);
   HostTensor out = HostTensor::Empty<float>(of.joined ? Shape{of.batch, of.length, of.heads * of.value_size}
                                                       : Shape{of.batch, of.heads, of.length, of.value_size});
   AttributeList attributes = {
-      {"left", of.left}, {"right", of.right}, {"softcap", of.softcap}, {"scale", 0.5}};
+      {"left", of.left}, {"right", of.right}, {"softcap", of.softcap}, {"scale", 0.5}, {"heads", of.heads}};
   REQUIRE(Run("rewire.attention", {&q, &k, &v, &begin, &lengths, &bias, &out}, attributes) == "");
   const auto at = [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t of_vector) {
     return static_cast<std::size_t>(
         (of.joined ? (b * of.length + i) * of.heads + h : (b * of.heads + h) * of.length + i) * of_vector);
+  };
+  const auto at_key = [&](std::int64_t b, std::int64_t group, std::int64_t j, std::int64_t of_vector) {
+    return static_cast<std::size_t>(
+        (of.keys_joined ? (b * of.keys + j) * of.groups + group : (b * of.groups + group) * of.keys + j) *
+        of_vector);
   };
   const auto queries = q.values<float>(), keys = k.values<float>(), values = v.values<float>(),
              terms = bias.values<float>(), results = out.values<float>();
@@ -59,7 +65,7 @@ void CheckAttention(const AttentionCase& of) {
           if (!of.lengths.empty() && j >= one(of.lengths, b)) continue;
           if ((of.right >= 0 && j > position + of.right) || (of.left >= 0 && j < position - of.left))
             continue;
-          const auto key = static_cast<std::size_t>(((b * of.groups + group) * of.keys + j) * of.size);
+          const auto key = at_key(b, group, j, of.size);
           double score = 0;
           for (std::size_t d = 0; d < static_cast<std::size_t>(of.size); ++d)
             score +=
@@ -75,8 +81,7 @@ void CheckAttention(const AttentionCase& of) {
           }
           const double weight = std::exp(score);
           total += weight;
-          const auto value =
-              static_cast<std::size_t>(((b * of.groups + group) * of.keys + j) * of.value_size);
+          const auto value = at_key(b, group, j, of.value_size);
           for (std::size_t d = 0; d < sums.size(); ++d)
             sums[d] += weight * static_cast<double>(values[value + d]);
         }
@@ -120,6 +125,47 @@ TEST_CASE("attention: one query and many, heads that share keys, both forms") {
                   .joined = joined});
 }
 
+TEST_CASE("attention: keys and values with their heads joined") {
+  const bool joined = GENERATE(false, true);
+  const std::int64_t length = GENERATE(1, 5, 70);
+  CheckAttention({.batch = 2,
+                  .heads = 6,
+                  .groups = 3,
+                  .length = length,
+                  .keys = 150,
+                  .size = 12,
+                  .value_size = 21,
+                  .joined = joined,
+                  .keys_joined = true,
+                  .begin = {100},
+                  .left = 60,
+                  .right = 10});
+  CheckAttention({.batch = 2,
+                  .heads = 2,
+                  .groups = 2,
+                  .length = length,
+                  .keys = 7,
+                  .size = 300,
+                  .value_size = 16,
+                  .joined = joined,
+                  .keys_joined = true});
+}
+
+TEST_CASE("attention: blocks of queries and keys, and what is left over of them") {
+  const std::int64_t length = GENERATE(17, 63, 64, 65, 197);
+  const std::int64_t keys = GENERATE(1, 49, 127, 129, 260);
+  CheckAttention({.heads = 2, .groups = 2, .length = length, .keys = keys, .size = 33, .value_size = 50});
+  CheckAttention({.heads = 2,
+                  .groups = 1,
+                  .length = length,
+                  .keys = keys,
+                  .size = 4,
+                  .value_size = 3,
+                  .begin = {-30},
+                  .left = 90,
+                  .right = 40});
+}
+
 TEST_CASE("attention: positions, windows and lengths") {
   const std::int64_t length = GENERATE(1, 9);
   CheckAttention(
@@ -140,9 +186,10 @@ TEST_CASE("attention: positions, windows and lengths") {
 }
 
 TEST_CASE("attention: a bias that broadcasts, and scores that are capped") {
-  const std::int64_t length = GENERATE(1, 6);
-  for (const Shape& bias : {Shape{2, 4, length, 67}, Shape{67}, Shape{4, 1, 1}, Shape{2, 1, length, 67},
-                            Shape{1}, Shape{length, 30}})
+  const std::int64_t length = GENERATE(1, 6, 70);
+  for (const Shape& bias :
+       {Shape{length, 1}, Shape{2, 4, 1, 67}, Shape{2, 4, length, 1}, Shape{2, 4, length, 67}, Shape{67},
+        Shape{4, 1, 1}, Shape{2, 1, length, 67}, Shape{1}, Shape{length, 30}})
     CheckAttention(
         {.batch = 2, .heads = 4, .groups = 2, .length = length, .keys = 67, .bias = bias, .softcap = 0.7});
 }
@@ -162,34 +209,58 @@ TEST_CASE("attention: keys that a bias forbids, and queries that see none") {
   }
 }
 
-TEST_CASE("attention: every instruction set") {
-  const std::int64_t size = GENERATE(1, 16, 67, 128);
-  constexpr std::int64_t kCount = 7;
-  const auto query = HostTensor::Random({size}, 1).values<float>();
-  const auto keys = HostTensor::Random({kCount, size}, 2).values<float>();
-  const auto weights = HostTensor::Random({kCount}, 3).values<float>();
-  ForEachTarget([&] {
-    const kernel::cpu::AttentionRows rows = kernel::cpu::ChooseAttentionRows();
-    std::vector<float> scores(kCount), to(static_cast<std::size_t>(size), 2),
-        turned(static_cast<std::size_t>(size * 8));
-    rows.scores(query.data(), keys.data(), kCount, size, 3, scores.data());
-    rows.add_values(weights.data(), keys.data(), kCount, size, 0.5F, to.data());
-    rows.turn(keys.data(), kCount, size, turned.data(), 8);
-    for (std::size_t j = 0; j < kCount; ++j) {
-      double sum = 0;
-      for (std::size_t d = 0; d < query.size(); ++d) {
-        sum += static_cast<double>(query[d]) * static_cast<double>(keys[j * query.size() + d]);
-        CHECK(turned[d * 8 + j] == keys[j * query.size() + d]);
-      }
-      CHECK(static_cast<double>(scores[j]) == Approx(3 * sum).margin(1e-4));
-    }
-    for (std::size_t d = 0; d < query.size(); ++d) {
-      double sum = 1;
-      for (std::size_t j = 0; j < kCount; ++j)
-        sum += static_cast<double>(weights[j]) * static_cast<double>(keys[j * query.size() + d]);
-      CHECK(static_cast<double>(to[d]) == Approx(sum).margin(1e-4));
-    }
-  });
+TEST_CASE("attention: NaN and infinite scores stay in their query") {
+  const float infinity = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::int64_t length : {3, 40}) {
+    constexpr std::int64_t kKeys = 300;
+    HostTensor q = HostTensor::Of<float>({1, 1, length, 1}, std::vector<float>(length, 1.0F));
+    HostTensor k = HostTensor::Random({1, 1, kKeys, 1}, 2), v = HostTensor::Random({1, 1, kKeys, 1}, 3);
+    HostTensor none = HostTensor::Empty<std::int64_t>({0});
+    HostTensor bias = HostTensor::Of<float>({length, kKeys}, std::vector<float>(length * kKeys, 0.0F));
+    HostTensor out = HostTensor::Empty<float>({1, 1, length, 1});
+    const auto terms = bias.elements<float>();
+    terms[5] = nan;
+    terms[kKeys + 290] = infinity;
+    for (std::size_t j = 0; j < kKeys; ++j) terms[2 * kKeys + j] = j == 299 ? 0 : -infinity;
+    REQUIRE(Run("rewire.attention", {&q, &k, &v, &none, &none, &bias, &out}) == "");
+    const auto results = out.values<float>();
+    CHECK(std::isnan(results[0]));
+    CHECK(std::isnan(results[1]));
+    CHECK(results[2] == v.values<float>()[299]);
+    for (std::size_t i = 3; i < results.size(); ++i) CHECK(std::isfinite(results[i]));
+  }
+}
+
+TEST_CASE("attention: large scores do not overflow, and scale may be negative") {
+  for (const std::int64_t length : {1, 20}) {
+    HostTensor q = HostTensor::Of<float>({1, 1, length, 1}, std::vector<float>(length, 1000.0F));
+    HostTensor k = HostTensor::Of<float>({1, 1, 3, 1}, {-1000, 999, 1000});
+    HostTensor v = HostTensor::Of<float>({1, 1, 3, 1}, {1, 2, 4}),
+               out = HostTensor::Empty<float>({1, 1, length, 1});
+    REQUIRE(Run("rewire.attention", {&q, &k, &v, &out}, {{"scale", 1.0}}) == "");
+    CHECK(out.values<float>() == std::vector<float>(length, 4));
+    REQUIRE(Run("rewire.attention", {&q, &k, &v, &out}, {{"scale", -1.0}}) == "");
+    CHECK(out.values<float>() == std::vector<float>(length, 1));
+  }
+}
+
+TEST_CASE("attention refuses joined keys that do not fit") {
+  HostTensor q = HostTensor::Random({1, 2, 12}, 1), k = HostTensor::Random({1, 5, 8}, 2);
+  HostTensor v = HostTensor::Random({1, 5, 8}, 3), out = HostTensor::Empty<float>({1, 2, 12});
+  CHECK(Run("rewire.attention", {&q, &k, &v, &out}) ==
+        "ValueError: rewire.attention: k has shape [1, 5, 8], which needs the attribute heads");
+  for (const std::int64_t heads : {3, 5})
+    CHECK(
+        Run("rewire.attention", {&q, &k, &v, &out}, {{"heads", heads}}) ==
+        "ValueError: rewire.attention: q has shape [1, 2, 12] and k [1, 5, 8], expected [B, H, L, D] or [B, "
+        "L, H * D] and [B, S, G * D] with H a multiple of G");
+  HostTensor apart = HostTensor::Random({1, 2, 5, 4}, 3), fitting = HostTensor::Random({1, 5, 4}, 3);
+  CHECK(Run("rewire.attention", {&q, &fitting, &apart, &out}, {{"heads", 3}}) ==
+        "ValueError: rewire.attention: v has shape [1, 2, 5, 4], expected rank 3");
+  HostTensor short_v = HostTensor::Random({1, 4, 4}, 3);
+  CHECK(Run("rewire.attention", {&q, &fitting, &short_v, &out}, {{"heads", 3}}) ==
+        "ValueError: rewire.attention: v has shape [1, 4, 4], expected [1, 5, 4]");
 }
 
 TEST_CASE("attention refuses what does not fit") {

@@ -4,6 +4,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/attention/attention_rows.cc"
+// Halves of vectors are taken, which vectors of unknown size do not have.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
 #include <hwy/highway.h>
@@ -14,49 +16,87 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using RowsF = hn::CappedTag<float, 16>;
 
-// One key.
-HWY_INLINE float ScoreOf(const float* HWY_RESTRICT query, const float* HWY_RESTRICT key, std::int64_t size) {
-  const RowsF d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto sum = hn::Zero(d);
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes) sum = hn::MulAdd(hn::LoadU(d, query + i), hn::LoadU(d, key + i), sum);
-  float score = hn::GetLane(hn::SumOfLanes(d, sum));
-  for (; i < size; ++i) score += query[i] * key[i];
-  return score;
+#if HWY_TARGET != HWY_SCALAR
+
+// The sum of all blocks of four lanes.
+template <class D>
+HWY_INLINE void StoreBlockSums(D d, hn::Vec<D> v, float* to) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    StoreBlockSums(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
+  }
 }
 
-// Four keys at once: the query is loaded once for them, and no sum waits for another.
-void ScoresOfKeys(const float* HWY_RESTRICT query, const float* HWY_RESTRICT keys, std::int64_t count,
-                  std::int64_t size, float factor, float* HWY_RESTRICT scores) {
+#endif
+
+// The sums of four vectors' lanes.
+template <class D>
+HWY_INLINE void StoreSums(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e, float* to) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)d;
+  const hn::Vec<D> sums[] = {a, b, c, e};
+  for (int n = 0; n < 4; ++n) to[n] = hn::GetLane(sums[n]);
+#else
+  const hn::RepartitionToWide<D> wide;
+  const auto ab = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  const auto ce = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
+  const auto sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, ab, ce)),
+                            hn::BitCast(d, hn::InterleaveUpper(wide, ab, ce)));
+  StoreBlockSums(d, sums, to);
+#endif
+}
+
+// Four scores, of one query and four keys or of four queries and one key.
+template <int kQueries, int kKeys>
+HWY_INLINE void ScoreFour(const float* const* queries, const float* HWY_RESTRICT keys, std::int64_t size,
+                          std::int64_t step, float factor, float* HWY_RESTRICT scores) {
   const RowsF d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t j = 0;
-  for (; j + 4 <= count; j += 4) {
-    const float* const key = keys + j * size;
-    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    std::int64_t i = 0;
-    for (; i + lanes <= size; i += lanes) {
-      const auto q = hn::LoadU(d, query + i);
-      s0 = hn::MulAdd(q, hn::LoadU(d, key + i), s0);
-      s1 = hn::MulAdd(q, hn::LoadU(d, key + size + i), s1);
-      s2 = hn::MulAdd(q, hn::LoadU(d, key + 2 * size + i), s2);
-      s3 = hn::MulAdd(q, hn::LoadU(d, key + 3 * size + i), s3);
-    }
-    float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-                     hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
-    for (; i < size; ++i) {
-      for (int n = 0; n < 4; ++n) sums[n] += query[i] * key[n * size + i];
-    }
-    for (int n = 0; n < 4; ++n) scores[j + n] = sums[n] * factor;
+  const float* q[4];
+  const float* k[4];
+  for (int n = 0; n < 4; ++n) {
+    q[n] = queries[kQueries == 1 ? 0 : n];
+    k[n] = keys + (kKeys == 1 ? 0 : n * step);
   }
-  for (; j < count; ++j) scores[j] = ScoreOf(query, keys + j * size, size) * factor;
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    s0 = hn::MulAdd(hn::LoadU(d, q[0] + i), hn::LoadU(d, k[0] + i), s0);
+    s1 = hn::MulAdd(hn::LoadU(d, q[1] + i), hn::LoadU(d, k[1] + i), s1);
+    s2 = hn::MulAdd(hn::LoadU(d, q[2] + i), hn::LoadU(d, k[2] + i), s2);
+    s3 = hn::MulAdd(hn::LoadU(d, q[3] + i), hn::LoadU(d, k[3] + i), s3);
+  }
+  float sums[4];
+  StoreSums(d, s0, s1, s2, s3, sums);
+  for (; i < size; ++i) {
+    for (int n = 0; n < 4; ++n) sums[n] += q[n][i] * k[n][i];
+  }
+  for (int n = 0; n < 4; ++n) scores[n] = sums[n] * factor;
+}
+
+void ScoresOfKeys(const float* query, const float* keys, std::int64_t count, std::int64_t size,
+                  std::int64_t step, float factor, float* scores) {
+  std::int64_t j = 0;
+  for (; j + 4 <= count; j += 4) ScoreFour<1, 4>(&query, keys + j * step, size, step, factor, scores + j);
+  for (; j < count; ++j) {
+    float same[4];
+    ScoreFour<1, 4>(&query, keys + j * step, size, 0, factor, same);
+    scores[j] = same[0];
+  }
+}
+
+void ScoresOfFour(const float* const* queries, const float* keys, std::int64_t count, std::int64_t size,
+                  std::int64_t step, float factor, float* scores, std::int64_t width) {
+  for (std::int64_t j = 0; j < count; ++j)
+    ScoreFour<4, 1>(queries, keys + j * step, size, step, factor, scores + j * width);
 }
 
 // kVectors vectors of elements, which stay in registers while all values are added.
 template <int kVectors>
 HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
-                           std::int64_t count, std::int64_t size, float keep, float* HWY_RESTRICT to) {
+                           std::int64_t count, std::int64_t step, float keep, float* HWY_RESTRICT to) {
   const RowsF d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto kept = hn::Set(d, keep);
@@ -68,7 +108,7 @@ HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_R
   }
   for (std::int64_t j = 0; j < count; ++j) {
     const auto weight = hn::Set(d, weights[j]);
-    const float* value = values + j * size;
+    const float* value = values + j * step;
     s0 = hn::MulAdd(weight, hn::LoadU(d, value), s0);
     if constexpr (kVectors == 4) {
       s1 = hn::MulAdd(weight, hn::LoadU(d, value + lanes), s1);
@@ -85,27 +125,20 @@ HWY_INLINE void AddColumns(const float* HWY_RESTRICT weights, const float* HWY_R
 }
 
 void AddWeightedValues(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values,
-                       std::int64_t count, std::int64_t size, float keep, float* HWY_RESTRICT to) {
+                       std::int64_t count, std::int64_t size, std::int64_t step, float keep,
+                       float* HWY_RESTRICT to) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(RowsF()));
   std::int64_t i = 0;
-  for (; i + 4 * lanes <= size; i += 4 * lanes) AddColumns<4>(weights, values + i, count, size, keep, to + i);
-  for (; i + lanes <= size; i += lanes) AddColumns<1>(weights, values + i, count, size, keep, to + i);
+  for (; i + 4 * lanes <= size; i += 4 * lanes) AddColumns<4>(weights, values + i, count, step, keep, to + i);
+  for (; i + lanes <= size; i += lanes) AddColumns<1>(weights, values + i, count, step, keep, to + i);
   for (; i < size; ++i) {
     float sum = to[i] * keep;
-    for (std::int64_t j = 0; j < count; ++j) sum += weights[j] * values[j * size + i];
+    for (std::int64_t j = 0; j < count; ++j) sum += weights[j] * values[j * step + i];
     to[i] = sum;
   }
 }
 
-// By whole lines of `to`, which are written once.
-void TurnMatrix(const float* HWY_RESTRICT from, std::int64_t rows, std::int64_t columns,
-                float* HWY_RESTRICT to, std::int64_t step) {
-  for (std::int64_t j = 0; j < columns; ++j) {
-    for (std::int64_t i = 0; i < rows; ++i) to[j * step + i] = from[i * columns + j];
-  }
-}
-
-AttentionRows RowsOfTarget() { return {&ScoresOfKeys, &AddWeightedValues, &TurnMatrix}; }
+AttentionRows RowsOfTarget() { return {&ScoresOfKeys, &ScoresOfFour, &AddWeightedValues}; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

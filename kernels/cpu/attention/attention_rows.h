@@ -8,15 +8,15 @@
 namespace rewire::kernel::cpu {
 
 struct AttentionRows {
-  // scores[j] = factor * sum over d of query[d] * keys[j * size + d], for j < count.
-  void (*scores)(const float* query, const float* keys, std::int64_t count, std::int64_t size, float factor,
-                 float* scores);
-  // to[d] = to[d] * keep + sum over j of weights[j] * values[j * size + d], for d < size.
+  // scores[j] = factor * sum over d of query[d] * keys[j * step + d], for j < count and d < size.
+  void (*scores)(const float* query, const float* keys, std::int64_t count, std::int64_t size,
+                 std::int64_t step, float factor, float* scores);
+  // The same for four queries: scores[j * width + i] of query i.
+  void (*four)(const float* const* queries, const float* keys, std::int64_t count, std::int64_t size,
+               std::int64_t step, float factor, float* scores, std::int64_t width);
+  // to[d] = to[d] * keep + sum over j of weights[j] * values[j * step + d], for d < size.
   void (*add_values)(const float* weights, const float* values, std::int64_t count, std::int64_t size,
-                     float keep, float* to);
-  // Turns a matrix [rows, columns] into [columns, step]: to[j * step + i] = from[i * columns + j]. Elements
-  // behind the rows stay as they are.
-  void (*turn)(const float* from, std::int64_t rows, std::int64_t columns, float* to, std::int64_t step);
+                     std::int64_t step, float keep, float* to);
 };
 
 // The functions for the best instruction set that this CPU and the build support.

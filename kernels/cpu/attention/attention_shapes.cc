@@ -20,29 +20,50 @@ float AttentionAttributes::ScaleOf(std::int64_t size) const {
   return static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(size)));
 }
 
-Status AttentionShapes::Resolve(TensorView q, TensorView k, TensorView v, TensorView out) {
+Status AttentionShapes::Resolve(const AttentionAttributes& given, TensorView q, TensorView k, TensorView v,
+                                TensorView out) {
   if (q.ndim() != 3 && q.ndim() != 4) return ValueError("q has shape ", q.dims(), ", expected rank 3 or 4");
-  if (Status s = CheckRank("k", k, 4); !s.ok()) return s;
-  if (Status s = CheckRank("v", v, 4); !s.ok()) return s;
   joined = q.ndim() == 3;
-  batch = k.dim(0);
-  groups = k.dim(1);
-  keys = visible = k.dim(2);
-  size = k.dim(3);
-  value_size = v.dim(3);
-  const std::int64_t of_v[] = {batch, groups, keys, value_size};
-  if (Status s = CheckShape("v", v, ShapeView(of_v, 4)); !s.ok()) return s;
+  keys_joined = k.ndim() == 3;
+  batch = q.dim(0);
   length = q.dim(joined ? 1 : 2);
-  const std::int64_t hidden = q.dim(joined ? 2 : 1);
-  heads = !joined ? hidden : size > 0 ? hidden / size : 0;
-  const bool fits = q.dim(0) == batch && groups > 0 && size > 0 && heads > 0 && heads % groups == 0 &&
-                    (joined ? hidden == heads * size : q.dim(3) == size);
-  if (!fits)
-    return ValueError("q has shape ", q.dims(), " and k ", k.dims(),
-                      ", expected [B, H, L, D] or [B, L, H * D] with H a multiple of k's second dimension");
+  if (Status s = ResolveHeads(given.heads, q, k, v); !s.ok()) return s;
+  const std::int64_t of_v[] = {batch, groups, keys, value_size};
+  const std::int64_t of_joined_v[] = {batch, keys, Times(groups, value_size)};
+  if (Status s = CheckShape("v", v, keys_joined ? ShapeView(of_joined_v, 3) : ShapeView(of_v, 4)); !s.ok())
+    return s;
   const std::int64_t of_out[] = {batch, heads, length, value_size};
   const std::int64_t of_joined[] = {batch, length, Times(heads, value_size)};
   return CheckShape("out", out, joined ? ShapeView(of_joined, 3) : ShapeView(of_out, 4));
+}
+
+// What the shapes of q and k tell, and the size of values.
+Status AttentionShapes::ResolveHeads(std::int64_t given, TensorView q, TensorView k, TensorView v) {
+  if (!keys_joined) {
+    if (Status s = CheckRank("k", k, 4); !s.ok()) return s;
+  }
+  if (Status s = CheckRank("v", v, k.ndim()); !s.ok()) return s;
+  keys = visible = k.dim(keys_joined ? 1 : 2);
+  if (keys_joined && given == 0)
+    return ValueError("k has shape ", k.dims(), ", which needs the attribute heads");
+  const std::int64_t hidden = q.dim(joined ? 2 : 1), of_keys = k.dim(keys_joined ? 2 : 3);
+  if (!joined)
+    size = q.dim(3);
+  else
+    size = keys_joined ? hidden / given : of_keys;
+  heads = !joined ? hidden : size > 0 ? hidden / size : 0;
+  groups = !keys_joined ? k.dim(1) : size > 0 ? of_keys / size : 0;
+  const bool fits = k.dim(0) == batch && groups > 0 && size > 0 && heads > 0 && heads % groups == 0 &&
+                    (!joined || hidden == heads * size) && (!keys_joined || heads == given) &&
+                    of_keys == (keys_joined ? groups * size : size);
+  if (!fits && keys_joined)
+    return ValueError("q has shape ", q.dims(), " and k ", k.dims(),
+                      ", expected [B, H, L, D] or [B, L, H * D] and [B, S, G * D] with H a multiple of G");
+  if (!fits)
+    return ValueError("q has shape ", q.dims(), " and k ", k.dims(),
+                      ", expected [B, H, L, D] or [B, L, H * D] with H a multiple of k's second dimension");
+  value_size = keys_joined ? v.dim(2) / groups : v.dim(3);
+  return Status();
 }
 
 Status AttentionShapes::ResolveBias(TensorView bias) {

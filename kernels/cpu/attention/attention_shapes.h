@@ -13,6 +13,9 @@ namespace rewire::kernel::cpu {
 struct AttentionAttributes {
   double scale = 0, softcap = 0;
   std::int64_t left = -1, right = -1;
+  // Of q, where k and v are joined; 0: not given. Devices do not read it, so compilers leave joined keys to
+  // the CPU.
+  std::int64_t heads = 0;
 
   void Read(Attributes& attributes);
   float ScaleOf(std::int64_t size) const;
@@ -20,14 +23,18 @@ struct AttentionAttributes {
 
 struct AttentionShapes {
   std::int64_t batch, heads, groups, length, keys, size, value_size;  // groups: heads of keys
-  bool joined;  // q and out are [batch, length, heads * size]
+  bool joined;       // q and out are [batch, length, heads * size]
+  bool keys_joined;  // k and v are [batch, keys, groups * size]
   std::int64_t bias_strides[4];
   std::int64_t visible;  // keys that may be seen at all
 
   // Without a bias.
-  Status Resolve(TensorView q, TensorView k, TensorView v, TensorView out);
+  Status Resolve(const AttentionAttributes& given, TensorView q, TensorView k, TensorView v, TensorView out);
   // After Resolve.
   Status ResolveBias(TensorView bias);
+
+ private:
+  Status ResolveHeads(std::int64_t given, TensorView q, TensorView k, TensorView v);
 };
 
 // How far it is from the integer of a batch to the next one's: 0 if there is one for all, else 1.

@@ -77,19 +77,33 @@ HWY_INLINE V ExpOfLow(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLeastExponent)), ExpOfModerate(d, x));
 }
 
+// 2^x for x of at most 1/2, fitted to a relative error of 8e-8.
+constexpr float kPowerOf2Terms[] = {1.00000007e+00f, 6.93146970e-01f, 2.40221200e-01f,
+                                    5.55071300e-02f, 9.67554000e-03f, 1.32765000e-03f};
+
+// 2^x for x of at most 127, or NaN; 0 where that is less than a normal float.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V PowerOf2(D d, V x) {
+  const hn::RebindToSigned<D> bits;
+  const V shift = hn::Set(d, 12582912.0f), one = hn::Set(d, 1.0f);  // as in ExpParts
+  const V shifted = hn::Add(x, shift);
+  const V power = Polynomial(d, hn::Sub(x, hn::Sub(shifted, shift)), kPowerOf2Terms);
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, shifted));
+  const V scaled = hn::Mul(power, hn::BitCast(d, hn::Add(hn::BitCast(bits, one), exponent)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), scaled);
+}
+
 // exp(x) as a term of a sum that has a term of 1: x is at most 0, and what is too small to count is brought
 // to exp(-85). One multiplication by 1 / ln(2) makes the relative error grow with -x, but exp(x) falls
-// faster. 2^f, f at most 1/2, is a polynomial fitted to a relative error of 8e-8.
+// faster.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpAsTerm(D d, V x) {
-  static constexpr float kTerms[] = {1.00000007e+00f, 6.93146970e-01f, 2.40221200e-01f,
-                                     5.55071300e-02f, 9.67554000e-03f, 1.32765000e-03f};
   const hn::RebindToSigned<D> bits;
   const V shift = hn::Set(d, 12582912.0f);  // as in ExpParts
   const V to_base_2 = hn::Set(d, 1.44269504f);
   const V held = hn::Max(x, hn::Set(d, -85.0f));
   const V shifted = hn::MulAdd(held, to_base_2, shift);
-  const V power = Polynomial(d, hn::MulSub(held, to_base_2, hn::Sub(shifted, shift)), kTerms);
+  const V power = Polynomial(d, hn::MulSub(held, to_base_2, hn::Sub(shifted, shift)), kPowerOf2Terms);
   return hn::BitCast(d, hn::Add(hn::BitCast(bits, power), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
 }
 
