@@ -4,7 +4,7 @@
 //   matmul(softmax(matmul(q, transpose(k)) * scale + bias), v)
 // The factor may stand at the scores, at q or at the keys, as a product or a quotient, and the bias may be
 // missing. A choice between scores and a number that hides keys becomes a bias. Where q is cut into heads
-// just before, and the heads are joined just behind, the kernel does both.
+// just before, and the heads are joined just behind, the kernel does both. It also takes k and v uncut.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -20,6 +20,9 @@ namespace rewire::compiler {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
+
+// [batch, length, heads, size] becomes [batch, heads, length, size], or the other way round.
+const Ints kSwapHeads = {0, 2, 1, 3};
 
 struct Match {
   Value* q = nullptr;
@@ -183,20 +186,25 @@ class AttentionFusing {
 
   void Fuse(Node* node, const Match& match, std::vector<Node*>* before) {
     Value* k = match.k;
-    if (!IsIdentity(match.perm)) {
+    Value* v = match.v;
+    node->attributes = {{"scale", match.scale}};
+    Value *joined_k = match.perm == kSwapHeads ? JoinedOf(k) : nullptr, *joined_v = JoinedBefore(v);
+    if (joined_k != nullptr && joined_v != nullptr) {
+      k = joined_k;
+      v = joined_v;
+      node->attributes.push_back({"heads", *match.q->type.dims[1].constant()});
+    } else if (!IsIdentity(match.perm)) {
       Shape dims;
       for (const std::int64_t axis : match.perm) dims.push_back(k->type.dims[static_cast<std::size_t>(axis)]);
       Value* turned = graph_.NewValue(k->name, TensorOf(kFloat32, std::move(dims)));
       before->push_back(NewTranspose(&graph_, k, turned, match.perm, node->source));
       k = turned;
     }
-    Value* v = match.v;
-    if (v->type.rank() == 3) {
+    if (match.q->type.rank() == 3) {
       k = WithHead(k, *node, before);
       v = WithHead(v, *node, before);
     }
     node->kernel = "rewire.attention";
-    node->attributes = {{"scale", match.scale}};
     node->inputs = {match.q, k, v};
     Value* bias = match.choice != nullptr ? BiasOf(*match.choice, before) : match.bias;
     if (bias != nullptr) {
@@ -238,34 +246,42 @@ class AttentionFusing {
     return seen;
   }
 
+  static bool SwapsHeads(const Node* turn) {
+    return turn != nullptr && turn->kernel == "rewire.transpose" && PermOf(*turn) == kSwapHeads;
+  }
+
+  // [batch, length, heads * size] that becomes this value [batch, length, heads, size]; null if there is
+  // none.
+  static Value* JoinedOf(const Value* cut) {
+    const Node* node = cut->producer;
+    if (node == nullptr || node->kind != NodeKind::kReshape || cut->type.rank() != 4) return nullptr;
+    const Shape& dims = cut->type.dims;
+    Value* whole = node->inputs[0];
+    return HasDims(whole, {dims[0], dims[1], dims[2] * dims[3]}) ? whole : nullptr;
+  }
+  // The same for [batch, heads, length, size].
+  static Value* JoinedBefore(const Value* heads) {
+    return SwapsHeads(heads->producer) ? JoinedOf(heads->producer->inputs[0]) : nullptr;
+  }
+
   // Leaves out that q [batch, length, heads * size] is cut into heads, and the result is joined again.
   void JoinHeads(Node* node) {
-    const auto swaps_heads = [](const Node* turn) {
-      return turn != nullptr && turn->kernel == "rewire.transpose" && PermOf(*turn) == Ints{0, 2, 1, 3};
-    };
-    Value* q = node->inputs[0];
-    if (q->type.rank() != 4 || !swaps_heads(q->producer)) return;
-    const Node* cut = q->producer->inputs[0]->producer;
+    Value* whole = node->inputs[0]->type.rank() == 4 ? JoinedBefore(node->inputs[0]) : nullptr;
     Value* out = node->outputs[0];
     Node* turn = edit_.OnlyUser(out);
-    if (cut == nullptr || cut->kind != NodeKind::kReshape || !swaps_heads(turn) || measured_.contains(out))
-      return;
+    if (whole == nullptr || !SwapsHeads(turn) || measured_.contains(out)) return;
     Value* turned = turn->outputs[0];
     Node* join = edit_.OnlyUser(turned);
     if (join == nullptr || join->kind != NodeKind::kReshape || measured_.contains(turned)) return;
-    Value *whole = cut->inputs[0], *joined = join->outputs[0];
-    if (!IsJoined(*whole, q->type.dims) || !IsJoined(*joined, out->type.dims)) return;
+    Value* joined = join->outputs[0];
+    const Shape& dims = out->type.dims;
+    if (!HasDims(joined, {dims[0], dims[2], dims[1] * dims[3]})) return;
     node->inputs[0] = whole;
     node->outputs[0] = joined;
     node->extents[0] = {joined->type.dims, nullptr};
     joined->producer = node;
     edit_.Erase(turn);
     edit_.Erase(join);
-  }
-
-  // Whether the shape is [batch, length, heads * size], for [batch, heads, length, size].
-  static bool IsJoined(const Value& value, const Shape& apart) {
-    return HasDims(&value, {apart[0], apart[2], apart[1] * apart[3]});
   }
 
   Graph& graph_;

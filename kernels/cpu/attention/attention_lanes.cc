@@ -238,7 +238,7 @@ void AddValues(const WeightedValues& of) {
   AddRows<1>(of, rest, kLanes, at, used);
 }
 
-AttentionLanes LanesOfTarget() { return {&TurnRows, &AddTerms, &HideKeys, &Weigh, &AddValues}; }
+AttentionLanes AttentionLanesOfTarget() { return {&TurnRows, &AddTerms, &HideKeys, &Weigh, &AddValues}; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -246,9 +246,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rewire::kernel::cpu {
 
-HWY_EXPORT(LanesOfTarget);
+HWY_EXPORT(AttentionLanesOfTarget);
 
-AttentionLanes ChooseAttentionLanes() { return HWY_DYNAMIC_DISPATCH(LanesOfTarget)(); }
+AttentionLanes ChooseAttentionLanes() { return HWY_DYNAMIC_DISPATCH(AttentionLanesOfTarget)(); }
 
 const AttentionLanes& BestAttentionLanes() {
   static const AttentionLanes kBest = ChooseAttentionLanes();
