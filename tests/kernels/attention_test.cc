@@ -155,6 +155,8 @@ TEST_CASE("attention: blocks of queries and keys, and what is left over of them"
   const std::int64_t length = GENERATE(17, 63, 64, 65, 197);
   const std::int64_t keys = GENERATE(1, 49, 127, 129, 260);
   CheckAttention({.heads = 2, .groups = 2, .length = length, .keys = keys, .size = 33, .value_size = 50});
+  for (const std::int64_t size : {500, 1024, 1100})
+    CheckAttention({.heads = 1, .groups = 1, .length = length, .keys = keys, .size = size, .value_size = 2});
   CheckAttention({.heads = 2,
                   .groups = 1,
                   .length = length,
