@@ -173,10 +173,9 @@ bool QueryBlock::MultiplyKeys(std::int64_t first, const float* queries, LaneScor
     if (!pace.Spend(WorkOf(tile.count, width_, 16))) return false;
     for (int i = 0; i < tile.count; ++i) pointers[i] = KeyAt(first + j + i);
     tile.out = scores.data + j * scores.step;
-    if (call_.keys_joined) {  // the CPU fetches neighbours by itself
-      for (std::int64_t i = tile.count; i < std::min(2 * std::int64_t{tile.count}, scores.keys - j); ++i) {
-        for (std::int64_t d = 0; d < call_.size; d += 16) __builtin_prefetch(KeyAt(first + j + i) + d);
-      }
+    // The keys of the next tile are fetched meanwhile.
+    for (std::int64_t i = tile.count; i < std::min(2 * std::int64_t{tile.count}, scores.keys - j); ++i) {
+      for (std::int64_t d = 0; d < call_.size; d += 16) __builtin_prefetch(KeyAt(first + j + i) + d);
     }
     panel_kernel_.run(tile);
   }

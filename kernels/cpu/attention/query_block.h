@@ -36,7 +36,7 @@ struct KeyRange {
 class QueryBlock {
  public:
   // The elements of queries that are turned into lanes.
-  static constexpr std::int64_t kMostElements = 256 * kMostLanes;
+  static constexpr std::int64_t kMostElements = 512 * kMostLanes;
 
   QueryBlock(const AttentionCall& call, std::int64_t b, std::int64_t group, std::int64_t first,
              std::int64_t rows);
