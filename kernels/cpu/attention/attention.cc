@@ -50,7 +50,7 @@ struct Attention {
     call.right = given.right;
     if (out.size() == 0) return Status();
     const std::int64_t rows = Times(call.heads / call.groups, call.length);
-    const std::int64_t of_block = RowsOfBlock(Times(call.batch, call.groups), rows);
+    const std::int64_t of_block = RowsOfBlock(Times(call.batch, call.groups), rows, call.size);
     const std::int64_t blocks = (rows + of_block - 1) / of_block;
     const std::int64_t work =
         Times(Times(call.keys, std::min(rows, of_block)), Plus(call.size, call.value_size)) / 4;
@@ -68,10 +68,13 @@ struct Attention {
   }
 
  private:
-  // Blocks of half the rows where threads would wait for each other at the end.
-  static std::int64_t RowsOfBlock(std::int64_t heads, std::int64_t rows) {
-    const std::int64_t blocks = Times(heads, (rows + kMostLanes - 1) / kMostLanes);
-    return blocks >= 4 * __rewire_kernel_api->thread_count() ? kMostLanes : kMostLanes / 2;
+  // Fewer rows where queries are long, and where threads would wait for each other at the end.
+  static std::int64_t RowsOfBlock(std::int64_t heads, std::int64_t rows, std::int64_t size) {
+    std::int64_t of_block = kMostLanes;
+    while (of_block > kLaneStep && Times(of_block, size) > QueryBlock::kMostElements) of_block /= 2;
+    const std::int64_t blocks = Times(heads, (rows + of_block - 1) / of_block);
+    const bool few = blocks < 4 * __rewire_kernel_api->thread_count();
+    return few && of_block > 2 * kLaneStep ? of_block / 2 : of_block;
   }
 
   Status ReadShapes(TensorView q, TensorView k, TensorView v, TensorView out, AttentionCall* call) const {

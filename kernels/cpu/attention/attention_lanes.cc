@@ -217,25 +217,32 @@ void AddRows(const WeightedValues& of, const float* values, std::int64_t step, s
   }
 }
 
-// The last elements of the values go through a matrix of their own, padded with 0.
+// `used` elements of all values from `at` on, with 0 behind them up to `width`.
+HWY_INLINE void PackValues(const WeightedValues& of, std::int64_t at, std::int64_t used, std::int64_t width,
+                           float* to) {
+  for (std::int64_t k = 0; k < of.weights.keys; ++k, to += width)
+    std::fill(std::copy_n(of.values + k * of.step + at, used, to), to + width, 0.0F);
+}
+
+// The last elements of the values go through a matrix of their own. So do values that lie far apart, where
+// they are read often: they would share few sets of the first cache.
 void AddValues(const WeightedValues& of) {
+  HWY_ALIGN float packed[kMostBlockKeys * 2 * kLanes];
   std::int64_t at = 0;
   // Few rows by more vectors, since each sum waits for the one before.
   if (of.rows <= kMostRows / 2) {
     for (; at + 4 * kLanes <= of.size; at += 4 * kLanes)
       AddRows<4>(of, of.values + at, of.step, at, 4 * kLanes);
   }
-  for (; at + 2 * kLanes <= of.size; at += 2 * kLanes)
-    AddRows<2>(of, of.values + at, of.step, at, 2 * kLanes);
+  const bool apart = of.step > of.size && of.rows > 2 * kMostRows;
+  for (; at + 2 * kLanes <= of.size; at += 2 * kLanes) {
+    if (apart) PackValues(of, at, 2 * kLanes, 2 * kLanes, packed);
+    AddRows<2>(of, apart ? packed : of.values + at, apart ? 2 * kLanes : of.step, at, 2 * kLanes);
+  }
   for (; at + kLanes <= of.size; at += kLanes) AddRows<1>(of, of.values + at, of.step, at, kLanes);
   if (at == of.size) return;
-  HWY_ALIGN float rest[kMostBlockKeys * kLanes];
-  const std::int64_t used = of.size - at;
-  for (std::int64_t k = 0; k < of.weights.keys; ++k) {
-    float* const to = rest + k * kLanes;
-    std::fill(std::copy_n(of.values + k * of.step + at, used, to), to + kLanes, 0.0F);
-  }
-  AddRows<1>(of, rest, kLanes, at, used);
+  PackValues(of, at, of.size - at, kLanes, packed);
+  AddRows<1>(of, packed, kLanes, at, of.size - at);
 }
 
 AttentionLanes AttentionLanesOfTarget() { return {&TurnRows, &AddTerms, &HideKeys, &Weigh, &AddValues}; }

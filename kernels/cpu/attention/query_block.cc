@@ -65,7 +65,8 @@ void QueryBlock::Run(Pace& pace) {
     all.first = std::min(all.first, row_[r].range.first);
     all.last = std::max(all.last, row_[r].range.last);
   }
-  if (rows_ > 1 && (rows_ <= kFewRows || call_.size <= kMostDepth) && all.first < all.last) {
+  if (rows_ > 1 && (rows_ <= kFewRows || Times(call_.size, width_) <= kMostElements) &&
+      all.first < all.last) {
     RunLanes(all, pace);
     return;
   }
@@ -110,7 +111,7 @@ void QueryBlock::Cap(float* scores, std::int64_t count) const {
 
 // The queries, turned, are a panel of a product with the keys.
 bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
-  alignas(64) float queries[kMostDepth * kMostLanes];
+  alignas(64) float queries[kMostElements];
   // Rows of 256 bytes would share few sets of the first cache with the values.
   constexpr std::int64_t kApart = kLaneStep;
   alignas(64) float of_scores[kMostBlockKeys * (kMostLanes + kApart)];
@@ -172,6 +173,10 @@ bool QueryBlock::MultiplyKeys(std::int64_t first, const float* queries, LaneScor
     if (!pace.Spend(WorkOf(tile.count, width_, 16))) return false;
     for (int i = 0; i < tile.count; ++i) pointers[i] = KeyAt(first + j + i);
     tile.out = scores.data + j * scores.step;
+    // The keys of the next tile are fetched meanwhile.
+    for (std::int64_t i = tile.count; i < std::min(2 * std::int64_t{tile.count}, scores.keys - j); ++i) {
+      for (std::int64_t d = 0; d < call_.size; d += 16) __builtin_prefetch(KeyAt(first + j + i) + d);
+    }
     panel_kernel_.run(tile);
   }
   return true;

@@ -35,6 +35,9 @@ struct KeyRange {
 // outermost. At most kMostLanes rows.
 class QueryBlock {
  public:
+  // The elements of queries that are turned into lanes.
+  static constexpr std::int64_t kMostElements = 512 * kMostLanes;
+
   QueryBlock(const AttentionCall& call, std::int64_t b, std::int64_t group, std::int64_t first,
              std::int64_t rows);
 
@@ -42,8 +45,6 @@ class QueryBlock {
   void Run(Pace& pace);
 
  private:
-  static constexpr std::int64_t kMostDepth = 256;  // of queries that are turned into lanes
-
   struct Row {
     const float *query, *bias;
     KeyRange range;
