@@ -15,6 +15,7 @@ std::span<const Pass> Passes() {
       {"integer-groups", UseFloatsForGroups},
       {"fuse-quantized-add", FuseQuantizedAdd},
       {"map-bytes", MapBytes},
+      {"cut-pads", CutOffPads},
       {"fold-affine", FoldAffine},
       {"split-batch-norm", SplitBatchNorm, nullptr, true},
       {"fuse-hard-swish", FuseHardSwish},

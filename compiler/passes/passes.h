@@ -57,6 +57,8 @@ void MapBytes(Graph* graph);
 void UseIntegerProducts(Graph* graph);
 // Runs integer convolutions of groups in f32 where that is exact.
 void UseFloatsForGroups(Graph* graph);
+// Lets convolutions leave out what a slice cuts off of their ends.
+void CutOffPads(Graph* graph);
 // Moves batch normalisation, and factors and terms per channel, into the weights before them.
 void FoldAffine(Graph* graph);
 // Turns batch normalisation that is not moved so into a product and a sum.

@@ -231,6 +231,19 @@ TEST_CASE("pack-products: a convolution of each channel by itself") {
               "%5 = rewire.transpose {perm=[0, 3, 1, 2]}(%4)", "output y = %5"});
 }
 
+TEST_CASE("pack-products: several channels of each one by itself") {
+  const auto lines = [](std::int64_t outputs) {
+    onnx::ModelProto model = Conv(outputs, 1, 4);
+    model.mutable_graph()->mutable_node(0)->set_output(0, "y");
+    return RunPass("pack-products", model, {1, 4, 5, 5}).after;
+  };
+  const std::string conv =
+      "%4 = rewire.packed.depthwise {channels=8, kernel_shape=[3, 3], strides=[1, 1], dilations=[1, 1], "
+      "pads=[1, 1, 1, 1], multiplier=2}(%3, %2)";
+  CHECK(lines(8).at(3) == conv);
+  CHECK(KernelsOf(lines(20)) == Lines{"rewire.conv"});  // more would repeat the image too often
+}
+
 TEST_CASE("pack-products: convolutions that it leaves") {
   SECTION("of groups") {
     onnx::ModelProto model = Conv(8, 2, 2);

@@ -170,13 +170,18 @@ class ProductPacking : public Packing {
     if (dims.size() < 3 || dims.size() > 5 || dims[0] < 1 || dims[1] < 1) return;
     const std::int64_t taps = TapsOf(dims);
     const std::int64_t groups = IntAttribute(*node, "group", 1);
-    const bool depthwise = IsDepthwise(dims, groups);
+    // With several output channels for each input channel, the kernel repeats the image.
+    constexpr std::int64_t kMostRepeats = 4;
+    const std::int64_t multiplier =
+        groups > 1 ? std::clamp<std::int64_t>(dims[0] / groups, 1, kMostRepeats) : 1;
+    const bool depthwise = IsDepthwise(dims, groups, multiplier);
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     if (depthwise) {
       Value* packed = Prepared("rewire.transpose", Matrix(weights, {dims[0], taps}), kFloat32,
                                {taps, dims[0]}, {{"perm", Ints{1, 0}}});
       BecomePackedConv(node, "rewire.packed.depthwise", packed);
+      if (multiplier > 1) SetAttribute(node, "multiplier", multiplier);
     } else {
       BecomePackedConv(node, "rewire.packed.conv",
                        Packed(weights, dims[0], dims[1], "OI", {taps, dims.back(), StridesOf(*node), true}));

@@ -39,8 +39,9 @@ std::int64_t TapsOf(const Ints& dims) {
                          [](std::int64_t a, std::int64_t b) { return a * b; });
 }
 
-bool IsDepthwise(const Ints& dims, std::int64_t groups) {
-  if (groups < 2 || dims.size() < 3 || dims.size() > 5 || dims[0] != groups || dims[1] != 1) return false;
+bool IsDepthwise(const Ints& dims, std::int64_t groups, std::int64_t multiplier) {
+  if (groups < 2 || dims.size() < 3 || dims.size() > 5 || dims[1] != 1) return false;
+  if (dims[0] % multiplier != 0 || dims[0] / multiplier != groups) return false;
   const std::int64_t taps = TapsOf(dims);
   return taps >= 1 && taps <= kMostTaps;
 }

@@ -26,8 +26,8 @@ constexpr std::int64_t PackedColumns(std::int64_t columns) {
 std::int64_t TapsOf(const std::vector<std::int64_t>& dims);
 
 // True for weights [channels, 1, taps...] of a convolution with a group for each channel, if the depthwise
-// kernels accept the window.
-bool IsDepthwise(const std::vector<std::int64_t>& dims, std::int64_t groups);
+// kernels accept the window. With a multiplier there are as many channels for each group.
+bool IsDepthwise(const std::vector<std::int64_t>& dims, std::int64_t groups, std::int64_t multiplier = 1);
 // True if the kernels of packed integers accept a product or convolution of bytes: its weights have constant
 // zero points, and x has one zero point.
 bool HasPackableZeros(const Node& node, std::int64_t columns);

@@ -221,6 +221,17 @@ void RunDepthwise(const DepthwiseRow& row) {
 
 DepthwiseKernel DepthwiseOfTarget() { return &RunDepthwise; }
 
+void RepeatEachOfTarget(const float* x, std::int64_t count, std::int64_t times, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; times == 2 && i + lanes <= count; i += lanes) {
+    const auto values = hn::LoadU(d, x + i);
+    hn::StoreInterleaved2(values, values, d, to + 2 * i);
+  }
+  for (; i < count; ++i) std::fill(to + i * times, to + (i + 1) * times, x[i]);
+}
+
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -228,6 +239,11 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(DepthwiseOfTarget);
+HWY_EXPORT(RepeatEachOfTarget);
+
+void RepeatEach(const float* x, std::int64_t count, std::int64_t times, float* to) {
+  HWY_DYNAMIC_DISPATCH(RepeatEachOfTarget)(x, count, times, to);
+}
 
 DepthwiseKernel ChooseDepthwiseKernel() { return HWY_DYNAMIC_DISPATCH(DepthwiseOfTarget)(); }
 

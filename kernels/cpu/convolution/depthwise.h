@@ -44,4 +44,7 @@ DepthwiseKernel ChooseDepthwiseKernel();
 // The same, chosen once per process.
 DepthwiseKernel BestDepthwiseKernel();
 
+// to[i * times + t] = x[i], for t < times: an image whose channels each make as many outputs.
+void RepeatEach(const float* x, std::int64_t count, std::int64_t times, float* to);
+
 }  // namespace rewire::kernel::cpu

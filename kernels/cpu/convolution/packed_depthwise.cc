@@ -3,6 +3,7 @@
 // Depthwise convolution of images with the channels last (depthwise.h).
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
@@ -12,6 +13,7 @@
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -20,10 +22,16 @@ struct PackedDepthwise {
   static constexpr const char kName[] = "rewire.packed.depthwise";
   ImageAttributes attributes;
   Activation activation;
+  std::int64_t multiplier = 1;  // output channels of each input channel
 
   static Status Make(Attributes& given, PackedDepthwise* conv) {
+    conv->multiplier = given.Int("multiplier", 1, 1);
     conv->activation.Read(given);
     if (Status s = conv->attributes.Read(given); !s.ok()) return s;
+    if (conv->attributes.channels % conv->multiplier != 0) {
+      return ValueError("channels is ", conv->attributes.channels,
+                        ", expected a multiple of multiplier, which is ", conv->multiplier);
+    }
     return conv->attributes.CheckPositions();
   }
 
@@ -33,10 +41,14 @@ struct PackedDepthwise {
     if (call.pairs) return WrongDType(Types<float>(), "w", w);
     const std::int64_t expected[] = {call.window.taps(), attributes.channels};
     if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
-    if (call.in_channels != attributes.channels) {
-      return ValueError("x has shape ", x.dims(), ", expected ", attributes.channels, " channels");
+    if (Times(call.in_channels, multiplier) != attributes.channels) {
+      return ValueError("x has shape ", x.dims(), ", expected ", attributes.channels / multiplier,
+                        " channels");
     }
     if (out.size() == 0) return Status();
+    if (multiplier > 1) {
+      if (Status s = Repeat(x.size(), &call.x); !s.ok()) return s;
+    }
     return ParallelFor(
         call.lines(), GrainOf(12 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
@@ -44,7 +56,24 @@ struct PackedDepthwise {
         });
   }
 
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0);
+    if (multiplier > 1 && x == nullptr) return false;
+    if (multiplier > 1) sizes.Take(Times(SizeOf(x), multiplier), sizeof(float));
+    return true;
+  }
+
  private:
+  // Each element as often as it has outputs. So what follows has an input channel for each output channel.
+  Status Repeat(std::int64_t count, const float** x) const {
+    float* repeated = nullptr;
+    if (Status s = Workspace(Times(count, multiplier), &repeated); !s.ok()) return s;
+    const float* from = std::exchange(*x, repeated);
+    return ParallelFor(count, GrainOf(kGrain, multiplier), [&](std::int64_t begin, std::int64_t end) {
+      RepeatEach(from + begin, end - begin, multiplier, repeated + begin * multiplier);
+    });
+  }
+
   void RunLine(const ImageCall& call, std::int64_t line, Pace& pace) const {
     const auto& [depth, rows, columns] = call.window.axes;
     const std::int64_t channels = call.out_channels;
@@ -94,9 +123,10 @@ struct PackedDepthwise {
 std::span<const Kernel> PackedDepthwiseKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<PackedDepthwise>(
-          "x, w, bias? -> out", "x, w, bias f32; out f32 bf16", kImageAttributes,
-          "each channel of x [N, spatial..., channels] with weights of its own, w [taps, "
-          "channels], plus bias [channels], then the activation"),
+          "x, w, bias? -> out", "x, w, bias f32; out f32 bf16",
+          "multiplier = 1; the others as rewire.packed.conv",
+          "each channel of x [N, spatial..., channels / multiplier] with weights of its own, as many sets as "
+          "multiplier says: w [taps, channels], plus bias [channels], then the activation"),
   };
   return kKernels;
 }

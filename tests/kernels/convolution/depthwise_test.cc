@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -83,6 +84,49 @@ TEST_CASE("the depthwise kernel of every instruction set has windows of all size
       }
     }
   });
+}
+
+TEST_CASE("several outputs of each channel are those of an image that repeats its channels") {
+  ForEachTarget([] {
+    for (const std::int64_t channels : {1, 5, 16, 37}) {
+      for (const std::int64_t multiplier : {1, 2, 3}) {
+        CAPTURE(channels, multiplier);
+        const std::int64_t outputs = channels * multiplier;
+        HostTensor x = HostTensor::Of<float>({2, 4, 5, channels}, WholeNumbers(40 * channels, 13));
+        HostTensor w = HostTensor::Of<float>({9, outputs}, WholeNumbers(9 * outputs, 11));
+        HostTensor bias = HostTensor::Of<float>({outputs}, WholeNumbers(outputs, 7));
+        HostTensor out = HostTensor::Empty<float>({2, 4, 5, outputs});
+        REQUIRE(Run("rewire.packed.depthwise", {&x, &w, &bias, &out},
+                    {{"channels", outputs},
+                     {"multiplier", multiplier},
+                     {"kernel_shape", std::vector<std::int64_t>{3, 3}},
+                     {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}) == "");
+        for (std::int64_t i = 0; i < out.size(); ++i) {
+          const std::int64_t c = i % outputs, column = i / outputs % 5, row = i / outputs / 5 % 4;
+          float sum = bias.elements<float>()[c];
+          for (std::int64_t tap = 0; tap < 9; ++tap) {
+            const std::int64_t to_row = tap / 3 - 1, to_column = tap % 3 - 1;
+            if (row + to_row < 0 || row + to_row >= 4 || column + to_column < 0 || column + to_column >= 5)
+              continue;
+            sum += x.elements<float>()[(i / outputs + to_row * 5 + to_column) * channels + c / multiplier] *
+                   w.elements<float>()[tap * outputs + c];
+          }
+          CAPTURE(i);
+          REQUIRE(out.elements<float>()[i] == sum);
+        }
+      }
+    }
+  });
+  HostTensor x = HostTensor::Random({1, 4, 4, 3}, 1), w = HostTensor::Random({9, 4}, 1);
+  HostTensor out = HostTensor::Empty<float>({1, 2, 2, 4});
+  CHECK(Run("rewire.packed.depthwise", {&x, &w, &out},
+            {{"channels", 4}, {"multiplier", 2}, {"kernel_shape", std::vector<std::int64_t>{3, 3}}}) ==
+        "ValueError: rewire.packed.depthwise: x has shape [1, 4, 4, 3], expected 2 channels");
+  HostTensor image = HostTensor::Random({1, 4, 4, 1}, 1);
+  HostTensor three = HostTensor::Empty<float>({1, 2, 2, 3}), of_three = HostTensor::Random({9, 3}, 1);
+  CHECK(Run("rewire.packed.depthwise", {&image, &of_three, &three},
+            {{"channels", 3}, {"multiplier", 2}, {"kernel_shape", std::vector<std::int64_t>{3, 3}}}) ==
+        "ValueError: rewire.packed.depthwise: channels is 3, expected a multiple of multiplier, which is 2");
 }
 
 }  // namespace
