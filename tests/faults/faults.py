@@ -368,6 +368,8 @@ FAULTS = [
           "packed[] = {«Times(call.rows(), PackedColumns(call.columns))», call.in_channels};", "w.dim(0)", KERNELS),
     Fault("kernels", "a tile's inputs lie in the image", "winograd_call.cc",
           "const bool inside = y >= 0 && «y < call.rows->input»;", "y <= call.rows->input", KERNELS),
+    Fault("kernels", "rows that a window leaves out are left out of the weights", "packed_conv.cc",
+          "call.w + first * depth + «skipped * width»;", "0", KERNELS),
     Fault("kernels", "a row of a window is one piece only without borders", "packed_image.h",
           "return «pads_nothing» && (window.dilations", "true", KERNELS),
     Fault("kernels", "weights in bf16 have a whole pair for an odd depth", "packed_matmul.cc",

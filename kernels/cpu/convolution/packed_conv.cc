@@ -29,15 +29,19 @@ namespace {
 class Segments {
  public:
   // `zeros` has as many floats as a row of the window.
-  Segments(const ImageCall& call, const float* zeros) : call_(call), zeros_(zeros) {}
+  Segments(const ImageCall& call, const float* zeros)
+      : call_(call),
+        zeros_(zeros),
+        met_by_any_(RowsBetween(call.window.axes[0].output - 1, call.window.axes[1].output - 1, 0, 0)) {}
 
-  // Output positions [o, o + tile->count) of a line. Apart from the loop that calls it, so that both keep
-  // their state in registers.
-  [[gnu::noinline]] void Gather(std::int64_t line, std::int64_t o, PanelTile* tile) {
+  // Output positions [o, o + tile->count) of a line. Rows of the window before and behind the image are left
+  // out: returns the units of the panel that are skipped. With `all`, only those that no line meets are: the
+  // first tiles by a panel fetch the next one. Apart from the loop that calls it, so that both keep their
+  // state in registers.
+  [[gnu::noinline]] std::int64_t Gather(std::int64_t line, std::int64_t o, bool all, PanelTile* tile) {
     const auto& [depth, rows, columns] = call_.window.axes;
-    const std::int64_t oy = line % rows.output;
-    const std::int64_t oz = line / rows.output % depth.output;
-    const std::int64_t image = line / rows.output / depth.output;
+    if (line != line_) MoveTo(line);
+    const Rows& met = all ? met_by_any_ : met_;
     // Where all of them lie inside, a row of the window is one piece.
     const std::int64_t begin = columns.start(o);
     const std::int64_t reached = (tile->count - 1) * columns.stride + columns.kernel;
@@ -50,34 +54,68 @@ class Segments {
     const std::int64_t step = columns.stride * call_.in_channels;
     const float** to = pointers_.data();
     float* copy = copy_.data();
-    for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
-      const std::int64_t z = depth.start(oz) + kz * depth.dilation;
-      for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
-        const std::int64_t y = rows.start(oy) + ky * rows.dilation;
-        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) {
-          to = std::fill_n(to, pieces * tile->count, zeros_);
-          continue;
-        }
-        const std::int64_t line_at = (image * depth.input + z) * rows.input + y - call_.first_line;
-        const float* row = call_.x + line_at * columns.input * call_.in_channels;
-        if (whole) {
-          const float* from = inside ? row + begin * call_.in_channels : copy;
-          if (copied) copy = Copy(row, begin, reached, copy);
-          for (int i = 0; i < tile->count; ++i, from += step) *to++ = from;
-          continue;
-        }
-        for (std::int64_t piece = 0; piece < pieces; ++piece) {
-          std::int64_t at = begin + piece * columns.dilation;
-          for (int i = 0; i < tile->count; ++i, at += columns.stride)
-            *to++ = at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
-        }
+    std::int64_t kz = met.plane, ky = met.row;
+    for (std::int64_t left = met.count; left > 0; --left, ++ky) {
+      if (ky == rows.kernel) {
+        ky = 0;
+        ++kz;
+      }
+      const std::int64_t z = depth.start(oz_) + kz * depth.dilation;
+      const std::int64_t y = rows.start(oy_) + ky * rows.dilation;
+      if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) {
+        to = std::fill_n(to, pieces * tile->count, zeros_);
+        continue;
+      }
+      const std::int64_t line_at = (image_ * depth.input + z) * rows.input + y - call_.first_line;
+      const float* row = call_.x + line_at * columns.input * call_.in_channels;
+      if (whole) {
+        const float* from = inside ? row + begin * call_.in_channels : copy;
+        if (copied) copy = Copy(row, begin, reached, copy);
+        for (int i = 0; i < tile->count; ++i, from += step) *to++ = from;
+        continue;
+      }
+      for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        std::int64_t at = begin + piece * columns.dilation;
+        for (int i = 0; i < tile->count; ++i, at += columns.stride)
+          *to++ = at >= 0 && at < columns.input ? row + at * call_.in_channels : zeros_;
       }
     }
-    tile->segments = depth.kernel * rows.kernel * pieces;
+    tile->segments = met.count * pieces;
     tile->rows = pointers_.data();
+    return (met.plane * rows.kernel + met.row) * columns.kernel * call_.in_channels;
   }
 
  private:
+  // Rows of the window, plane by plane: so many from one on.
+  struct Rows {
+    std::int64_t plane, row, count;
+  };
+  // From the first one that lies in the image at output plane z0 and line y0 to the last one at z1 and y1.
+  Rows RowsBetween(std::int64_t z0, std::int64_t y0, std::int64_t z1, std::int64_t y1) const {
+    const auto& [depth, rows, columns] = call_.window.axes;
+    const auto from = [](const WindowAxis& axis, std::int64_t o) {
+      std::int64_t first, last;
+      axis.Inside(o, &first, &last);
+      return std::min(first, axis.kernel - 1);
+    };
+    const auto to = [](const WindowAxis& axis, std::int64_t o) {
+      std::int64_t first, last;
+      axis.Inside(o, &first, &last);
+      return last;
+    };
+    const std::int64_t plane = from(depth, z0), row = from(rows, y0);
+    const std::int64_t last = (to(depth, z1) - 1) * rows.kernel + to(rows, y1);
+    return {plane, row, std::max<std::int64_t>(0, last - plane * rows.kernel - row)};
+  }
+  void MoveTo(std::int64_t line) {
+    const auto &depth = call_.window.axes[0], &rows = call_.window.axes[1];
+    line_ = line;
+    oy_ = line % rows.output;
+    oz_ = line / rows.output % depth.output;
+    image_ = line / rows.output / depth.output;
+    met_ = RowsBetween(oz_, oy_, oz_, oy_);
+  }
+
   // Units that are copied where a window leaves the image, so that its rows are pieces too: with few
   // channels, multiplying position by position takes twice as long.
   static constexpr std::int64_t kMostCopied = 1024, kMostChannels = 16;
@@ -96,6 +134,9 @@ class Segments {
 
   const ImageCall& call_;
   const float* zeros_;
+  Rows met_by_any_;
+  std::int64_t line_ = -1, oy_ = 0, oz_ = 0, image_ = 0;
+  Rows met_ = {};  // by that line
   std::array<const float*, kMostTaps * kMostPanelRows> pointers_;
   std::array<float, kMostCopied> copy_;
 };
@@ -257,6 +298,7 @@ struct PackedConv {
     const std::int64_t width = PanelsAtOnce(kernel, depth) * kPanelWidth;
     PanelTile tile;
     tile.panel = call.w + first * depth;
+    tile.panel_depth = depth;
     tile.columns = std::min(call.out_channels - first, width);
     const int most = MakeWide(kernel, &tile);
     tile.bias = call.bias == nullptr ? nullptr : call.bias + first;
@@ -265,7 +307,7 @@ struct PackedConv {
     for (std::int64_t o = of_line.begin; o < of_line.end; o += tile.count) {
       tile.count = RowsOfTile(of_line.end - o, most);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
-      segments.Gather(of_line.line, o, &tile);
+      tile.skipped = segments.Gather(of_line.line, o, *number < 2, &tile);
       tile.ahead = AheadOf((*number)++, width * depth);
       const std::int64_t at = (of_line.line * outputs + o) * call.out_channels + first;
       tile.addend = call.addend.From(at);

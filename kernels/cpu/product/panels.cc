@@ -376,17 +376,19 @@ void RunRows(const PanelTile& tile) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t panels = PanelCount(tile.columns);
-  const std::int64_t size = tile.segments * tile.depth * kPanelWidth;
+  const std::int64_t size =
+      (tile.panel_depth != 0 ? tile.panel_depth : tile.segments * tile.depth) * kPanelWidth;
   if constexpr (kRows > 3 && kRows <= kWideRows) {
     if (tile.wide && WidthOfPanel(panels - 1, tile.columns) == kPanelWidth) {
       const auto run = tile.ahead != 0 ? &RunTwoPanels<Way, kRows, true> : &RunTwoPanels<Way, kRows, false>;
-      return run(tile, tile.panel, tile.panel + size, 0, UsedOfPanel(1, tile.columns));
+      const float* panel = tile.panel + tile.skipped * kPanelWidth;
+      return run(tile, panel, panel + size, 0, UsedOfPanel(1, tile.columns));
     }
   }
   for (std::int64_t i = 0; i < panels; ++i) {
     const std::int64_t at = tile.backward ? panels - 1 - i : i;
     const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
-    const float* panel = tile.panel + at * size;
+    const float* panel = tile.panel + at * size + tile.skipped * width;
     const std::int64_t first = at * kPanelWidth;
     std::int64_t from = 0;
     for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)

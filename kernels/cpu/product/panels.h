@@ -59,6 +59,8 @@ struct PanelTile {
   Activation activation;
   bool backward = false;             // the last panel first
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
+  // Of the units of each panel, those before the first segment's, and all: where segments are a part of them.
+  std::int64_t skipped = 0, panel_depth = 0;  // 0: as many as the segments have
   // Of two panels, to be multiplied at once if both are as wide as can be. Only with at most
   // PanelKernel::wide_rows rows, and not backward.
   bool wide = false;
