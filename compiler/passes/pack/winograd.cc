@@ -6,7 +6,7 @@
 // is loaded. If they are larger than the second cache, small images take longer to read them than to multiply
 // by them. In a program of bf16 the direct form multiplies twice as fast, and reads an eighth of the weights.
 // There Winograd's form is used where an estimate of both says that it is faster. A CPU with tiles multiplies
-// so much faster that it never is.
+// images so much faster that it never is. Volumes go by vectors there, too.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -27,7 +27,6 @@ class Winograd : public Packing {
   using Packing::Packing;
 
   void Run() {
-    if (graph_.bf16 && graph_.tiles) return;
     weight_byte_ = WeightByte();
     ForEachKernel([&](Node* node) {
       if (node->kernel == "rewire.conv" && IsWorthIt(*node)) Convert(node);
@@ -40,6 +39,7 @@ class Winograd : public Packing {
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
     const Ints& dims = node.inputs[1]->constant->shape;
     if ((dims.size() != 4 && dims.size() != 5) || IntAttribute(node, "group", 1) != 1) return false;
+    if (graph_.bf16 && graph_.tiles && dims.size() == 4) return false;
     if (dims[dims.size() - 2] != 3 || dims.back() != 3 || PlanesOf(dims) < 1 || TapsOf(dims) > kMostTaps)
       return false;
     if (!HasNoSteps(node)) return false;

@@ -154,6 +154,17 @@ TEST_CASE("for a CPU with tiles, convolutions of few channels and in Winograd's 
   CHECK(ReasonOf(native).empty() == CpuHasAmx());
 }
 
+TEST_CASE("for a CPU with tiles, volumes have Winograd's form where it is faster than vectors of bf16") {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {1, 32, 4, 18, 18});
+  AddFloats(model.mutable_graph(), "w", {32, 32, 3, 3, 3}, std::vector<float>(32 * 32 * 27, 0.5F));
+  AddNode(model.mutable_graph(), "Conv", {"x", "w"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {1, 32, 2, 16, 16});
+  for (const Cpu cpu : {Cpu::kVectors, Cpu::kTiles})
+    CHECK(ReasonOf(CompileProto(model, ByBf16(cpu))) ==
+          "Winograd's form in f32 is faster; its weights are rounded to bf16");
+}
+
 TEST_CASE("C takes the CPU as an option, and refuses others") {
   const std::string model = ConvOf(8, 2).SerializeAsString();
   RewireCompileOptions options{};
