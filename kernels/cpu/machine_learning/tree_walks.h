@@ -73,7 +73,7 @@ struct Forest {
   // The leaves of one row in the trees [first, first + count), at most kTreesTogether. The trees are walked
   // in step: a processor then waits for several nodes at once. False if a walk meets a wrong number or is
   // told to stop. Numbers of nodes are looked at before they are used, for all trees of a step at once.
-  static constexpr std::int64_t kTreesTogether = 4;
+  static constexpr std::int64_t kTreesTogether = 8;
   bool LeavesOf(std::int64_t first, std::int64_t count, const T* row, std::int64_t* leaf, Pace& pace) const {
     std::int64_t wrong = 0;  // below 0 if a child is not there, or in front of its parent
     for (std::int64_t k = 0; k < count; ++k) {
