@@ -127,7 +127,8 @@ class Lexer {
                               R"(unknown escape; a string knows \" \\ \n \t \r and \xHH)");
         }
         ++size;
-        if (At(size) == '\n') continue;
+        // A line's end, or the text's, escapes nothing.
+        if (At(size) == '\n' || position_ + size >= text_.size()) continue;
       }
       ++size;
     }

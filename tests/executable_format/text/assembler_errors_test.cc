@@ -126,6 +126,8 @@ TEST_CASE("mistakes in declarations") {
       {".func f() -> value\n.end\n.func f() -> value\n.end", "3:7: function 'f' is declared twice"},
       {".metadata a \"b", "1:13: this string has no closing '\"' on its line"},
       {R"(.metadata a "\q")", R"(1:14: unknown escape; a string knows \" \\ \n \t \r and \xHH)"},
+      {".metadata a \"b\\", "1:13: this string has no closing '\"' on its line"},
+      {"\"\\", "1:1: this string has no closing '\"' on its line"},
       {"!", "1:1: unexpected character '!'"},
       {"\xc3\xa4", "1:1: unexpected byte 0xc3 outside a string"},
   };
