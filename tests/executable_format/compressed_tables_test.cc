@@ -20,19 +20,8 @@ namespace rewire {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-SharedBytes Share(const Bytes& bytes) {
-  auto owner = std::make_shared<Bytes>(bytes);
-  return SharedBytes{{owner->data(), owner->size()}, owner};
-}
-
-Module Sample(const std::string& name) {
-  for (test::SampleModule& sample : test::SampleModules()) {
-    if (sample.name == name) return std::move(sample.module);
-  }
-  FAIL("no sample " << name);
-  return {};
-}
+using test::Sample;
+using test::Share;
 
 container::Section MakeSection(SectionId id, Bytes bytes) {
   return {FindSection(static_cast<std::uint32_t>(id)), std::move(bytes), {}};

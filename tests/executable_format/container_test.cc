@@ -13,19 +13,8 @@ namespace rewire {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-SharedBytes Share(const Bytes& bytes) {
-  auto owner = std::make_shared<Bytes>(bytes);
-  return SharedBytes{{owner->data(), owner->size()}, owner};
-}
-
-Module Sample(const std::string& name) {
-  for (test::SampleModule& sample : test::SampleModules()) {
-    if (sample.name == name) return std::move(sample.module);
-  }
-  FAIL("no sample " << name);
-  return {};
-}
+using test::Sample;
+using test::Share;
 
 Bytes SampleFile(const std::string& name) { return *SerializeModule(Sample(name)); }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "rewire/base/array.h"
@@ -278,6 +279,18 @@ std::vector<SampleModule> SampleModules() {
           {"compressed", Compressed()},
           {"device_code", DeviceCode()},
           {"compressed_tables", CompressedTables()}};
+}
+
+Module Sample(const std::string& name) {
+  for (SampleModule& sample : SampleModules()) {
+    if (sample.name == name) return std::move(sample.module);
+  }
+  throw std::out_of_range("no sample " + name);
+}
+
+SharedBytes Share(const std::vector<std::byte>& bytes) {
+  auto owner = std::make_shared<std::vector<std::byte>>(bytes);
+  return SharedBytes{{owner->data(), owner->size()}, owner};
 }
 
 std::vector<BundledExecutable> SampleBundle() {

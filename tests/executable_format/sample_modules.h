@@ -16,6 +16,11 @@ struct SampleModule {
 };
 
 std::vector<SampleModule> SampleModules();
+// The one of this name. Throws std::out_of_range if there is none.
+Module Sample(const std::string& name);
+
+// The bytes with an owner of their own.
+SharedBytes Share(const std::vector<std::byte>& bytes);
 
 // All of them but "device_code" and "compressed_tables" as models of one bundle, and the first once more, as
 // "again".
