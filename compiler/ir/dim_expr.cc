@@ -206,28 +206,28 @@ Interval DimExpr::Bounds() const {
 
 bool DimExpr::IsAtLeast(const DimExpr& a, const DimExpr& b, int depth) {
   int questions = kComparedQuestions;
-  const auto ask = [&questions](const auto& self, const DimExpr& x, const DimExpr& y, int levels) -> bool {
-    if (--questions < 0) return false;
-    if ((x - y).Bounds().least >= 0) return true;
+  const auto is_positive = [&questions](const auto& self, const DimExpr& sum, int levels) -> bool {
+    if (--questions < 0 || IsTooLong(sum)) return false;
+    if (sum.Bounds().least >= 0) return true;
     if (levels == 0) return false;
-    const Atom* larger = x.atom();
-    const Atom* smaller = y.atom();
-    const auto is_at_least = [&](const DimExpr& p, const DimExpr& q) { return self(self, p, q, levels - 1); };
-    if (smaller != nullptr && smaller->kind == AtomKind::kMin) {
-      if (is_at_least(x, smaller->operands[0]) || is_at_least(x, smaller->operands[1])) return true;
-    }
-    if (larger != nullptr && larger->kind == AtomKind::kMax) {
-      if (is_at_least(larger->operands[0], y) || is_at_least(larger->operands[1], y)) return true;
-    }
-    if (smaller != nullptr && smaller->kind == AtomKind::kMax) {
-      if (is_at_least(x, smaller->operands[0]) && is_at_least(x, smaller->operands[1])) return true;
-    }
-    if (larger != nullptr && larger->kind == AtomKind::kMin) {
-      return is_at_least(larger->operands[0], y) && is_at_least(larger->operands[1], y);
+    // A maximum or minimum is one of its operands. Where the sum is the smaller of the two that it can be,
+    // neither may be negative. Then all is known that can be said about such a term, so it comes first.
+    for (const bool smaller : {true, false}) {
+      for (const Term& term : sum.terms_) {
+        const AtomKind kind = term.factors.size() == 1 ? term.factors[0]->kind : AtomKind::kSymbol;
+        if (kind != AtomKind::kMax && kind != AtomKind::kMin) continue;
+        if (((kind == AtomKind::kMin) == (term.coefficient > 0)) != smaller) continue;
+        const DimExpr rest = sum - OfTerms({term});
+        const auto with = [&](std::size_t i) {
+          return self(self, rest + term.factors[0]->operands[i] * DimExpr(term.coefficient), levels - 1);
+        };
+        if (smaller) return with(0) && with(1);
+        if (with(0) || with(1)) return true;
+      }
     }
     return false;
   };
-  return ask(ask, a, b, depth);
+  return is_positive(is_positive, a - b, depth);
 }
 
 DimExpr DimExpr::Max(const DimExpr& a, const DimExpr& b) {

@@ -82,7 +82,7 @@ class DimExpr {
   static DimExpr OfTerms(std::vector<Term> terms);
   // The atom, if the expression is a single atom.
   const Atom* atom() const;
-  // True if a >= b can be proved. Looks into at most `depth` nested maxima and minima.
+  // True if a >= b can be proved. Looks into at most `depth` maxima and minima at once.
   static bool IsAtLeast(const DimExpr& a, const DimExpr& b, int depth);
 
   std::vector<Term> terms_;

@@ -16,6 +16,13 @@ Status LowerUnary(Op& op, const Operator& row) {
   return {};
 }
 
+Status LowerNeg(Op& op, const Operator& row) {
+  Value* result = op.Unary(row.kernel, op.in(0));
+  PropagateNegation(op.in(0), result);
+  op.Set(0, result);
+  return {};
+}
+
 // A boolean for each element of x.
 Value* Predicate(Op& op, const Operator& row, Attributes attributes) {
   Value* x = op.in(0);
@@ -380,7 +387,7 @@ std::span<const Operator> ElementwiseOperators() {
       {"Mish", 18, 0, 1, 1, "", LowerUnary, "rewire.mish", kAnyRank},
       {"Mod", 10, 0, 2, 2, "fmod", LowerMod, nullptr, kAnyRank},
       {"Mul", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.mul", kAnyRank},
-      {"Neg", 1, 0, 1, 1, "", LowerUnary, "rewire.neg", kAnyRank},
+      {"Neg", 1, 0, 1, 1, "", LowerNeg, "rewire.neg", kAnyRank},
       {"Not", 1, 0, 1, 1, "", LowerUnary, "rewire.not", kAnyRank},
       {"Or", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.or", kAnyRank},
       {"PRelu", 6, 0, 2, 2, "", LowerPRelu, "rewire.prelu", kAnyRank},

@@ -45,6 +45,14 @@ void PropagateBinary(const std::string& op_type, const Value* a, const Value* b,
   SetElements(result, std::move(elements));
 }
 
+void PropagateNegation(const Value* a, Value* result) {
+  if (result->IsConstant() || IsFloat(result->type.dtype)) return;
+  std::optional<Shape> elements = KnownElements(a);
+  if (!elements) return;
+  for (DimExpr& element : *elements) element = element * DimExpr(-1);
+  SetElements(result, *std::move(elements));
+}
+
 void PropagateWhere(const Value* condition, const Value* a, const Value* b, Value* result) {
   if (result->IsConstant() || IsFloat(result->type.dtype)) return;
   const std::optional<Ints> takes_a = KnownInts(condition);

@@ -14,6 +14,8 @@ namespace rewire::compiler {
 // where the answer is known, and Div where rounding down equals rounding towards zero (by a positive
 // constant, since dimensions are not negative).
 void PropagateBinary(const std::string& op_type, const Value* a, const Value* b, Value* result);
+// Sets the elements of `result` to those of `a` with the other sign.
+void PropagateNegation(const Value* a, Value* result);
 // Sets the elements of `result`: those of `a` where `condition` is not 0, otherwise those of `b`. All have
 // one length.
 void PropagateWhere(const Value* condition, const Value* a, const Value* b, Value* result);

@@ -141,9 +141,12 @@ std::optional<DimExpr> SlicedDim(const DimExpr& dim, const DimExpr& start, const
   if (start.IsConstant() && end.IsConstant()) return SlicedDim(dim, *start.constant(), *end.constant(), 1);
   // A negative position counts from behind: which it is has to show.
   const auto hold = [&](const DimExpr& position) -> std::optional<DimExpr> {
+    if (position.IsConstant() && *position.constant() >= kFar) return dim;
     const Interval bounds = position.Bounds();
     if (bounds.least >= 0) return DimExpr::Min(position, dim);
     if (bounds.most < 0) return DimExpr::Max(dim + position, 0);
+    // At least as far from behind as the axis is long, and 0 only on an axis of no elements.
+    if (bounds.most == 0 && DimExpr::Min(dim, DimExpr(-1) * position) == dim) return DimExpr(0);
     return std::nullopt;
   };
   const std::optional<DimExpr> first = hold(start), last = hold(end);

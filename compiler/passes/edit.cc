@@ -85,6 +85,13 @@ std::int64_t IntAttribute(const Node& node, const std::string& name, std::int64_
   return value == nullptr ? fallback : *value;
 }
 
+std::optional<std::vector<std::int64_t>> IntsAttribute(const Node& node, const std::string& name) {
+  const Attribute* attribute = FindAttribute(node, name);
+  const auto* values = attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
+  if (values == nullptr) return std::nullopt;
+  return std::vector<std::int64_t>(values->begin(), values->end());
+}
+
 double FloatAttribute(const Node& node, const std::string& name, double fallback) {
   const Attribute* attribute = FindAttribute(node, name);
   const auto* value = attribute == nullptr ? nullptr : std::get_if<double>(&attribute->value);

@@ -61,6 +61,7 @@ void ForEachBlock(Block* block, const Visit& visit) {
 
 const Attribute* FindAttribute(const Node& node, const std::string& name);
 std::int64_t IntAttribute(const Node& node, const std::string& name, std::int64_t fallback);
+std::optional<std::vector<std::int64_t>> IntsAttribute(const Node& node, const std::string& name);
 double FloatAttribute(const Node& node, const std::string& name, double fallback);
 void SetAttribute(Node* node, const std::string& name, AttributeValue value);
 

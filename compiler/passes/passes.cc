@@ -37,6 +37,7 @@ std::span<const Pass> Passes() {
       {"fuse-quantized-prelu", FuseQuantizedPRelu, nullptr, true},
       {"add-residuals", AddResiduals, nullptr, true},
       {"round-early", RoundEarly, nullptr, true},
+      {"fuse-separable", FuseSeparable, nullptr, true},
       {"fuse-elementwise", FuseElementwise, nullptr, true},
       {"share-constants", ShareConstants},
       {"compute-at-load", ComputeAtLoad, nullptr, true},

@@ -93,6 +93,8 @@ void ChannelsLast(Graph* graph);
 // Lets products and depthwise convolutions round their outputs to bf16 where only products read them that
 // would round them.
 void RoundEarly(Graph* graph);
+// Turns a depthwise convolution and the product behind it into one kernel.
+void FuseSeparable(Graph* graph);
 // Turns elementwise nodes that feed each other into one kernel. Runs behind all passes that look for such
 // nodes.
 void FuseElementwise(Graph* graph);

@@ -63,7 +63,7 @@ struct Attention {
       if (Status s = DeviceChecks().Beside("bias", *bias, out).SameDType("bias", *bias, "q", q).Take();
           !s.ok())
         return s;
-      if (Status s = shapes.ResolveBias(*bias); !s.ok()) return s;
+      if (Status s = shapes.ResolveTerm(given, "bias", *bias, shapes.bias_strides); !s.ok()) return s;
       arguments.has_bias = 1;
       for (int i = 0; i < 4; ++i) arguments.bias_steps[i] = static_cast<int>(shapes.bias_strides[i]);
     }
@@ -99,7 +99,7 @@ std::span<const Kernel> AttentionKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Attention>(
           "q, k, v, begin?, lengths?, bias? -> out", "q, k, v, bias, out f32; begin, lengths i64",
-          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1",
+          "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1, strict = 0",
           "as rewire.attention, for k and v of rank 4: no score is in the device's main memory"),
   };
   return kKernels;

@@ -3,6 +3,9 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <string>
+
+#include "rewire/compiler/ir/dim_length.h"
 
 namespace rewire::compiler {
 namespace {
@@ -56,6 +59,37 @@ TEST_CASE("maxima and minima that can be told are") {
   CHECK(DimExpr::Max(larger, kM) == larger);
   CHECK(DimExpr::Min(larger, kN) == kN);
   CHECK(DimExpr::Max(larger, DimExpr::Max(kM, DimExpr::Symbol("K"))).text() == "max(max(K, M), max(M, N))");
+}
+
+TEST_CASE("what is taken off a minimum is compared with") {
+  // A window on min(512, ...) positions: from N on, M more of them.
+  const DimExpr window = DimExpr::Min(kN + kM, 512) - DimExpr::Min(kN, 512);
+  CHECK(DimExpr::Max(window, 0) == window);
+  CHECK(DimExpr::Max(kM, window) == kM);
+  CHECK(DimExpr::Min(kM, window) == window);
+  CHECK(DimExpr::Max(kM - DimExpr(1), window).text().starts_with("max("));
+  CHECK(DimExpr::Max(DimExpr(2) * window, DimExpr(2) * kM) == DimExpr(2) * kM);
+  const DimExpr larger = DimExpr::Max(kN, kM);
+  CHECK(DimExpr::Max(kN + kM, larger) == kN + kM);
+  CHECK(DimExpr::Max(larger, kN + kM - DimExpr::Min(kN, kM)) == larger);
+}
+
+TEST_CASE("of an expression that is too long nothing is said") {
+  DimExpr sum = 0;
+  for (int i = 0; !IsTooLong(sum); ++i)
+    sum = sum + DimExpr::Symbol("symbol" + std::to_string(i)) * DimExpr(i + 2);
+  CHECK(IsTooLong(DimExpr::Max(kN, sum)));
+  // Each is short enough, their difference is not.
+  const auto half = [](const std::string& name) {
+    DimExpr terms = 0;
+    while (terms.text().size() < kMostDimText * 2 / 3)
+      terms = terms + DimExpr::Symbol(name + std::to_string(terms.text().size()));
+    return terms;
+  };
+  const DimExpr a = half("a"), b = half("b");
+  CHECK(IsTooLong(a - b));
+  CHECK(DimExpr::Max(a, b) != a);
+  CHECK(DimExpr::Min(a, b) != a);
 }
 
 TEST_CASE("an expression lies between what its symbols allow") {

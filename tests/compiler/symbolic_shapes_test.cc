@@ -2,6 +2,7 @@
 // Dimensions as expressions of the inputs' dimensions: what comes to be known through shape arithmetic, and
 // what does not.
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 
 #include "rewire/tests/compiler/model_builder.h"
@@ -69,7 +70,23 @@ TEST_CASE("a slice as long as an input") {
     AddNode(graph, "Slice", {"table", "further", "far"}, "y");
     CHECK(TypeAt(model, "Slice 'y'") == "f32[-1*max(-1*N + 510, 0) + 512, 4]");
   }
+  SECTION("that many from the end, of as many") {
+    AddNode(graph, "Neg", {"n"}, "back");
+    AddInts(graph, "far", {std::numeric_limits<std::int64_t>::max()});
+    AddNode(graph, "Slice", {"x", "back", "far", "zero"}, "last");
+    AddNode(graph, "Slice", {"last", "five", "n", "zero"}, "y");
+    CHECK(TypeAt(model, "Slice 'last'") == "f32[N, M]");
+    CHECK(TypeAt(model, "Slice 'y'") == "f32[N + -1*min(5, N), M]");
+  }
   SECTION("not where it may count from either side") {
+    // From 0 on, where there are none.
+    AddNode(graph, "Neg", {"n"}, "back");
+    AddInts(graph, "far", {std::numeric_limits<std::int64_t>::max()});
+    AddNode(graph, "Slice", {"table", "back", "far"}, "all");
+    AddNode(graph, "Relu", {"all"}, "y");
+    CHECK(TypeAt(model, "Slice 'all'") == "f32[$0, $1]");
+  }
+  SECTION("not where less may be behind the end") {
     AddNode(graph, "Sub", {"n", "two"}, "less");
     AddNode(graph, "Slice", {"table", "zero", "less"}, "y");
     CHECK(TypeAt(model, "Slice 'y'") == "f32[$0, $1]");
@@ -92,6 +109,19 @@ TEST_CASE("what broadcasts with a part of itself keeps its size") {
   AddInts(graph, "zero", {0});
   AddDim(graph, 0, "n");
   AddNode(graph, "Slice", {"table", "zero", "n"}, "rows");
+  AddNode(graph, "Add", {"x", "rows"}, "y");
+  CHECK(TypeAt(model, "Add 'y'") == "f32[N, M]");
+}
+
+TEST_CASE("a window on a table that moves with what is past") {
+  onnx::ModelProto model = Model();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "past", {"P"});
+  AddFloats(graph, "table", {512, 1}, std::vector<float>(512, 0.5F));
+  AddNode(graph, "Shape", {"past"}, "begin");
+  AddDim(graph, 0, "n");
+  AddNode(graph, "Add", {"begin", "n"}, "end");
+  AddNode(graph, "Slice", {"table", "begin", "end"}, "rows");
   AddNode(graph, "Add", {"x", "rows"}, "y");
   CHECK(TypeAt(model, "Add 'y'") == "f32[N, M]");
 }

@@ -3,9 +3,10 @@
 // Attention as exporters spell it out becomes one kernel, which keeps no matrix of scores:
 //   matmul(softmax(matmul(q, transpose(k)) * scale + bias), v)
 // The factor may stand at the scores, at q or at the keys, as a product or a quotient, and the bias may be
-// missing. A choice between scores and a number that hides keys becomes a bias. Where q is cut into heads
+// missing. A choice between scores and a number that hides keys becomes a mask. Where q is cut into heads
 // just before, and the heads are joined just behind, the kernel does both. It also takes k and v uncut.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -30,7 +31,7 @@ struct Match {
   Ints perm;
   Value* v = nullptr;
   Value* bias = nullptr;
-  const Node* choice = nullptr;  // a rewire.where in place of a bias
+  const Node* choice = nullptr;  // a rewire.where between the product and the bias
   double scale = 1;
 };
 
@@ -50,13 +51,6 @@ bool IsSame(const DimExpr& a, const DimExpr& b) {
 bool HasDims(const Value* value, const Shape& dims) {
   const Shape& own = value->type.dims;
   return std::equal(own.begin(), own.end(), dims.begin(), dims.end(), IsSame);
-}
-
-std::optional<Ints> PermOf(const Node& transpose) {
-  const Attribute* perm = FindAttribute(transpose, "perm");
-  const auto* list = perm == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&perm->value);
-  if (list == nullptr) return std::nullopt;
-  return Ints(list->begin(), list->end());
 }
 
 bool IsIdentity(const Ints& perm) {
@@ -102,28 +96,36 @@ class AttentionFusing {
 
   // The product of queries and keys that become these scores.
   const Node* ScoresOf(Value* scores, Match* match) const {
-    if (const Node* product = ProductOf(scores, &match->scale)) return product;
-    if (!IsInner(scores)) return nullptr;
-    if (const Node* choice = ProducerOf(scores, "rewire.where")) {
-      const std::size_t number = ScalarOf(choice->inputs[1]) ? 1 : 2;
-      const std::optional<float> hidden = ScalarOf(choice->inputs[number]);
-      const bool adds_axes = choice->inputs[number]->type.rank() > choice->inputs[0]->type.rank();
-      if (!hidden || !(*hidden <= kHidden) || adds_axes) return nullptr;
-      match->choice = choice;
-      match->scale = 1;
-      return ProductOf(choice->inputs[3 - number], &match->scale);
-    }
-    const Node* sum = ProducerOf(scores, "rewire.add");
+    if (const Node* product = ChosenOf(scores, match)) return product;
+    const Node* sum = IsInner(scores) ? ProducerOf(scores, "rewire.add") : nullptr;
     if (sum == nullptr) return nullptr;
     for (const std::size_t i : {0, 1}) {
-      match->scale = 1;
-      const Node* product = ProductOf(sum->inputs[i], &match->scale);
+      const Node* product = ChosenOf(sum->inputs[i], match);
       if (product == nullptr) continue;
       match->bias = sum->inputs[1 - i];
       return product;
     }
     return nullptr;
   }
+
+  // The same without a bias.
+  const Node* ChosenOf(Value* scores, Match* match) const {
+    match->choice = nullptr;
+    match->scale = 1;
+    if (const Node* product = ProductOf(scores, &match->scale)) return product;
+    const Node* choice = IsInner(scores) ? ProducerOf(scores, "rewire.where") : nullptr;
+    if (choice == nullptr) return nullptr;
+    const std::size_t number = HiddenOf(*choice);
+    const std::optional<float> hidden = ScalarOf(choice->inputs[number]);
+    const bool adds_axes = choice->inputs[number]->type.rank() > choice->inputs[0]->type.rank();
+    if (!hidden || !(*hidden <= kHidden) || adds_axes) return nullptr;
+    match->choice = choice;
+    match->scale = 1;
+    return ProductOf(choice->inputs[3 - number], &match->scale);
+  }
+
+  // Which input of a choice is the number in place of scores.
+  static std::size_t HiddenOf(const Node& choice) { return ScalarOf(choice.inputs[1]) ? 1 : 2; }
 
   std::optional<Match> MatchOf(const Node& node) const {
     if (node.kind != NodeKind::kKernel || node.kernel != "rewire.matmul") return std::nullopt;
@@ -146,7 +148,7 @@ class AttentionFusing {
       }
     }
     const Node* turn = ProducerOf(keys, "rewire.transpose");
-    const std::optional<Ints> perm = turn == nullptr ? std::nullopt : PermOf(*turn);
+    const std::optional<Ints> perm = turn == nullptr ? std::nullopt : IntsAttribute(*turn, "perm");
     if (!perm || match.scale == 0) return std::nullopt;
     match.k = turn->inputs[0];
     match.perm = *perm;
@@ -168,20 +170,22 @@ class AttentionFusing {
     const Shape &q = match.q->type.dims, &v = match.v->type.dims;
     Shape of_keys = q, of_weights = q, of_values = q, of_out = q;
     of_keys[last - 1] = q[last];
-    of_keys[last] = of_weights[last] = of_values[last - 1] = keys.type.dims[last];
+    of_keys[last] = of_values[last - 1] = keys.type.dims[last];
+    // The model multiplies as many weights as values, so the kernel's strict check is the model's own.
+    of_weights[last] = weights.type.dims[last];
     of_values[last] = of_out[last] = v[last];
     // The kernel takes no heads and no elements for a mistake.
     const std::optional<std::int64_t> size = q[last].constant();
     const std::optional<std::int64_t> heads = rank == 4 ? q[1].constant() : 1;
     if (!size || *size < 1 || !heads || *heads < 1) return false;
-    const Value* bias = match.choice != nullptr ? match.choice->inputs[0] : match.bias;
     // Of rank 3, the kernel adds an axis of heads in front of which a bias would be aligned in another way.
-    const bool bias_fits =
-        bias == nullptr || (bias->type.IsTensor() && bias->type.ranked &&
-                            bias->type.dtype == (match.choice != nullptr ? kBool8 : kFloat32) &&
-                            bias->type.rank() <= (rank == 3 ? 2 : 4));
-    return bias_fits && HasDims(&keys, of_keys) && HasDims(&weights, of_weights) &&
-           HasDims(match.v, of_values) && HasDims(&out, of_out);
+    const auto fits = [&](const Value* term, DLDataType dtype) {
+      const Type& type = term->type;
+      return type.IsTensor() && type.ranked && type.dtype == dtype && type.rank() <= (rank == 3 ? 2 : 4);
+    };
+    return (match.bias == nullptr || fits(match.bias, kFloat32)) &&
+           (match.choice == nullptr || fits(match.choice->inputs[0], kBool8)) && HasDims(&keys, of_keys) &&
+           HasDims(&weights, of_weights) && HasDims(match.v, of_values) && HasDims(&out, of_out);
   }
 
   void Fuse(Node* node, const Match& match, std::vector<Node*>* before) {
@@ -206,29 +210,34 @@ class AttentionFusing {
     }
     node->kernel = "rewire.attention";
     node->inputs = {match.q, k, v};
-    Value* bias = match.choice != nullptr ? BiasOf(*match.choice, before) : match.bias;
-    if (bias != nullptr) {
+    if (match.bias != nullptr || match.choice != nullptr) {
       Value* none = NewFloats(&graph_, "none", {0}, {});
-      node->inputs.insert(node->inputs.end(), {none, none, bias});
+      node->inputs.insert(node->inputs.end(), {none, none, match.bias != nullptr ? match.bias : none});
+      node->attributes.push_back({"strict", std::int64_t{1}});
+    }
+    if (match.choice != nullptr) {
+      node->inputs.push_back(MaskOf(*match.choice, before));
+      const float hidden = *ScalarOf(match.choice->inputs[HiddenOf(*match.choice)]);
+      if (!std::isinf(hidden)) node->attributes.push_back({"hidden", double{hidden}});
     }
     JoinHeads(node);
   }
 
-  // The number where keys are hidden, and 0 elsewhere.
-  Value* BiasOf(const Node& choice, std::vector<Node*>* before) {
-    const bool hides = ScalarOf(choice.inputs[1]).has_value();
-    Node* node = graph_.NewNode(NodeKind::kKernel);
+  // True where keys are seen.
+  Value* MaskOf(const Node& choice, std::vector<Node*>* before) {
     Value* condition = choice.inputs[0];
-    Value* bias = graph_.NewValue(choice.outputs[0]->name, TensorOf(kFloat32, condition->type.dims));
-    node->kernel = "rewire.where";
-    node->inputs = choice.inputs;
-    node->inputs[hides ? 2 : 1] = NewFloats(&graph_, "0", {}, {0});
-    node->outputs = {bias};
-    node->extents = {{bias->type.dims, nullptr}};
+    if (HiddenOf(choice) == 2) return condition;
+    if (const Node* opposite = ProducerOf(condition, "rewire.not")) return opposite->inputs[0];
+    Node* node = graph_.NewNode(NodeKind::kKernel);
+    Value* seen = graph_.NewValue(condition->name, condition->type);
+    node->kernel = "rewire.not";
+    node->inputs = {condition};
+    node->outputs = {seen};
+    node->extents = {{seen->type.dims, nullptr}};
     node->source = choice.source;
-    bias->producer = node;
+    seen->producer = node;
     before->push_back(node);
-    return bias;
+    return seen;
   }
 
   // [batch, length, size] as [batch, 1, length, size].
@@ -247,7 +256,8 @@ class AttentionFusing {
   }
 
   static bool SwapsHeads(const Node* turn) {
-    return turn != nullptr && turn->kernel == "rewire.transpose" && PermOf(*turn) == kSwapHeads;
+    return turn != nullptr && turn->kernel == "rewire.transpose" &&
+           IntsAttribute(*turn, "perm") == kSwapHeads;
   }
 
   // [batch, length, heads * size] that becomes this value [batch, length, heads, size]; null if there is

@@ -18,10 +18,9 @@ using Ints = std::vector<std::int64_t>;
 Value* MeanOf(const Value* value) {
   const Node* mean = ProducerOf(value, "rewire.reduce_mean");
   if (mean == nullptr || mean->inputs.size() != 1 || IntAttribute(*mean, "keepdims", 1) != 1) return nullptr;
-  const Attribute* axes = FindAttribute(*mean, "axes");
-  const auto* list = axes == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&axes->value);
+  const std::optional<Ints> axes = IntsAttribute(*mean, "axes");
   const std::int64_t last = mean->inputs[0]->type.rank() - 1;
-  if (list == nullptr || list->size() != 1 || ((*list)[0] != -1 && (*list)[0] != last)) return nullptr;
+  if (!axes || axes->size() != 1 || ((*axes)[0] != -1 && (*axes)[0] != last)) return nullptr;
   return mean->inputs[0];
 }
 

@@ -11,11 +11,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-const Array<std::int64_t>* IntsAttribute(const Node& node, const std::string& name) {
-  const Attribute* attribute = FindAttribute(node, name);
-  return attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
-}
-
 // The bytes of an element and of what one step along each axis passes over; false where not all is known.
 bool Strides(const Value& value, Ints* dims, Ints* strides) {
   if (!value.type.IsTensor() || !value.type.ranked) return false;
@@ -57,11 +52,10 @@ std::vector<Part> Stretches(const Node& node, const Value* whole, const std::vec
 std::vector<Part> SliceStretch(const Node& node) {
   const Value* x = node.inputs[0];
   const Value* out = node.outputs[0];
-  const Array<std::int64_t>* starts = IntsAttribute(node, "starts");
-  const Array<std::int64_t>* axes = IntsAttribute(node, "axes");
-  const Array<std::int64_t>* steps = IntsAttribute(node, "steps");
+  const std::optional<Ints> starts = IntsAttribute(node, "starts"), axes = IntsAttribute(node, "axes"),
+                            steps = IntsAttribute(node, "steps");
   Ints dims, strides, out_dims, out_strides;
-  if (starts == nullptr || axes == nullptr || steps == nullptr || !Strides(*x, &dims, &strides) ||
+  if (!starts || !axes || !steps || !Strides(*x, &dims, &strides) ||
       !Strides(*out, &out_dims, &out_strides) || out_dims.size() != dims.size()) {
     return {};
   }

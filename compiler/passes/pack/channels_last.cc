@@ -116,7 +116,7 @@ class Layout {
   void Add(Node* node) {
     done_.push_back(node);
     if (node->kernel != "rewire.transpose" || !CanMove(*node)) return;
-    const std::optional<Ints> perm = IntsOf(*node, "perm");
+    const std::optional<Ints> perm = IntsAttribute(*node, "perm");
     if (!perm || !OrderStays(node->inputs[0]->type.dims, *perm)) return;
     node->kind = NodeKind::kReshape;
     node->kernel.clear();
@@ -272,9 +272,9 @@ class Layout {
   }
 
   bool MoveSlice(Node* node) {
-    const std::optional<Ints> starts = IntsOf(*node, "starts");
+    const std::optional<Ints> starts = IntsAttribute(*node, "starts");
     if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0]) || !starts) return false;
-    const std::optional<Ints> given = IntsOf(*node, "axes");
+    const std::optional<Ints> given = IntsAttribute(*node, "axes");
     Ints axes;
     for (std::size_t i = 0; i < starts->size(); ++i) {
       const std::int64_t axis = given ? (*given)[i] : static_cast<std::int64_t>(i);
@@ -288,7 +288,7 @@ class Layout {
 
   // With zeros, or with one value.
   bool MovePad(Node* node) {
-    const std::optional<Ints> pads = IntsOf(*node, "pads");
+    const std::optional<Ints> pads = IntsAttribute(*node, "pads");
     const auto rank = static_cast<std::size_t>(node->inputs[0]->type.rank());
     if (!HasNhwcCopy(node->inputs[0]) || !pads || pads->size() != 2 * rank) return false;
     Ints moved;

@@ -76,14 +76,6 @@ inline void MoveConstant(const Value& value, Value* last) {
   last->constant = std::move(moved);
 }
 
-// The integers of an attribute.
-inline std::optional<Ints> IntsOf(const Node& node, const char* name) {
-  const Attribute* found = FindAttribute(node, name);
-  const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-  if (values == nullptr) return std::nullopt;
-  return Ints(values->begin(), values->end());
-}
-
 // Where an axis lies with the channels last.
 inline std::int64_t AxisOfLast(std::int64_t axis, std::int64_t rank) {
   if (axis < 0) axis += rank;

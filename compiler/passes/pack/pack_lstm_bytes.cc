@@ -46,7 +46,8 @@ std::optional<std::vector<float>> OfColumns(const Value* value, std::int64_t dir
 // The weights as lowering makes floats of them: turned (bytes - zero) * scale.
 std::optional<LayerWeights> LayerWeightsOf(const Value* weights) {
   const Node* turned = SourceOf(weights);
-  if (turned == nullptr || turned->kernel != "rewire.transpose" || IntsOf(*turned, "perm") != Ints{0, 2, 1}) {
+  if (turned == nullptr || turned->kernel != "rewire.transpose" ||
+      IntsAttribute(*turned, "perm") != Ints{0, 2, 1}) {
     return std::nullopt;
   }
   const Node* scaled = SourceOf(turned->inputs[0]);

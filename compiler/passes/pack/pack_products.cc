@@ -212,9 +212,8 @@ class ProductPacking : public Packing {
 
   // True if each element of a transposed convolution's output is in one window.
   static bool IsDisjoint(const Node& node, const Ints& weights) {
-    const Attribute* strides = FindAttribute(node, "strides");
-    const auto* values = strides == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&strides->value);
-    if (values == nullptr || !std::equal(values->begin(), values->end(), weights.begin() + 2, weights.end()))
+    const std::optional<Ints> strides = IntsAttribute(node, "strides");
+    if (!strides || !std::equal(strides->begin(), strides->end(), weights.begin() + 2, weights.end()))
       return false;
     return IntAttribute(node, "group", 1) == 1 && AreAll(node, "pads", 0) && AreAll(node, "dilations", 1) &&
            AreAll(node, "output_padding", 0);
@@ -222,12 +221,11 @@ class ProductPacking : public Packing {
 
   // The product of the strides.
   static std::int64_t StridesOf(const Node& node) {
-    const Attribute* found = FindAttribute(node, "strides");
-    const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
+    const std::optional<Ints> strides = IntsAttribute(node, "strides");
     std::int64_t product = 1;
     constexpr std::int64_t kMost = 1 << 20;  // more makes no difference
-    if (values != nullptr) {
-      for (const std::int64_t value : *values)
+    if (strides) {
+      for (const std::int64_t value : *strides)
         product = std::clamp<std::int64_t>(product * std::min(value, kMost), 1, kMost);
     }
     return product;

@@ -55,9 +55,8 @@ bool HasPackableZeros(const Node& node, std::int64_t columns) {
 }
 
 bool AreAll(const Node& node, const char* attribute, std::int64_t number) {
-  const Attribute* found = FindAttribute(node, attribute);
-  const auto* values = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-  return values == nullptr ||
+  const std::optional<Ints> values = IntsAttribute(node, attribute);
+  return !values ||
          std::all_of(values->begin(), values->end(), [=](std::int64_t value) { return value == number; });
 }
 

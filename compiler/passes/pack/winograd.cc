@@ -62,9 +62,8 @@ class Winograd : public Packing {
 
   // Along the planes there may be some.
   static bool HasNoSteps(const Node& node) {
-    const Attribute* found = FindAttribute(node, "strides");
-    const auto* strides = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-    if (strides == nullptr || strides->size() < 2) return true;
+    const std::optional<Ints> strides = IntsAttribute(node, "strides");
+    if (!strides || strides->size() < 2) return true;
     return std::all_of(strides->end() - 2, strides->end(), [](std::int64_t stride) { return stride == 1; });
   }
 
@@ -142,9 +141,8 @@ class Winograd : public Packing {
   // With a dilation, tiles lie in the images that every second or third position makes up. If these are
   // small, little of a tile is used. An image of unknown size is taken to be large.
   static bool TilesAreFull(const Node& node) {
-    const Attribute* found = FindAttribute(node, "dilations");
-    const auto* dilations = found == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&found->value);
-    if (dilations == nullptr) return true;
+    const std::optional<Ints> dilations = IntsAttribute(node, "dilations");
+    if (!dilations) return true;
     double used = 1;
     for (std::size_t axis = dilations->size() < 3 ? 0 : 1; axis < dilations->size(); ++axis) {
       const std::int64_t dilation = (*dilations)[axis];

@@ -113,10 +113,9 @@ double Dim(const Value& value, int axis) {
 }
 
 double WindowTapsOf(const Node& node) {
-  const Attribute* attribute = FindAttribute(node, "kernel_shape");
-  const auto* window = attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
+  const std::optional<std::vector<std::int64_t>> window = IntsAttribute(node, "kernel_shape");
   double taps = 1;
-  if (window != nullptr) {
+  if (window) {
     for (const std::int64_t side : *window) taps *= static_cast<double>(side);
   }
   return taps;
@@ -130,6 +129,8 @@ double ProductsOf(const Node& node, std::string_view kind) {
   const double by_channel = *ElementsOf(w) / std::max(1.0, Dim(w, 0));
   if (kind == "conv" || kind == "conv_integer") return outputs * by_channel;
   if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
+  if (kind == "separable")
+    return outputs / Dim(*node.outputs[0], -1) * Dim(x, -1) * (Dim(w, 0) + Dim(*node.outputs[0], -1));
   if (kind == "depthwise") return outputs * Dim(w, 0);
   if (kind == "depthwise_integer") return outputs * by_channel;
   // Packed weights have their input channels last, and padding.

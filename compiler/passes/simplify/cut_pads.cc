@@ -23,9 +23,10 @@ bool HasPlainSize(const Node& node) {
 
 // The pads of the convolution without what the slice cuts off, if that is all that it does.
 std::optional<Ints> CutPads(const Node& conv, const Node& slice) {
-  const auto starts = IntsOf(slice, "starts"), ends = IntsOf(slice, "ends"), axes = IntsOf(slice, "axes");
-  const auto steps = IntsOf(slice, "steps"), dilations = IntsOf(conv, "dilations");
-  std::optional<Ints> pads = IntsOf(conv, "pads");
+  const auto starts = IntsAttribute(slice, "starts"), ends = IntsAttribute(slice, "ends"),
+             axes = IntsAttribute(slice, "axes");
+  const auto steps = IntsAttribute(slice, "steps"), dilations = IntsAttribute(conv, "dilations");
+  std::optional<Ints> pads = IntsAttribute(conv, "pads");
   if (!starts || !ends || !axes || !pads || !conv.inputs[1]->IsConstant()) return std::nullopt;
   const Ints& weights = conv.inputs[1]->constant->shape;
   const std::size_t spatial = pads->size() / 2;
@@ -62,7 +63,7 @@ void CutOffPads(Graph* graph) {
         continue;
       }
       const Attribute* auto_pad = FindAttribute(*conv, "auto_pad");
-      const std::optional<Ints> strides = IntsOf(*conv, "strides");
+      const std::optional<Ints> strides = IntsAttribute(*conv, "strides");
       const bool is_plain = (auto_pad == nullptr || std::get<std::string>(auto_pad->value) == "NOTSET") &&
                             (!strides || std::all_of(strides->begin(), strides->end(),
                                                      [](std::int64_t stride) { return stride == 1; }));

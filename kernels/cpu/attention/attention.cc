@@ -2,6 +2,8 @@
 //
 // Scaled dot product attention: the checks of a call, and its blocks of queries.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "rewire/kernels/cpu/attention/query_block.h"
@@ -29,14 +31,18 @@ Status ReadCounts(const char* name, const std::optional<TensorView>& counts, std
 struct Attention {
   static constexpr const char kName[] = "rewire.attention";
   AttentionAttributes given;
+  float hidden = 0;
   static Status Make(Attributes& attributes, Attention* attention) {
     attention->given.Read(attributes);
     attention->given.heads = attributes.Int("heads", 0, 0, kMostSize);
+    const double hidden = attributes.Float("hidden", -std::numeric_limits<double>::infinity());
+    attention->hidden = static_cast<float>(std::isinf(hidden) ? hidden : std::max<double>(hidden, kLowest));
     return Status();
   }
 
   Status operator()(TensorView q, TensorView k, TensorView v, std::optional<TensorView> begin,
-                    std::optional<TensorView> lengths, std::optional<TensorView> bias, TensorView out) const {
+                    std::optional<TensorView> lengths, std::optional<TensorView> bias,
+                    std::optional<TensorView> mask, TensorView out) const {
     AttentionCall call{};
     if (Status s = ReadShapes(q, k, v, out, &call); !s.ok()) return s;
     Status counted = ReadCounts("begin", begin, call.batch, out, &call.begin, &call.begin_step);
@@ -44,6 +50,7 @@ struct Attention {
     counted = ReadCounts("lengths", lengths, call.batch, out, &call.lengths, &call.lengths_step);
     if (!counted.ok()) return counted;
     if (Status s = ReadBias(bias, out, &call); !s.ok()) return s;
+    if (Status s = ReadMask(mask, out, &call); !s.ok()) return s;
     call.scale = given.ScaleOf(call.size);
     call.softcap = static_cast<float>(given.softcap);
     call.left = given.left;
@@ -92,13 +99,24 @@ struct Attention {
     return Status();
   }
 
-  static Status ReadBias(const std::optional<TensorView>& bias, TensorView out, AttentionCall* call) {
+  Status ReadBias(const std::optional<TensorView>& bias, TensorView out, AttentionCall* call) const {
     if (!IsGiven(bias)) return Status();
     Checks checks;
     checks.Dense("bias", *bias).SameDType("bias", *bias, "q", out).NoOverlap("out", out, "bias", *bias);
     if (Status s = checks.Take(); !s.ok()) return s;
-    if (Status s = call->ResolveBias(*bias); !s.ok()) return s;
+    if (Status s = call->ResolveTerm(given, "bias", *bias, call->bias_strides); !s.ok()) return s;
     call->bias = bias->data<float>();
+    return Status();
+  }
+
+  Status ReadMask(const std::optional<TensorView>& mask, TensorView out, AttentionCall* call) const {
+    if (!IsGiven(mask)) return Status();
+    if (!mask->Is<bool>()) return WrongDType(Types<bool>(), "mask", *mask);
+    if (Status s = Checks().Dense("mask", *mask).NoOverlap("out", out, "mask", *mask).Take(); !s.ok())
+      return s;
+    if (Status s = call->ResolveTerm(given, "mask", *mask, call->mask_strides); !s.ok()) return s;
+    call->mask = mask->data<std::uint8_t>();
+    call->hidden = hidden;
     return Status();
   }
 };
@@ -108,13 +126,17 @@ struct Attention {
 std::span<const Kernel> AttentionKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Attention>(
-          "q, k, v, begin?, lengths?, bias? -> out", "q, k, v, bias, out f32; begin, lengths i64",
+          "q, k, v, begin?, lengths?, bias?, mask? -> out",
+          "q, k, v, bias, out f32; begin, lengths i64; mask bool",
           "scale = 0.0 (1 / sqrt(D)), softcap = 0.0, left = -1, right = -1, heads = 0 (needed for k of rank "
-          "3)",
+          "3), strict = 0, hidden = -inf",
           "softmax(q by k * scale + bias) by v, for q [B, H, L, D] or [B, L, H * D], k [B, G, S, D] and v "
           "[B, G, S, E], or [B, S, G * D] and [B, S, G * E], with H a multiple of G. Scores are held within "
-          "softcap by tanh before the bias [B, H, L, S] is added, which broadcasts and hides keys behind its "
-          "last column. Query i stands at begin + i and sees at most `left` keys before that and `right` "
+          "softcap by tanh, and are `hidden` where the mask [B, H, L, S] is false. Then the bias [B, H, L, "
+          "S] "
+          "is added. Both broadcast, and hide keys behind their last column; with strict = 1 that is an "
+          "error "
+          "instead. Query i stands at begin + i and sees at most `left` keys before that and `right` "
           "behind it, -1 all, and none from `lengths` on; begin and lengths are one number or [B]. A query "
           "that sees no key gives 0"),
   };

@@ -74,16 +74,48 @@ void TurnRows(const float* const* from, std::int64_t rows, std::int64_t columns,
   }
 }
 
-void AddTerms(const float* HWY_RESTRICT terms, std::int64_t of_key, std::int64_t of_lane, LaneScores scores) {
+// Each score and its term become a score.
+template <class F>
+HWY_INLINE void ForEachTerm(const float* HWY_RESTRICT terms, std::int64_t of_key, std::int64_t of_lane,
+                            LaneScores scores, const F& f) {
   const LanesF d;
   float* HWY_RESTRICT of = scores.data;
   for (std::int64_t j = 0; j < scores.keys; ++j, terms += of_key, of += scores.step) {
     const LanesV same = hn::Set(d, *terms);
     for (std::int64_t i = 0; i < scores.width; i += kLanes) {
       const LanesV term = of_lane == 0 ? same : hn::LoadU(d, terms + i);
-      hn::StoreU(hn::Add(hn::LoadU(d, of + i), term), d, of + i);
+      hn::StoreU(f(hn::LoadU(d, of + i), term), d, of + i);
     }
   }
+}
+
+void AddTerms(const float* terms, std::int64_t of_key, std::int64_t of_lane, LaneScores scores) {
+  const LanesF d;
+  const LanesV lowest = hn::Set(d, kLowest), never = hn::Neg(hn::Inf(d));
+  ForEachTerm(terms, of_key, of_lane, scores, [&](LanesV score, LanesV term) HWY_ATTR {
+    const LanesV sum = hn::Add(score, term);
+    const auto low = hn::And(hn::Gt(sum, never), hn::Lt(sum, lowest));
+    return hn::IfThenElse(low, lowest, sum);
+  });
+}
+
+void ChooseScores(const float* seen, std::int64_t of_key, std::int64_t of_lane, float hidden,
+                  LaneScores scores) {
+  const LanesF d;
+  const LanesV instead = hn::Set(d, hidden);
+  ForEachTerm(seen, of_key, of_lane, scores, [&](LanesV score, LanesV term) HWY_ATTR {
+    return hn::IfThenElse(hn::Eq(term, hn::Zero(d)), instead, score);
+  });
+}
+
+void WidenBytes(const std::uint8_t* HWY_RESTRICT from, std::int64_t count, float* HWY_RESTRICT to) {
+  const LanesF d;
+  const hn::RebindToSigned<LanesF> of_int;
+  const hn::Rebind<std::uint8_t, LanesF> of_byte;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(of_int, hn::LoadU(of_byte, from + i))), d, to + i);
+  for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
 void HideKeys(const std::int32_t* first, const std::int32_t* last, LaneScores scores) {
@@ -245,7 +277,9 @@ void AddValues(const WeightedValues& of) {
   AddRows<1>(of, packed, kLanes, at, of.size - at);
 }
 
-AttentionLanes AttentionLanesOfTarget() { return {&TurnRows, &AddTerms, &HideKeys, &Weigh, &AddValues}; }
+AttentionLanes AttentionLanesOfTarget() {
+  return {&TurnRows, &AddTerms, &ChooseScores, &WidenBytes, &HideKeys, &Weigh, &AddValues};
+}
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

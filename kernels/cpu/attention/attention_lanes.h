@@ -14,6 +14,9 @@ inline constexpr std::int64_t kLaneStep = 16;
 inline constexpr std::int64_t kMostLanes = 64;
 // Of a matrix of scores.
 inline constexpr std::int64_t kMostBlockKeys = 128;
+// Lower scores that are finite become this one. So a score by 1 / ln(2) is finite, and a query of which all
+// keys are hidden by the lowest number takes all values equally.
+inline constexpr float kLowest = -2e38F;
 
 // Scores or weights [keys, width], with step elements from one key to the next.
 struct LaneScores {
@@ -46,6 +49,11 @@ struct AttentionLanes {
                std::int64_t width);
   // Adds terms[j * of_key + i * of_lane] to the score of key j and lane i. of_lane is 0 or 1.
   void (*add)(const float* terms, std::int64_t of_key, std::int64_t of_lane, LaneScores scores);
+  // Makes scores `hidden` where seen[j * of_key + i * of_lane] is 0.
+  void (*choose)(const float* seen, std::int64_t of_key, std::int64_t of_lane, float hidden,
+                 LaneScores scores);
+  // to[i] = from[i], for i < count
+  void (*widen)(const std::uint8_t* from, std::int64_t count, float* to);
   // Makes scores -inf but for the keys first[i] <= j < last[i].
   void (*hide)(const std::int32_t* first, const std::int32_t* last, LaneScores scores);
   // Turns scores into weights.

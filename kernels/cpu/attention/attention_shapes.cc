@@ -14,6 +14,7 @@ void AttentionAttributes::Read(Attributes& attributes) {
   softcap = attributes.Float("softcap", 0);
   left = attributes.Int("left", -1, -1, kMostSize);
   right = attributes.Int("right", -1, -1, kMostSize);
+  strict = attributes.Bool("strict", false);
 }
 
 float AttentionAttributes::ScaleOf(std::int64_t size) const {
@@ -66,18 +67,19 @@ Status AttentionShapes::ResolveHeads(std::int64_t given, TensorView q, TensorVie
   return Status();
 }
 
-Status AttentionShapes::ResolveBias(TensorView bias) {
+Status AttentionShapes::ResolveTerm(const AttentionAttributes& given, const char* name, TensorView term,
+                                    std::int64_t* strides) {
   const std::int64_t all[] = {batch, heads, length, keys};
   // Keys behind its last column are not seen.
-  const std::int64_t columns = bias.ndim() > 0 ? bias.dim(bias.ndim() - 1) : 1;
-  if (columns > 1) visible = std::min(keys, columns);
-  bool fits = bias.ndim() <= 4 && columns <= std::max<std::int64_t>(1, keys);
-  for (int i = 0; fits && i + 1 < bias.ndim(); ++i)
-    fits = bias.dim(i) == 1 || bias.dim(i) == all[4 - bias.ndim() + i];
+  const std::int64_t columns = term.ndim() > 0 ? term.dim(term.ndim() - 1) : 1;
+  if (columns > 1) visible = std::min(visible, columns);
+  bool fits = term.ndim() <= 4 && (columns == 1 || columns == keys || (columns < keys && !given.strict));
+  for (int i = 0; fits && i + 1 < term.ndim(); ++i)
+    fits = term.dim(i) == 1 || term.dim(i) == all[4 - term.ndim() + i];
   if (!fits)
-    return ValueError("bias has shape ", bias.dims(), ", expected one that broadcasts to ",
+    return ValueError(name, " has shape ", term.dims(), ", expected one that broadcasts to ",
                       ShapeView(all, 4));
-  BroadcastStrides(bias, 4, bias_strides);
+  BroadcastStrides(term, 4, strides);
   return Status();
 }
 

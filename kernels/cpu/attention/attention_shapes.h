@@ -16,6 +16,7 @@ struct AttentionAttributes {
   // Of q, where k and v are joined; 0: not given. Devices do not read it, so compilers leave joined keys to
   // the CPU.
   std::int64_t heads = 0;
+  bool strict = false;  // a bias that is too short is an error, and hides no keys
 
   void Read(Attributes& attributes);
   float ScaleOf(std::int64_t size) const;
@@ -25,13 +26,14 @@ struct AttentionShapes {
   std::int64_t batch, heads, groups, length, keys, size, value_size;  // groups: heads of keys
   bool joined;       // q and out are [batch, length, heads * size]
   bool keys_joined;  // k and v are [batch, keys, groups * size]
-  std::int64_t bias_strides[4];
+  std::int64_t bias_strides[4], mask_strides[4];
   std::int64_t visible;  // keys that may be seen at all
 
-  // Without a bias.
+  // Without a bias and a mask.
   Status Resolve(const AttentionAttributes& given, TensorView q, TensorView k, TensorView v, TensorView out);
-  // After Resolve.
-  Status ResolveBias(TensorView bias);
+  // After Resolve. Sets the strides by which a bias or mask broadcasts to the scores.
+  Status ResolveTerm(const AttentionAttributes& given, const char* name, TensorView term,
+                     std::int64_t* strides);
 
  private:
   Status ResolveHeads(std::int64_t given, TensorView q, TensorView k, TensorView v);

@@ -39,7 +39,6 @@ QueryBlock::QueryBlock(const AttentionCall& call, std::int64_t b, std::int64_t g
   value_step_ = apart * call.value_size;
   keys_ = call.k + head_of_keys * call.size;
   values_ = call.v + head_of_keys * call.value_size;
-  const std::int64_t* strides = call.bias_strides;
   std::int64_t head = group * (call.heads / call.groups) + first / call.length, query = first % call.length;
   for (std::int64_t r = 0; r < rows; ++r, ++query) {
     if (query == call.length) {
@@ -52,9 +51,13 @@ QueryBlock::QueryBlock(const AttentionCall& call, std::int64_t b, std::int64_t g
     row.query = call.q + at * call.size;
     row.range = KeysOf(call, b, query);
     out_[r] = call.out + at * call.value_size;
-    if (call.bias == nullptr) continue;
-    row.bias = call.bias + b * strides[0] + head * strides[1] + query * strides[2];
+    const auto offset = [&](const std::int64_t* strides) {
+      return b * strides[0] + head * strides[1] + query * strides[2];
+    };
+    if (call.bias != nullptr) row.bias = call.bias + offset(call.bias_strides);
+    if (call.mask != nullptr) row.mask = call.mask + offset(call.mask_strides);
     same_bias_ = same_bias_ && row.bias == row_[0].bias;
+    same_mask_ = same_mask_ && row.mask == row_[0].mask;
   }
 }
 
@@ -79,13 +82,19 @@ bool QueryBlock::RunRow(std::int64_t r, Pace& pace) {
   const Row& row = row_[r];
   float* const out = out_[r];
   std::fill_n(out, call_.value_size, 0.0F);
-  float scores[kRowKeys];
+  float scores[kRowKeys] = {};
   float largest = kNever, sum = 0;
   for (std::int64_t first = row.range.first; first < row.range.last; first += kRowKeys) {
     const std::int64_t count = std::min(kRowKeys, row.range.last - first);
     if (!pace.Spend(WorkOf(count, 1, 4))) return false;
     of_rows_.scores(row.query, KeyAt(first), count, call_.size, key_step_, call_.scale, scores);
     Cap(scores, count);
+    if (call_.mask != nullptr) {
+      float seen[kRowKeys] = {};
+      const std::int64_t stride = call_.mask_strides[3];
+      of_lanes_.widen(row.mask + first * stride, stride == 0 ? 1 : count, seen);
+      of_lanes_.choose(seen, 0, stride, call_.hidden, {scores, 1, kRowKeys, 0});
+    }
     if (call_.bias != nullptr) {
       const std::int64_t stride = call_.bias_strides[3];
       for (std::int64_t j = 0; j < count; ++j) scores[j] += row.bias[(first + j) * stride];
@@ -144,6 +153,7 @@ bool QueryBlock::RunLanes(KeyRange all, Pace& pace) {
     const bool goes_on = few ? MultiplyFew(first, scores, pace) : MultiplyKeys(first, queries, scores, pace);
     if (!goes_on) return false;
     Cap(of_scores, scores.keys * scores.step);
+    if (call_.mask != nullptr) ApplyMask(first, scores);
     if (call_.bias != nullptr) AddBias(first, scores);
     HideKeys(first, scores);
     of_lanes_.weigh(scores, &sums);
@@ -205,6 +215,24 @@ void QueryBlock::AddBias(std::int64_t first, LaneScores scores) const {
   for (std::int64_t r = 0; r < rows_; ++r) rows[r] = row_[r].bias + first * stride;
   of_lanes_.turn(rows, rows_, stride == 0 ? 1 : scores.keys, 1, terms, width_);
   of_lanes_.add(terms, stride * width_, 1, scores);
+}
+
+void QueryBlock::ApplyMask(std::int64_t first, LaneScores scores) const {
+  const std::int64_t stride = call_.mask_strides[3], count = stride == 0 ? 1 : scores.keys;
+  alignas(64) float seen[kMostBlockKeys * kMostLanes];
+  if (same_mask_) {
+    of_lanes_.widen(row_[0].mask + first * stride, count, seen);
+    of_lanes_.choose(seen, stride, 0, call_.hidden, scores);
+    return;
+  }
+  alignas(64) float turned[kMostBlockKeys * kMostLanes];
+  const float* rows[kMostLanes];
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    of_lanes_.widen(row_[r].mask + first * stride, count, seen + r * count);
+    rows[r] = seen + r * count;
+  }
+  of_lanes_.turn(rows, rows_, count, 1, turned, width_);
+  of_lanes_.choose(turned, stride * width_, 1, call_.hidden, scores);
 }
 
 void QueryBlock::HideKeys(std::int64_t first, LaneScores scores) const {

@@ -21,7 +21,9 @@ struct AttentionCall : AttentionShapes {
   const float *q, *k, *v;
   const std::int64_t *begin, *lengths;  // null: none
   std::int64_t begin_step, lengths_step;
-  const float* bias;  // null: none
+  const float* bias;         // null: none
+  const std::uint8_t* mask;  // null: none
+  float hidden;              // the score where the mask is 0
   float scale, softcap;
   std::int64_t left, right;
   float* out;
@@ -47,6 +49,7 @@ class QueryBlock {
  private:
   struct Row {
     const float *query, *bias;
+    const std::uint8_t* mask;
     KeyRange range;
   };
 
@@ -64,13 +67,14 @@ class QueryBlock {
   bool MultiplyKeys(std::int64_t first, const float* queries, LaneScores scores, Pace& pace) const;
   bool MultiplyFew(std::int64_t first, LaneScores scores, Pace& pace) const;
   void AddBias(std::int64_t first, LaneScores scores) const;
+  void ApplyMask(std::int64_t first, LaneScores scores) const;
   void HideKeys(std::int64_t first, LaneScores scores) const;
 
   const AttentionCall& call_;
   std::int64_t rows_, width_;
   const float *keys_, *values_;
   std::int64_t key_step_, value_step_;
-  bool same_bias_ = true;  // for all rows
+  bool same_bias_ = true, same_mask_ = true;  // for all rows
   const VectorMath& math_ = BestVectorMath();
   const AttentionRows& of_rows_ = BestAttentionRows();
   const AttentionLanes& of_lanes_ = BestAttentionLanes();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Depthwise convolution of images with the channels last (depthwise.h).
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "rewire/kernels/cpu/convolution/depthwise.h"
+#include "rewire/kernels/cpu/convolution/depthwise_line.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -52,7 +51,11 @@ struct PackedDepthwise {
     return ParallelFor(
         call.lines(), GrainOf(12 * kGrain, call.window.axes[2].output, call.out_channels, call.window.taps()),
         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-          for (std::int64_t line = begin; line < end && !pace.stopped(); ++line) RunLine(call, line, pace);
+          for (std::int64_t line = begin; line < end && !pace.stopped(); ++line) {
+            const std::int64_t outputs = call.window.axes[2].output, at = line * outputs * call.out_channels;
+            ConvolveDepthwise(call, activation, {line, 0, outputs}, call.out + at,
+                              call.rounded == nullptr ? nullptr : call.rounded + at, pace);
+          }
         });
   }
 
@@ -72,49 +75,6 @@ struct PackedDepthwise {
     return ParallelFor(count, GrainOf(kGrain, multiplier), [&](std::int64_t begin, std::int64_t end) {
       RepeatEach(from + begin, end - begin, multiplier, repeated + begin * multiplier);
     });
-  }
-
-  void RunLine(const ImageCall& call, std::int64_t line, Pace& pace) const {
-    const auto& [depth, rows, columns] = call.window.axes;
-    const std::int64_t channels = call.out_channels;
-    const std::int64_t oy = line % rows.output;
-    const std::int64_t oz = line / rows.output % depth.output;
-    const std::int64_t image = line / rows.output / depth.output;
-    // The rows of the window that lie in the image.
-    std::array<const float*, kMostTaps> from, weights;
-    std::int64_t count = 0;
-    for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
-      const std::int64_t z = depth.start(oz) + kz * depth.dilation;
-      for (std::int64_t ky = 0; ky < rows.kernel; ++ky) {
-        const std::int64_t y = rows.start(oy) + ky * rows.dilation;
-        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
-        const auto i = static_cast<std::size_t>(count++);
-        from[i] = call.x + ((image * depth.input + z) * rows.input + y) * columns.input * channels;
-        weights[i] = call.w + (kz * rows.kernel + ky) * columns.kernel * channels;
-      }
-    }
-    // The host is asked between runs of `most` positions. Eight are what the kernel computes at once, in
-    // vectors.
-    const std::int64_t work = 1 + Times(channels, count * columns.kernel) / 16;  // of one position
-    const std::int64_t most = Times(columns.output, work) <= kPace
-                                  ? columns.output
-                                  : std::max<std::int64_t>(8, kPace / work / 8 * 8);
-    const DepthwiseKernel kernel = BestDepthwiseKernel();
-    DepthwiseRow row{channels,       0,       columns.stride, columns.dilation,
-                     columns.kernel, count,   from.data(),    weights.data(),
-                     call.bias,      nullptr, activation};
-    row.pixels = columns.input;
-    for (std::int64_t o = 0; o < columns.output; o += row.count) {
-      row.count = std::min(columns.output - o, most);
-      if (!pace.Spend(Times(row.count, work))) return;
-      row.start = columns.start(o);
-      const std::int64_t to = (line * columns.output + o) * channels;
-      if (call.rounded != nullptr)
-        row.rounded = call.rounded + to;
-      else
-        row.out = call.out + to;
-      kernel(row);
-    }
   }
 };
 

@@ -4,9 +4,17 @@
 // term that follow: post_scale * activation(x) + post_shift.
 #pragma once
 
+#include <string_view>
+
 #include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {
+
+// The attributes that give it.
+struct ActivationNames {
+  std::string_view activation, alpha, beta, post_scale, post_shift;
+};
+inline constexpr ActivationNames kActivation = {"activation", "alpha", "beta", "post_scale", "post_shift"};
 
 struct Activation {
   enum Kind { kNone, kRelu, kClip, kSigmoid, kTanh, kHardSwish, kGelu, kLeakyRelu, kSwish };
@@ -19,15 +27,15 @@ struct Activation {
 
   bool IsNone() const { return kind == kNone && !moves; }
 
-  // Attributes `activation`, `alpha`, `beta`, `post_scale`, `post_shift`.
-  void Read(Attributes& attributes) {
+  // The reader keeps the names.
+  void Read(Attributes& attributes, const ActivationNames& names = kActivation) {
     kind = static_cast<Kind>(attributes.Choice(
-        "activation",
+        names.activation,
         {"none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}, 0));
-    alpha = static_cast<float>(attributes.Float("alpha", 0));
-    beta = static_cast<float>(attributes.Float("beta", 0));
-    post_scale = static_cast<float>(attributes.Float("post_scale", 1));
-    post_shift = static_cast<float>(attributes.Float("post_shift", 0));
+    alpha = static_cast<float>(attributes.Float(names.alpha, 0));
+    beta = static_cast<float>(attributes.Float(names.beta, 0));
+    post_scale = static_cast<float>(attributes.Float(names.post_scale, 1));
+    post_shift = static_cast<float>(attributes.Float(names.post_shift, 0));
     moves = post_scale != 1 || post_shift != 0;
   }
 };

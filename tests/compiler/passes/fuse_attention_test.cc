@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention that a model spells out becomes one kernel.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <limits>
@@ -149,12 +150,65 @@ TEST_CASE("fuse-attention: hidden keys") {
     return form;
   };
   for (const bool hides : {false, true}) {
-    CHECK(CallOf(form_of(lowest, hides)) != "");
-    CHECK(CallOf(form_of(-infinity, hides)) != "");
+    CHECK(CallOf(form_of(lowest, hides)).find("strict=1, hidden=-3.40282") != std::string::npos);
+    CHECK(CallOf(form_of(-infinity, hides)).find("hidden") == std::string::npos);
+    CHECK(CallOf(form_of(-infinity, hides)).find("strict=1") != std::string::npos);
     // Scores would not vanish beside it.
     CHECK(CallOf(form_of(-10000, hides)) == "");
     CHECK(CallOf(form_of(1e30F, hides)) == "");
   }
+}
+
+TEST_CASE("fuse-attention: a mask below a bias, but not above it") {
+  const auto form_of = [](bool above) {
+    Form form;
+    form.score = [=](onnx::GraphProto* graph) {
+      AddFloats(graph, "number", {}, {std::numeric_limits<float>::lowest()});
+      AddFloats(graph, "row", {5}, Numbers(5));
+      onnx::TensorProto* mask = AddWeight(graph, "mask", onnx::TensorProto::BOOL, {1, 1, 5, 5});
+      for (int i = 0; i < 25; ++i) mask->add_int32_data(i % 5 <= i / 5 ? 1 : 0);
+      if (above) AddNode(graph, "Add", {"raw", "row"}, "sum");
+      AddNode(graph, "Where", {"mask", above ? "sum" : "raw", "number"}, above ? "scores" : "chosen");
+      if (!above) AddNode(graph, "Add", {"row", "chosen"}, "scores");
+    };
+    return form;
+  };
+  // Two are left out; then come the bias and the mask.
+  const std::string call = CallOf(form_of(false));
+  CHECK(std::count(call.begin(), call.end(), '@') == 4);
+  CHECK(CallOf(form_of(true)) == "");
+}
+
+TEST_CASE("fuse-attention: masks and biases of as many keys as there are, which only shows when it runs") {
+  // As a decoder is exported: a window on a table of masks, and an input that hides keys.
+  onnx::ModelProto model = ModelOf({1, 2, "L", 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "past", {1, 2, "P", 4});
+  SetValue(graph->add_input(), "hides", {1, 1, 1, "T"});
+  onnx::TensorProto* table = AddWeight(graph, "table", onnx::TensorProto::BOOL, {1, 1, 8, 8});
+  for (int i = 0; i < 64; ++i) table->add_int32_data(i % 8 <= i / 8 ? 1 : 0);
+  AddFloats(graph, "number", {}, {std::numeric_limits<float>::lowest()});
+  AddInts(graph, "two", {2});
+  AddInts(graph, "rows", {2});
+  AddInts(graph, "columns", {3});
+  AddInts(graph, "zero", {0});
+  AddInt(AddNode(graph, "Concat", {"past", "x"}, "keys"), "axis", 2);
+  for (const char* of : {"past", "keys"}) {
+    AddNode(graph, "Shape", {of}, std::string(of) + ".shape");
+    AddNode(graph, "Gather", {std::string(of) + ".shape", "two"}, std::string(of) + ".length");
+  }
+  AddNode(graph, "Slice", {"table", "past.length", "keys.length", "rows"}, "window");
+  AddNode(graph, "Slice", {"window", "zero", "keys.length", "columns"}, "mask");
+  Transpose(graph, "keys", {0, 1, 3, 2}, "k");
+  AddNode(graph, "MatMul", {"x", "k"}, "raw");
+  AddNode(graph, "Where", {"mask", "raw", "number"}, "chosen");
+  AddNode(graph, "Add", {"chosen", "hides"}, "scores");
+  AddInt(AddNode(graph, "Softmax", {"scores"}, "weights"), "axis", -1);
+  AddNode(graph, "MatMul", {"weights", "keys"}, "y");
+  const Outcome made = CompileProto(model);
+  REQUIRE(made.message.empty());
+  const auto is_attention = [](const KernelImport& kernel) { return kernel.name == "rewire.attention"; };
+  CHECK(std::ranges::any_of(made.compiled.module.kernels, is_attention));
 }
 
 TEST_CASE("fuse-attention: matrices without heads") {

@@ -80,6 +80,32 @@ TEST_CASE("attention: lanes of every instruction set") {
   });
 }
 
+TEST_CASE("attention: masks of every instruction set") {
+  constexpr std::int64_t kWidth = 32, kStep = 35, kKeys = 3;
+  const auto given = HostTensor::Random({kKeys * kStep}, 1).values<float>();
+  ForEachTarget([&] {
+    const kernel::cpu::AttentionLanes lanes = kernel::cpu::ChooseAttentionLanes();
+    std::vector<std::uint8_t> bytes(kKeys * kWidth);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = i % 3 == 0 ? 0 : i % 3 == 1 ? 1 : 255;
+    // Not a multiple of any vector.
+    std::vector<float> seen(bytes.size() + 1, 7), scores = given;
+    lanes.widen(bytes.data(), std::ssize(bytes) - 1, seen.data());
+    CHECK(std::vector<float>(seen.end() - 2, seen.end()) == std::vector<float>{7, 7});
+    for (std::size_t i = 0; i + 1 < bytes.size(); ++i) CHECK(seen[i] == static_cast<float>(bytes[i]));
+    seen[kKeys * kWidth - 1] = static_cast<float>(bytes.back());
+    lanes.choose(seen.data(), kWidth, 1, -5, {scores.data(), kKeys, kWidth, kStep});
+    for (std::size_t j = 0; j < kKeys; ++j) {
+      for (std::size_t i = 0; i < kStep; ++i) {
+        const bool hidden = i < kWidth && bytes[j * kWidth + i] == 0;
+        CHECK(scores[j * kStep + i] == (hidden ? -5 : given[j * kStep + i]));
+      }
+    }
+    scores = given;
+    lanes.choose(seen.data(), 1, 0, -5, {scores.data(), kKeys, kWidth, kStep});
+    for (std::size_t i = 0; i < scores.size(); ++i) CHECK(scores[i] == (i < kWidth ? -5 : given[i]));
+  });
+}
+
 TEST_CASE("attention: every instruction set") {
   const std::int64_t size = GENERATE(1, 16, 67, 128);
   constexpr std::int64_t kCount = 7;
