@@ -98,6 +98,7 @@ void* BlockPool::TakeNew(std::uint32_t index) {
   }
   SizeClass& entry = small_classes_[index];
   entry.peak = std::max(entry.peak, entry.live + static_cast<std::int32_t>(count));
+  took_ = true;
 }
 
 template <typename Visit>
@@ -124,25 +125,13 @@ void BlockPool::FreeDown(std::uint32_t index, std::int32_t keep) {
   }
 }
 
-void BlockPool::EndOfCall() {
-  if (!TookBlocks()) {
-    // Nothing to remember of it: it used what calls before it left in use.
-    if (++calls_ == kRemembered) FreeForgotten();
-    return;
-  }
-  NoteCall();
-}
-
-bool BlockPool::TookBlocks() const {
-  if (large_ != nullptr) return true;
-  for (std::uint64_t bits = used_[0]; bits != 0; bits &= bits - 1) {
-    const SizeClass& entry = small_classes_[static_cast<std::uint32_t>(__builtin_ctzll(bits))];
-    if (entry.peak != entry.live) return true;
-  }
-  return false;
+[[gnu::cold]] void BlockPool::RememberOnly(std::uint64_t call_bytes, const std::int32_t* peaks) {
+  call_bytes_ = {call_bytes, 0};
+  ForEachUsedClass([&](std::uint32_t index) { PeaksAt(index) = {peaks[index], 0}; });
 }
 
 void BlockPool::NoteCall() {
+  took_ = false;
   std::uint64_t call_bytes = 0;
   std::uint64_t kept_bytes = 0;
   std::int32_t peaks[kClasses];  // of this call, of the classes in use
@@ -158,12 +147,8 @@ void BlockPool::NoteCall() {
   });
   call_bytes_.Note(call_bytes);
   const bool too_much = kept_bytes > kMostKept * call_bytes_.most();
-  const bool window_ends = ++calls_ == kRemembered;
-  if (too_much) {
-    call_bytes_ = {call_bytes, 0};
-    ForEachUsedClass([&](std::uint32_t index) { PeaksAt(index) = {peaks[index], 0}; });
-  }
-  if (window_ends || too_much) FreeForgotten();
+  if (too_much) RememberOnly(call_bytes, peaks);
+  if (++calls_ == kRemembered || too_much) FreeForgotten();
 }
 
 // A window ends here.

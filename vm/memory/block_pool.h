@@ -99,7 +99,13 @@ class BlockPool {
   // fill different classes beyond that, all calls but the last are forgotten.
   static constexpr std::uint64_t kMostKept = 4;
   // Called between two calls: frees blocks that no class needs to keep any more.
-  void EndOfCall();
+  void EndOfCall() {
+    if (took_) {
+      NoteCall();
+    } else if (++calls_ == kRemembered) {
+      FreeForgotten();
+    }
+  }
   // Frees every free block.
   void Trim();
   // Frees the table of the larger classes if none of their blocks is in use or free.
@@ -157,7 +163,8 @@ class BlockPool {
            static_cast<std::uint32_t>((bytes - 1) >> (octave - 3) & (kSubClasses - 1));
   }
   REWIRE_API static std::uint64_t ClassBytes(std::uint32_t index);
-  static void NoteTaken(SizeClass& entry) {
+  void NoteTaken(SizeClass& entry) {
+    took_ = true;
     if (++entry.live > entry.peak) entry.peak = entry.live;
   }
   void NoteUsed(std::uint32_t index) { used_[index / 64] |= std::uint64_t{1} << (index % 64); }
@@ -171,7 +178,7 @@ class BlockPool {
   }
   void* TakeNew(std::uint32_t index);
   void* TakeNewSmall(std::uint32_t index);
-  void FreeDown(std::uint32_t index, std::int32_t keep);
+  [[gnu::cold]] void FreeDown(std::uint32_t index, std::int32_t keep);
 
   bool HasClass(std::uint32_t index) const {
     return index < kSmallClasses || (large_ != nullptr && index < kClasses);
@@ -182,17 +189,20 @@ class BlockPool {
   Peaks& PeaksAt(std::uint32_t index) {
     return index < kSmallClasses ? small_peaks_[index] : large_->peaks[index - kSmallClasses];
   }
-  // Whether the current call has had more blocks in use than it leaves. True if that takes long to find out.
-  bool TookBlocks() const;
   void NoteCall();
+  // Forgets all calls but one, whose peaks these are.
+  void RememberOnly(std::uint64_t call_bytes, const std::int32_t* peaks);
   bool MakeLargeClasses();
   void FreeTable();
-  void FreeForgotten();
+  [[gnu::cold]] void FreeForgotten();  // in one call of kRemembered
   template <typename Visit>
   void ForEachUsedClass(Visit visit);
 
   MemoryAccount* account_;
   LargeClasses* large_ = nullptr;
+  // Whether the current call has taken blocks. Otherwise there is nothing to remember of it: it used what
+  // calls before it left in use.
+  bool took_ = false;
   std::array<std::uint64_t, (kClasses + 63) / 64>
       used_{};  // bit i: class i has been used; limits the loops over classes
   std::array<SizeClass, kSmallClasses> small_classes_{};

@@ -36,6 +36,8 @@ class Interpreter {
   // After an error there is none, and no frames are left. If `bound` is true, the function's bound outputs
   // are made in their memory where the plan allows it, and copied there otherwise.
   void Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
+  // The same without bound outputs and without an observer.
+  void RunPlainly(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result);
 
   // Waits for what runs have started and left.
   Status WaitForStarted() { return FinishWork(true); }
@@ -155,6 +157,7 @@ class Interpreter {
   }
 
   // Frames.
+  RewireFFIAny EndRun(bool ok);
   void TakeInputs(std::uint32_t count, const RewireFFIAny* inputs, bool bound);
   [[gnu::cold]] bool PrepareFrame(Word function);
   [[gnu::cold]] bool FailDepth();
@@ -164,7 +167,7 @@ class Interpreter {
   bool EnterCall();
   bool EnterClosure();
   bool Leave(const RewireFFIAny& value);
-  void Unwind();
+  [[gnu::cold]] void Unwind();
 
   // Registers.
   RewireFFIAny& Reg(Word index) { return Reg(registers_, index); }

@@ -27,6 +27,25 @@ REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIA
   }
 }
 
+// Returns the result, or nothing if the run failed.
+REWIRE_INLINE RewireFFIAny Interpreter::EndRun(bool ok) {
+  if (__builtin_expect(vm_.work.busy(), 0)) ok = EndWork(ok);
+  if (__builtin_expect(ok, 1)) return result_;
+  Unwind();
+  return {};
+}
+
+REWIRE_INLINE void Interpreter::RunPlainly(std::uint32_t function, const RewireFFIAny* inputs,
+                                           RewireFFIAny* result) {
+  const KernelContext context(&vm_);
+  bool ok = Enter(function, nullptr, 0, kNone);
+  if (ok) {
+    TakeInputs(rep_.functions[function].input_count, inputs, false);
+    ok = Loop();
+  }
+  *result = EndRun(ok);
+}
+
 REWIRE_INLINE void Interpreter::Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound,
                                     RewireFFIAny* result) {
   const LinkedFunction& target = rep_.functions[function];
@@ -36,12 +55,7 @@ REWIRE_INLINE void Interpreter::Run(std::uint32_t function, const RewireFFIAny* 
     TakeInputs(target.input_count, inputs, bound);
     ok = __builtin_expect(vm_.observer == nullptr, 1) ? Loop() : LoopObserved();
   }
-  if (__builtin_expect(vm_.work.busy(), 0)) ok = EndWork(ok);
-  if (__builtin_expect(!ok, 0)) {
-    Unwind();
-    result_ = {};
-  }
-  *result = result_;
+  *result = EndRun(ok);
 }
 
 }  // namespace rewire

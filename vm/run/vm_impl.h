@@ -144,11 +144,16 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   }
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
   [[gnu::cold]] Status InputMissing(std::uint32_t function, const RewireFFIAny* input);
-  Status InvokeInline(std::uint32_t function);  // Invoke, for the one caller that counts
+  // Invoke, for the one caller that counts: a plain run is inline, too.
+  template <bool kPlainly>
+  Status InvokeInline(std::uint32_t function);
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
+  template <bool kPlainly>
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
   [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunPlainly(std::uint32_t function, const RewireFFIAny* run_inputs);
+  bool IsBound(std::uint32_t function) const { return !outputs.empty() && outputs[function].bound > 0; }
   [[gnu::cold]] Status TakeOut(const Status& status, RewireFFIAny* value);
   [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
   // Runs that go on after the call (vm_async.cc), and recorded ones (vm_recording.cc).

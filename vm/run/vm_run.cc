@@ -70,11 +70,21 @@ Status VmImpl::MakeArrays() {
   return {};
 }
 
+// Without what a plain run does not need: its first time, bound outputs, an observer, memory of its own.
+REWIRE_INLINE Status VmImpl::RunPlainly(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  RewireFFIAny value;
+  Status status;
+  Interpreter(*this, &status).RunPlainly(function, run_inputs, &value);
+  SetResult(value);
+  result_function = function;
+  return status;
+}
+
 Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   if (__builtin_expect(!has_arrays, 0)) {
     if (Status ok = MakeArrays(); !ok) return ok;
   }
-  const bool bound = !outputs.empty() && outputs[function].bound > 0;
+  const bool bound = IsBound(function);
   if (bound) {
     if (Status ok = PrepareOutputs(function, run_inputs); !ok) return ok;
   }
@@ -99,6 +109,7 @@ void VmImpl::EndOfCall() {
   if (limited()) blocks.EndRun();
 }
 
+template <bool kPlainly>
 REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   // What was asked of an earlier run is not asked of this one.
   if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
@@ -107,8 +118,11 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   const std::uint64_t number = run_number.load(std::memory_order_relaxed) + 1;
   run_number.store(number, std::memory_order_release);
   const bool usual = open_ends == 0 && !limited() && !bounded();
-  Status status =
-      __builtin_expect(usual, 1) ? RunOnce(function, run_inputs) : RunUnusually(function, run_inputs);
+  const bool plain =
+      kPlainly && usual && has_arrays && observer == nullptr && account == home && !IsBound(function);
+  Status status = __builtin_expect(plain, 1)   ? RunPlainly(function, run_inputs)
+                  : __builtin_expect(usual, 1) ? RunOnce(function, run_inputs)
+                                               : RunUnusually(function, run_inputs);
   // Work that goes on would have to end before the memory of a result of the VM's own is used again.
   if (__builtin_expect(open_ends != 0, 0)) ShareResult();
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
@@ -135,6 +149,7 @@ Status VmImpl::InputMissing(std::uint32_t function, const RewireFFIAny* input) {
       InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - inputs.data()) - first));
 }
 
+template <bool kPlainly>
 REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
   if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
   const LinkedFunction& linked = rep.functions[function];
@@ -145,10 +160,10 @@ REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
   for (const RewireFFIAny* input = set; input != set + count; ++input) {
     if (__builtin_expect(input->type_index == kRewireFFINone, 0)) return InputMissing(function, input);
   }
-  return Run(function, set);
+  return Run<kPlainly>(function, set);
 }
 
-Status VmImpl::Invoke(std::uint32_t function) { return InvokeInline(function); }
+Status VmImpl::Invoke(std::uint32_t function) { return InvokeInline<false>(function); }
 
 Result<Value> VmImpl::Invoke(std::string_view function, Span<const Value> values) {
   const Result<std::uint32_t> index = program.FindFunction(function);
@@ -234,7 +249,7 @@ Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
   }
   if (status) {
     given_inputs = taken;
-    status = Run(function, taken);
+    status = Run<false>(function, taken);
     given_inputs = nullptr;
   }
   for (std::uint32_t i = 0; i < done; ++i) heap.Unpin(taken[i]);
@@ -299,7 +314,7 @@ Status VmImpl::RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs
 Status VirtualMachine::TryInvoke(std::uint32_t function) {
   const VmHold hold(impl_.get(), VmHold::ForRun());
   if (!hold) return hold.Refusal();
-  return impl_->InvokeInline(function);
+  return impl_->InvokeInline<true>(function);
 }
 
 Status VmImpl::TooSmall(const Error& error, std::uint32_t function) const {
