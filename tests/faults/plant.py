@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants faults in the library and checks that the tests notice each of them.
 
-usage: plant.py --check                     every fault of faults.py can still be planted (takes no time)
+usage: plant.py --check                     every fault of faults/ can still be planted (takes no time)
        plant.py [--area A] [--only TEXT]    plant them; fails when a fault survives
        plant.py --preset release            without sanitizers: sooner, but some faults are then not seen
        plant.py --list
@@ -230,7 +230,7 @@ def main():
     options = parser.parse_args()
     files = tree_files()
     if wrong := check(files):
-        sys.exit("tests/faults/faults.py does not fit the tree; move the fault along with the line it weakens:\n"
+        sys.exit("tests/faults/faults/ does not fit the tree; move the fault along with the line it weakens:\n"
                  + "\n".join(wrong))
     faults = [fault for fault in FAULTS if options.area in (None, fault.area) and (options.only or "") in fault.rule]
     if options.check or options.list:
