@@ -135,6 +135,36 @@ DimExpr DimExpr::operator*(const DimExpr& other) const {
   return OfTerms(std::move(terms));
 }
 
+// (6*N*M + 2*N) / (2*N): the divisor's factors are taken out of every term.
+std::optional<DimExpr> DimExpr::DividedBy(const DimExpr& a, const Term& by) {
+  std::vector<Term> quotient;
+  for (const Term& term : a.terms_) {
+    Term part{0, term.factors, ""};
+    if (by.coefficient == 0 || term.coefficient % by.coefficient != 0) return std::nullopt;
+    for (const AtomPtr& factor : by.factors) {
+      const auto found = std::find_if(part.factors.begin(), part.factors.end(),
+                                      [&](const AtomPtr& f) { return f->text == factor->text; });
+      if (found == part.factors.end()) return std::nullopt;
+      part.factors.erase(found);
+    }
+    part.coefficient = term.coefficient / by.coefficient;
+    for (const AtomPtr& factor : part.factors) part.key += (part.key.empty() ? "" : "*") + factor->text;
+    quotient.push_back(std::move(part));
+  }
+  return OfTerms(std::move(quotient));
+}
+
+std::optional<DimExpr> DimExpr::ExactQuotient(const DimExpr& a, const DimExpr& b) {
+  if (b.terms_.empty() || IsTooLong(a) || IsTooLong(b)) return std::nullopt;
+  if (b.terms_.size() == 1) return DividedBy(a, b.terms_[0]);
+  // (4*N*M + 4*N) / (N*M + N): some term of one is the quotient times the first term of the other.
+  for (const Term& term : a.terms_) {
+    std::optional<DimExpr> quotient = DividedBy(OfTerms({term}), b.terms_[0]);
+    if (quotient && *quotient * b == a) return quotient;
+  }
+  return std::nullopt;
+}
+
 DimExpr DimExpr::FloorDiv(const DimExpr& a, const DimExpr& b) {
   if (IsTooLong(a) || IsTooLong(b)) return TooLong();
   const std::optional<std::int64_t> divisor = b.constant();
@@ -154,25 +184,8 @@ DimExpr DimExpr::FloorDiv(const DimExpr& a, const DimExpr& b) {
       }
     }
     if (!whole.empty()) return OfTerms(std::move(whole)) + FloorDiv(OfTerms(std::move(rest)), b);
-  } else if (b.terms_.size() == 1 && b.terms_[0].coefficient != 0) {
-    // (6*N*M) / (2*N), for a single product: the divisor's factors are taken out of every term.
-    const Term& by = b.terms_[0];
-    std::vector<Term> quotient;
-    for (const Term& term : a.terms_) {
-      Term part{0, term.factors, ""};
-      bool divides = term.coefficient % by.coefficient == 0;
-      for (const AtomPtr& factor : by.factors) {
-        const auto found = std::find_if(part.factors.begin(), part.factors.end(),
-                                        [&](const AtomPtr& f) { return f->text == factor->text; });
-        divides = divides && found != part.factors.end();
-        if (divides) part.factors.erase(found);
-      }
-      if (!divides) return OfAtom(AtomKind::kFloorDiv, "", {a, b});
-      part.coefficient = term.coefficient / by.coefficient;
-      for (const AtomPtr& factor : part.factors) part.key += (part.key.empty() ? "" : "*") + factor->text;
-      quotient.push_back(std::move(part));
-    }
-    return OfTerms(std::move(quotient));
+  } else if (const std::optional<DimExpr> quotient = ExactQuotient(a, b)) {
+    return *quotient;
   }
   return OfAtom(AtomKind::kFloorDiv, "", {a, b});
 }
@@ -242,6 +255,23 @@ DimExpr DimExpr::Min(const DimExpr& a, const DimExpr& b) {
   if (IsAtLeast(b, a, kComparedDepth)) return a;
   if (IsAtLeast(a, b, kComparedDepth)) return b;
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMin, "", {a, b}) : OfAtom(AtomKind::kMin, "", {b, a});
+}
+
+DimExpr DimExpr::Replaced(const Replacement& of_symbol) const {
+  DimExpr sum = 0;
+  for (const Term& term : terms_) {
+    DimExpr product = term.coefficient;
+    for (const AtomPtr& factor : term.factors) product = product * ReplacedAtom(*factor, of_symbol);
+    sum = sum + product;
+  }
+  return sum;
+}
+
+DimExpr DimExpr::ReplacedAtom(const Atom& atom, const Replacement& of_symbol) {
+  if (atom.kind == AtomKind::kSymbol) return of_symbol(atom.text).value_or(Symbol(atom.text));
+  const DimExpr a = atom.operands[0].Replaced(of_symbol), b = atom.operands[1].Replaced(of_symbol);
+  if (atom.kind == AtomKind::kFloorDiv) return FloorDiv(a, b);
+  return atom.kind == AtomKind::kMax ? Max(a, b) : Min(a, b);
 }
 
 void DimExpr::CollectSymbols(std::set<std::string>* names) const {

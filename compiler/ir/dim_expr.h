@@ -42,6 +42,8 @@ class DimExpr {
   // callers have checked it.
   static DimExpr FloorDiv(const DimExpr& a, const DimExpr& b);
   static DimExpr CeilDiv(const DimExpr& a, const DimExpr& b);
+  // a / b, if b divides a without a remainder whatever the symbols are, and the quotient is a single product.
+  static std::optional<DimExpr> ExactQuotient(const DimExpr& a, const DimExpr& b);
   // Symbols are dimensions, so they are not negative: the larger of N + 1 and N is N + 1.
   static DimExpr Max(const DimExpr& a, const DimExpr& b);
   static DimExpr Min(const DimExpr& a, const DimExpr& b);
@@ -55,6 +57,9 @@ class DimExpr {
   // "3*N + floor((M - 1) / 2)"; equal for equal expressions.
   const std::string& text() const { return text_; }
   void CollectSymbols(std::set<std::string>* names) const;
+  // The expression with other expressions in place of those symbols for which `of_symbol` has one.
+  using Replacement = std::function<std::optional<DimExpr>(const std::string& name)>;
+  DimExpr Replaced(const Replacement& of_symbol) const;
 
   // The expression as a postfix program; see rewire.shape.eval in docs/kernels.md. For a symbol, `source`
   // gives the input of that kernel and the axis where its value can be read.
@@ -80,6 +85,8 @@ class DimExpr {
 
   static DimExpr OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands);
   static DimExpr OfTerms(std::vector<Term> terms);
+  static std::optional<DimExpr> DividedBy(const DimExpr& a, const Term& by);
+  static DimExpr ReplacedAtom(const Atom& atom, const Replacement& of_symbol);
   // The atom, if the expression is a single atom.
   const Atom* atom() const;
   // True if a >= b can be proved. Looks into at most `depth` maxima and minima at once.

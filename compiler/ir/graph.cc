@@ -123,15 +123,28 @@ void Graph::MoveSymbols(const Value* from, Value* to, const std::vector<std::int
   }
 }
 
-Shape Graph::OwnDims(Value* value, const Shape& dims) {
+Shape Graph::OwnDims(Value* value, const Shape& dims, const Block* block) {
   Shape own = dims;
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].text().size() <= kSimpleText) continue;
-    const std::string symbol = FreshSymbol("");
-    DefineSymbol(symbol, value, static_cast<std::uint32_t>(i));
+    std::string& symbol = symbol_of_text_[{block, own[i].text()}];
+    if (symbol.empty()) {
+      symbol = FreshSymbol("");
+      DefineSymbol(symbol, value, static_cast<std::uint32_t>(i));
+      own_symbols_.emplace(symbol, own[i]);
+    }
     own[i] = DimExpr::Symbol(symbol);
   }
   return own;
+}
+
+DimExpr Graph::WithoutOwnSymbols(const DimExpr& dim) const {
+  const auto of_symbol = [&](const std::string& name) -> std::optional<DimExpr> {
+    const auto found = own_symbols_.find(name);
+    if (found == own_symbols_.end()) return std::nullopt;
+    return WithoutOwnSymbols(found->second);
+  };
+  return dim.Replaced(of_symbol);
 }
 
 Type Graph::WithFreshDims(Type type) {

@@ -218,9 +218,11 @@ class Graph {
   // The same when a value became another one with permuted axes: axis i of `to` is axis perm[i] of `from`.
   void MoveSymbols(const Value* from, Value* to, const std::vector<std::int64_t>& perm);
 
-  // Replaces each dimension that is not a simple expression by a new symbol of this value. This keeps
-  // expressions from growing along a chain of nodes.
-  Shape OwnDims(Value* value, const Shape& dims);
+  // Replaces each dimension that is not a simple expression by a symbol, of this value or of an earlier one
+  // of the same block with the same expression. This keeps expressions from growing along a chain of nodes.
+  Shape OwnDims(Value* value, const Shape& dims, const Block* block);
+  // The same expression without such symbols.
+  DimExpr WithoutOwnSymbols(const DimExpr& dim) const;
   // Replaces each dimension that is not constant by a new symbol.
   Type WithFreshDims(Type type);
   // Makes symbols for the dimensions of a value of which only the rank is known.
@@ -230,6 +232,8 @@ class Graph {
   std::deque<Value> values_;
   std::deque<Node> nodes_;
   std::map<std::string, SymbolSource> symbols_;
+  std::map<std::string, DimExpr> own_symbols_;  // what they stand for
+  std::map<std::pair<const Block*, std::string>, std::string> symbol_of_text_;
   std::uint64_t next_symbol_ = 0;
 };
 

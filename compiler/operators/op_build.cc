@@ -71,7 +71,7 @@ std::vector<Value*> Op::MakeCall(KernelCall call) {
       extent.dims = output->type.dims;
       if (i < call.shapes.size()) extent.shape = call.shapes[i];
       node->extents.push_back(std::move(extent));
-      output->type.dims = graph.OwnDims(output, output->type.dims);
+      output->type.dims = graph.OwnDims(output, output->type.dims, lowering_.block());
     }
     node->outputs.push_back(output);
   }
@@ -213,7 +213,7 @@ Value* Op::Reshape(Value* x, Shape dims) {
   node->inputs.push_back(x);
   Value* output = graph.NewValue(NextName(), TensorOf(x->type.dtype, dims));
   CheckDims(output->type);
-  output->type.dims = graph.OwnDims(output, dims);
+  output->type.dims = graph.OwnDims(output, dims, lowering_.block());
   if (x->elements && known && dims.size() <= 1 && fits(kInt64, 8 * x->elements->size())) {
     output->elements = x->elements;
   }

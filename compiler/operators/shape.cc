@@ -122,7 +122,7 @@ Status LowerSize(Op& op, const Operator& /*row*/) {
 }
 
 // Dimensions of a Reshape whose target is known as expressions; nothing when a -1 or 0 is not seen as such.
-Result<Shape> ReshapedDims(const Op& op, const Shape& x, const Shape& target, bool allow_zero) {
+Result<Shape> ReshapedDims(Op& op, const Shape& x, const Shape& target, bool allow_zero) {
   Shape dims = target;
   std::optional<std::size_t> open;
   DimExpr known = 1;
@@ -147,7 +147,10 @@ Result<Shape> ReshapedDims(const Op& op, const Shape& x, const Shape& target, bo
     if (count.IsConstant() && known.IsConstant() && *count.constant() % *known.constant() != 0) {
       return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
     }
-    dims[*open] = DimExpr::FloorDiv(count, known);
+    const Graph& graph = op.lowering().graph();
+    const std::optional<DimExpr> exact =
+        DimExpr::ExactQuotient(graph.WithoutOwnSymbols(count), graph.WithoutOwnSymbols(known));
+    dims[*open] = exact ? *exact : DimExpr::FloorDiv(count, known);
   } else if (count.IsConstant() && known.IsConstant() && !(count == known)) {
     return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
   }

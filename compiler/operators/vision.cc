@@ -2,9 +2,12 @@
 // Operators on images, boxes and regions.
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
+#include <numeric>
 #include "rewire/compiler/operators/float_constant.h"
+
 #include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
@@ -48,6 +51,24 @@ Result<Value*> CommonScale(Op& op, Value* sizes, const std::string& policy) {
   return op.Call("rewire.expand", {op.Reduce(kernel, scales, {0}, true)}, {}, TensorOf(kFloat64, {count}));
 }
 
+// The sizes that x is resized to, where they are known: of all axes, or of those that are named.
+std::optional<Shape> KnownSizes(const Op& op, const Value* sizes) {
+  const std::optional<Shape> given = KnownElements(sizes);
+  Shape dims = op.in(0)->type.dims;
+  Ints axes = op.IntList("axes");
+  if (!op.HasAttribute("axes")) {
+    axes.resize(dims.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (!given || given->size() != axes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Result<int> at = op.Axis(axes[i], op.in(0)->type.rank());
+    if (!at || ((*given)[i].IsConstant() && *(*given)[i].constant() < 0)) return std::nullopt;
+    dims[static_cast<std::size_t>(*at)] = (*given)[i];
+  }
+  return dims;
+}
+
 // x resized by scales or to sizes. With sizes the kernel takes scales from the shapes, but where a policy
 // gives all axes one.
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
@@ -79,6 +100,10 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
     const Result<Value*> common = CommonScale(op, sizes, policy);
     if (!common) return Forward(common);
     inputs.push_back(*common);
+  } else if (std::optional<Shape> dims = KnownSizes(op, sizes)) {
+    op.Set(0, op.Call("rewire.resize", inputs, std::move(attributes),
+                      TensorOf(x->type.dtype, *std::move(dims))));
+    return {};
   }
   op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
                           {"rewire.shape.resize_sizes", {op.ShapeOf(x), sizes}, of_shape}));

@@ -90,6 +90,10 @@ void PackIntegers(Graph* graph);
 void PackForOneDnn(Graph* graph);
 // Runs packed convolutions, and what lies between them, with the channels last.
 void ChannelsLast(Graph* graph);
+// Turns reshapes of transposed tokens into transposes of images with the channels last.
+void TransposeLate(Graph* graph);
+// Turns two transposes with a reshape between them into a reshape, where they leave all elements in place.
+void DropTransposes(Graph* graph);
 // Lets products and depthwise convolutions round their outputs to bf16 where only products read them that
 // would round them.
 void RoundEarly(Graph* graph);

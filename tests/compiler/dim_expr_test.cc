@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "rewire/compiler/ir/dim_length.h"
@@ -28,6 +29,28 @@ TEST_CASE("what divides evenly is divided") {
   CHECK(DimExpr::FloorDiv(kN, 2).text() == "floor((N) / (2))");
   CHECK(DimExpr::FloorDiv(-7, 2).Is(-4));
   CHECK(DimExpr::CeilDiv(7, 2).Is(4));
+}
+
+TEST_CASE("sums divide by sums, if a single product is left") {
+  const DimExpr rows = DimExpr::FloorDiv(kN, 4) + DimExpr(1), columns = DimExpr::FloorDiv(kM, 4) + DimExpr(1);
+  CHECK(DimExpr::FloorDiv(DimExpr(256) * rows * columns, rows * columns).Is(256));
+  CHECK(DimExpr::FloorDiv(DimExpr(6) * kN * rows, DimExpr(2) * rows) == DimExpr(3) * kN);
+  CHECK(DimExpr::ExactQuotient(kN * kN * columns, columns) == kN * kN);
+  CHECK_FALSE(DimExpr::ExactQuotient(DimExpr(255) * rows * columns + kN, rows * columns));
+  CHECK_FALSE(DimExpr::ExactQuotient(DimExpr(3) * rows, DimExpr(2) * rows));
+  CHECK_FALSE(DimExpr::ExactQuotient(kN, 0));
+  CHECK(DimExpr::FloorDiv(rows, columns).text().starts_with("floor("));
+}
+
+TEST_CASE("expressions take the places of symbols") {
+  const auto of_symbol = [](const std::string& name) -> std::optional<DimExpr> {
+    if (name != "N") return std::nullopt;
+    return DimExpr(2) * kM + DimExpr(1);
+  };
+  CHECK((kN * kN - kM).Replaced(of_symbol) == DimExpr(4) * kM * kM + DimExpr(3) * kM + DimExpr(1));
+  CHECK(DimExpr::FloorDiv(kN, 2).Replaced(of_symbol) == kM);
+  CHECK(DimExpr::Min(kN, 7).Replaced(of_symbol) == DimExpr::Min(DimExpr(2) * kM + DimExpr(1), 7));
+  CHECK(DimExpr::Max(kN, kM).Replaced(of_symbol) == DimExpr(2) * kM + DimExpr(1));
 }
 
 TEST_CASE("arithmetic saturates") {

@@ -113,6 +113,74 @@ TEST_CASE("what broadcasts with a part of itself keeps its size") {
   CHECK(TypeAt(model, "Add 'y'") == "f32[N, M]");
 }
 
+// x: f32[1, 8, H, W], of which 2 by 2 pixels are taken with borders: its rows and columns are long
+// expressions.
+onnx::ModelProto ImageModel() {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {1, 8, "height", "width"});
+  SetValue(graph->add_output(), "y", {});
+  std::string last = "x";
+  for (int i = 0; i < 3; ++i) {
+    const std::string next = "pooled" + std::to_string(i);
+    onnx::NodeProto* pool = AddNode(graph, "MaxPool", {last}, next);
+    AddIntList(pool, "kernel_shape", {3, 3});
+    AddIntList(pool, "strides", {2, 2});
+    AddIntList(pool, "pads", {1, 1, 1, 1});
+    last = next;
+  }
+  AddNode(graph, "Shape", {"pooled2"}, "shape");
+  for (const auto& [name, at] : {std::pair("rows", 2), std::pair("columns", 3)}) {
+    AddInts(graph, std::string(name) + ".axis", {at});
+    AddNode(graph, "Gather", {"shape", std::string(name) + ".axis"}, name);
+  }
+  return model;
+}
+
+TEST_CASE("an image becomes tokens and an image again, and none of its sizes is lost") {
+  onnx::ModelProto model = ImageModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "to_tokens", {1, 8, -1});
+  AddInts(graph, "one", {1});
+  AddInts(graph, "rest", {-1});
+  AddInt(AddNode(graph, "Concat", {"one", "rest", "rows", "columns"}, "to_image"), "axis", 0);
+  AddNode(graph, "Reshape", {"pooled2", "to_tokens"}, "tokens");
+  AddNode(graph, "Reshape", {"pooled2", "to_tokens"}, "others");
+  AddNode(graph, "Add", {"tokens", "others"}, "sum");
+  AddNode(graph, "Reshape", {"sum", "to_image"}, "image");
+  AddNode(graph, "Add", {"image", "pooled2"}, "y");
+  const std::string tokens = TypeAt(model, "Reshape 'tokens'");
+  CHECK(TypeAt(model, "Reshape 'others'") == tokens);
+  CHECK(TypeAt(model, "Add 'sum'") == tokens);
+  CHECK(TypeAt(model, "Reshape 'image'") == TypeAt(model, "MaxPool 'pooled2'"));
+  CHECK(TypeAt(model, "Add 'y'") == TypeAt(model, "MaxPool 'pooled2'"));
+}
+
+TEST_CASE("an image resized to the size of another one has that size") {
+  onnx::ModelProto model = ImageModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "Shape", {"pooled0"}, "large");
+  AddInts(graph, "first", {0});
+  AddInts(graph, "second", {2});
+  AddInts(graph, "fourth", {4});
+  onnx::NodeProto* resize = nullptr;
+  SECTION("of all axes") {
+    AddNode(graph, "Slice", {"shape", "first", "second"}, "head");
+    AddNode(graph, "Slice", {"large", "second", "fourth"}, "tail");
+    AddInt(AddNode(graph, "Concat", {"head", "tail"}, "sizes"), "axis", 0);
+    resize = AddNode(graph, "Resize", {"pooled2", "", "", "sizes"}, "resized");
+  }
+  SECTION("of axes that are named") {
+    AddNode(graph, "Slice", {"large", "second", "fourth"}, "sizes");
+    resize = AddNode(graph, "Resize", {"pooled2", "", "", "sizes"}, "resized");
+    AddIntList(resize, "axes", {-2, 3});
+    model.mutable_opset_import(0)->set_version(18);
+  }
+  AddNode(graph, "Add", {"resized", "pooled0"}, "y");
+  CHECK(TypeAt(model, "Resize 'resized'") == TypeAt(model, "MaxPool 'pooled0'"));
+  CHECK(TypeAt(model, "Add 'y'") == TypeAt(model, "MaxPool 'pooled0'"));
+}
+
 TEST_CASE("a window on a table that moves with what is past") {
   onnx::ModelProto model = Model();
   onnx::GraphProto* graph = model.mutable_graph();

@@ -320,10 +320,16 @@ class Layout {
 
   // By constant scales, without a region.
   bool MoveResize(Node* node) {
-    if (node->inputs.size() != 3 || !HasNhwcCopy(node->inputs[0]) ||
-        FindAttribute(*node, "axes") != nullptr || node->outputs[0]->type.rank() != 4) {
+    if (!HasNhwcCopy(node->inputs[0]) || FindAttribute(*node, "axes") != nullptr ||
+        node->outputs[0]->type.rank() != 4) {
       return false;
     }
+    if (node->inputs.size() == 1) {  // The shapes say how much.
+      node->inputs[0] = Last(node->inputs[0]);
+      MakeNhwcCopy(node);
+      return true;
+    }
+    if (node->inputs.size() != 3) return false;
     const float* scales = FloatsOf(node->inputs[2]);
     const Value* region = node->inputs[1];
     if (scales == nullptr || region == nullptr || !region->type.ranked || region->type.rank() != 1 ||
