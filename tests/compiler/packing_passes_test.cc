@@ -411,10 +411,6 @@ TEST_CASE("channels-last: what needs the channels first") {
     AddFloats(image.graph, "columns", {5}, {1, 2, 3, 4, 5});
     AddNode(image.graph, "Mul", {"first", "columns"}, "a");
   }
-  SECTION("the mean of rows") {
-    onnx::NodeProto* mean = AddNode(image.graph, "ReduceMean", {"first"}, "a");
-    AddIntList(mean, "axes", {2});
-  }
   const Lines lines = image.Finish("a");
   REQUIRE(lines.size() == 4);
   CHECK(lines[0] == "%1 = rewire.transpose {perm=[0, 3, 1, 2]}(%0)");

@@ -3,10 +3,12 @@
 // double.
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/tests/kernels/kernel_call.h"
@@ -80,6 +82,22 @@ void CheckSumOfExp(const VectorMath& math) {
   }
 }
 
+// Of 0, 1, 2, ... against 7, with a NaN on either side.
+void CheckExtremes(const VectorMath& math, std::size_t count) {
+  std::vector<float> in(count), most(count + 1, 7), least(count + 1, 7);
+  std::iota(in.begin(), in.end(), 0.0F);
+  if (count > 3) in[3] = most[2] = least[2] = kNaN;
+  math.larger(in.data(), most.data(), static_cast<std::int64_t>(count));
+  math.smaller(in.data(), least.data(), static_cast<std::int64_t>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 3 && (i == 2 || i == 3))
+      REQUIRE((std::isnan(most[i]) && std::isnan(least[i])));
+    else
+      REQUIRE((most[i] == std::max(in[i], 7.0F) && least[i] == std::min(in[i], 7.0F)));
+  }
+  REQUIRE((most[count] == 7 && least[count] == 7));
+}
+
 TEST_CASE("functions of rows agree with the standard library on every instruction set") {
   for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     INFO(hwy::TargetName(target));
@@ -118,6 +136,7 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
       math.add_bf16(ones.data(), of_bf16.data(), static_cast<std::int64_t>(count));
       for (std::size_t i = 0; i < count; ++i) REQUIRE((sums[i] == 2.5F + line[i] && of_bf16[i] == 3.5F));
       REQUIRE((sums[count] == 2.5F && of_bf16[count] == 2.5F));
+      CheckExtremes(math, count);
     }
   }
   hwy::SetSupportedTargetsForTest(0);

@@ -159,22 +159,28 @@ class Layout {
     done_.push_back(node);
   }
 
-  bool CanMove(const Node& node) const {
-    if (node.kind != NodeKind::kKernel || node.outputs.empty() || node.returns || node.flags != 0 ||
-        node.extents.size() != node.outputs.size() ||
-        (node.outputs.size() > 1 && node.kernel != "rewire.split"))
-      return false;
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] == nullptr || node.extents[i].shape != nullptr || !IsImage(node.outputs[i]))
-        return false;
-    }
-    return true;
+  // A plain call whose results' sizes need no other value.
+  static bool CanRewrite(const Node& node) {
+    return node.kind == NodeKind::kKernel && !node.outputs.empty() && !node.returns && node.flags == 0 &&
+           node.extents.size() == node.outputs.size() &&
+           (node.outputs.size() == 1 || node.kernel == "rewire.split") &&
+           std::none_of(node.extents.begin(), node.extents.end(),
+                        [](const Node::Extent& extent) { return extent.shape != nullptr; });
   }
+
+  static bool MakesImages(const Node& node) {
+    return std::all_of(node.outputs.begin(), node.outputs.end(),
+                       [](const Value* output) { return output != nullptr && IsImage(output); });
+  }
+
+  static bool CanMove(const Node& node) { return CanRewrite(node) && MakesImages(node); }
 
   // Rewrites the node to work with the channels last, if it can and it is worthwhile.
   bool Move(Node* node) {
     if (node->kind == NodeKind::kReshape) return MoveReshape(node);
-    if (!CanMove(*node)) return false;
+    if (!CanRewrite(*node)) return false;
+    if (node->kernel.starts_with("rewire.reduce_")) return MoveReduction(node);
+    if (!MakesImages(*node)) return false;
     if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
     if (IsElementwise(graph_, *node, 1) && HasNhwcCopy(node->inputs[0])) {
       node->inputs[0] = Last(node->inputs[0]);
@@ -186,7 +192,6 @@ class Layout {
     if (node->kernel == "rewire.split") return MoveSplit(node);
     if (node->kernel == "rewire.slice") return MoveSlice(node);
     if (node->kernel == "rewire.pad") return MovePad(node);
-    if (node->kernel == "rewire.reduce_mean") return MoveMean(node);
     if (node->kernel == "rewire.resize") return MoveResize(node);
     if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
       return MoveQuantization(node);
@@ -302,19 +307,25 @@ class Layout {
     return true;
   }
 
-  // The mean of every channel, which is the form of global pooling here.
-  bool MoveMean(Node* node) {
-    const Attribute* axes = FindAttribute(*node, "axes");
-    if (node->inputs.size() != 1 || axes == nullptr || !HasNhwcCopy(node->inputs[0])) return false;
-    Ints spatial = ToLast(node->outputs[0]);
-    spatial.pop_back();
-    spatial.erase(spatial.begin());
-    if (IntAttribute(*node, "keepdims", 1) != 1 || std::get<Array<std::int64_t>>(axes->value) != spatial)
-      return false;
+  // A reduction. Without its axes the result is an image no longer. It can be as the model has it if the axes
+  // that stay have one order in both layouts: the channels go, or all spatial axes.
+  bool MoveReduction(Node* node) {
+    const std::optional<Ints> axes = IntsAttribute(*node, "axes");
+    if (node->inputs.size() != 1 || !axes || axes->empty() || !HasNhwcCopy(node->inputs[0])) return false;
+    const std::int64_t rank = node->inputs[0]->type.rank();
+    Ints moved;
+    for (const std::int64_t axis : *axes) moved.push_back(AxisOfLast(axis, rank));
+    std::sort(moved.begin(), moved.end());
+    const bool image = IntAttribute(*node, "keepdims", 1) != 0;
+    const auto spatial = std::count_if(moved.begin(), moved.end(),
+                                       [&](std::int64_t axis) { return axis != 0 && axis != rank - 1; });
+    if (!image && moved.back() != rank - 1 && spatial != rank - 2) return false;
     node->inputs[0] = Last(node->inputs[0]);
-    for (std::int64_t& axis : spatial) --axis;
-    SetAttribute(node, "axes", spatial);
-    MakeNhwcCopy(node);
+    SetAttribute(node, "axes", moved);
+    if (image)
+      MakeNhwcCopy(node);
+    else
+      done_.push_back(node);
     return true;
   }
 

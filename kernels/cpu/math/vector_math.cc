@@ -134,6 +134,22 @@ void AddTo(const T* in, float* sums, std::int64_t count) {
   for (; i < count; ++i) sums[i] += FloatOf(in[i]);
 }
 
+template <bool larger>
+void KeepExtremes(const float* in, float* results, std::int64_t count) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const V x = hn::LoadU(d, in + i), result = hn::LoadU(d, results + i);
+    const auto beats = larger ? hn::Gt(x, result) : hn::Lt(x, result);
+    hn::StoreU(hn::IfThenElse(hn::Or(beats, hn::IsNaN(x)), x, result), d, results + i);
+  }
+  for (; i < count; ++i) {
+    const float x = in[i];
+    if ((larger ? x > results[i] : x < results[i]) || x != x) results[i] = x;
+  }
+}
+
 VectorMath Functions() {
   return {&Apply<ExpOf<D, V>>,
           &Apply<LogOf<D, V>>,
@@ -148,7 +164,9 @@ VectorMath Functions() {
           &Scaled,
           &Lowered,
           &AddTo<float>,
-          &AddTo<std::uint16_t>};
+          &AddTo<std::uint16_t>,
+          &KeepExtremes<true>,
+          &KeepExtremes<false>};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

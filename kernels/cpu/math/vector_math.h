@@ -30,6 +30,9 @@ struct VectorMath {
   // Adds each element to its sum, of floats and of bf16.
   void (*add)(const float* in, float* sums, std::int64_t count);
   void (*add_bf16)(const std::uint16_t* in, float* sums, std::int64_t count);
+  // Puts each element in the place of its result if it is larger or smaller. NaN counts as both.
+  void (*larger)(const float* in, float* results, std::int64_t count);
+  void (*smaller)(const float* in, float* results, std::int64_t count);
 };
 
 // The functions for the best instruction set that this CPU and the build support.

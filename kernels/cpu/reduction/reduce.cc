@@ -181,6 +181,10 @@ void AddElements(const In* in, T* results, std::int64_t count) {
   constexpr std::int64_t kLeast = 16;  // elements that are worth a call
   if constexpr (kAdds && std::is_same_v<In, float>) {
     if (count >= kLeast) return BestVectorMath().add(in, results, count);
+  } else if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().larger(in, results, count);
+  } else if constexpr (std::is_same_v<Op, Smallest> && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().smaller(in, results, count);
   } else if constexpr (kAdds && std::is_same_v<In, BFloat16>) {
     if (count >= kLeast)
       return BestVectorMath().add_bf16(reinterpret_cast<const std::uint16_t*>(in), results, count);

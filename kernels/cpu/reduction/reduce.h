@@ -3,6 +3,7 @@
 // What reductions share: the choice of axes, and a loop in which one thread computes each result.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,14 +33,29 @@ struct ReduceAttributes {
 // `count` is the number of elements per result.
 Layout<2> ReduceLayout(ShapeView dims, const bool (&reduced)[kMaxKernelRank], std::int64_t* count);
 
+// The fewest results of a thread that lie side by side.
+inline constexpr std::int64_t kShortestPart = 64;
+
 // Calls body(rest, out_offset, in_offset, pace) for parts of the loop, perhaps on several threads. Different
 // parts have different results. The body asks the Pace whether to stop.
 template <typename Body>
 [[nodiscard]] Status ForResultsApart(const Layout<2>& layout, const Body& body) {
-  if (layout.rank == 1 || layout.strides[0][0] == 0) {
+  if (layout.rank == 1) {
     Pace pace;
     body(layout, std::int64_t{0}, std::int64_t{0}, pace);
     return pace.status();
+  }
+  if (layout.strides[0][0] == 0) {
+    // The next dimension is not reduced, since reduced ones side by side are merged. Parts of it have results
+    // of their own. A part of the innermost dimension should be some vectors long.
+    const std::int64_t least = layout.rank == 2 ? kShortestPart : 1;
+    const std::int64_t rest = Product(ShapeView(layout.dims, kMaxKernelRank), 2, layout.rank);
+    return ParallelFor(layout.dims[1], std::max(least, GrainOf(kGrain, layout.dims[0], rest)),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         Layout<2> part = layout;
+                         part.dims[1] = end - begin;
+                         body(part, begin * layout.strides[1][0], begin * layout.strides[1][1], pace);
+                       });
   }
   Layout<2> rest;
   for (int i = 1; i < layout.rank; ++i)
