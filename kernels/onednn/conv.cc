@@ -41,8 +41,8 @@ struct ConvSpec {
   Status Read(Attributes& attributes);
   Status CheckWeights() const;
   // x and out in the order N, C, ... whatever the layout in memory.
-  Status OutputDims(const LongDims& x, LongDims* out, LongDims* before, LongDims* after) const;
-  Desc ImageDesc(const LongDims& dims) const;
+  Status OutputDims(const cpu::Dims& x, cpu::Dims* out, cpu::Dims* before, cpu::Dims* after) const;
+  Desc ImageDesc(const cpu::Dims& dims) const;
   Desc BiasDesc() const { return Desc({out_channels()}, Type::f32, Tag::a); }
   LongDims LogicalWeights() const;
   Desc PlainWeights() const;
@@ -95,8 +95,12 @@ Status ConvSpec::CheckWeights() const {
   return window.CheckCounts(spatial());
 }
 
-Status ConvSpec::OutputDims(const LongDims& x, LongDims* out, LongDims* before, LongDims* after) const {
-  *out = {x[0], out_channels()};
+// oneDNN takes sizes as a vector. A vector allocates, so only what makes a primitive makes one.
+LongDims ToLongDims(const cpu::Dims& dims) { return {dims.view().begin(), dims.view().end()}; }
+
+Status ConvSpec::OutputDims(const cpu::Dims& x, cpu::Dims* out, cpu::Dims* before, cpu::Dims* after) const {
+  out->push_back(x[0]);
+  out->push_back(out_channels());
   for (int i = 0; i < spatial(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     const std::int64_t kernel = weights[at + 2];
@@ -106,15 +110,15 @@ Status ConvSpec::OutputDims(const LongDims& x, LongDims* out, LongDims* before, 
     std::int64_t output = 0;
     if (transposed) {
       behind -= output_padding.empty() ? 0 : output_padding[at];
-      output = x[at + 2] == 0
+      output = x[i + 2] == 0
                    ? 0
-                   : cpu::Plus(cpu::Times(x[at + 2] - 1, given.stride), reach) - given.before - behind;
+                   : cpu::Plus(cpu::Times(x[i + 2] - 1, given.stride), reach) - given.before - behind;
     } else {
-      const std::int64_t room = x[at + 2] + given.before + given.after - reach;
+      const std::int64_t room = x[i + 2] + given.before + given.after - reach;
       output = room < 0 ? 0 : room / given.stride + 1;
     }
     if (output < 1) {
-      return ValueError("x has size ", x[at + 2], " along spatial axis ", i,
+      return ValueError("x has size ", x[i + 2], " along spatial axis ", i,
                         ": nothing is left of it behind a window of ", reach, " with pads ", given.before,
                         " and ", given.after);
     }
@@ -125,10 +129,10 @@ Status ConvSpec::OutputDims(const LongDims& x, LongDims* out, LongDims* before, 
   return Status();
 }
 
-Desc ConvSpec::ImageDesc(const LongDims& dims) const {
+Desc ConvSpec::ImageDesc(const cpu::Dims& dims) const {
   constexpr Tag kFirst[] = {Tag::ncw, Tag::nchw, Tag::ncdhw};
   constexpr Tag kLast[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
-  return Desc(dims, Type::f32, (channels_last ? kLast : kFirst)[spatial() - 1]);
+  return Desc(ToLongDims(dims), Type::f32, (channels_last ? kLast : kFirst)[spatial() - 1]);
 }
 
 // Groups (where there are any), outputs, inputs, kernel.
@@ -166,10 +170,10 @@ LongDims ConvSpec::StridesOr1() const {
 
 // The primitive for x of these dimensions; weights in a given layout, or in the best one (Tag::any).
 template <typename Forward>
-Status Describe(const ConvSpec& spec, const LongDims& x, const Desc& weights,
+Status Describe(const ConvSpec& spec, const cpu::Dims& x, const Desc& weights,
                 const dnnl::primitive_attr& attributes,
                 std::optional<typename Forward::primitive_desc>* desc) {
-  LongDims out, before, after;
+  cpu::Dims out, before, after;
   if (Status s = spec.OutputDims(x, &out, &before, &after); !s.ok()) return s;
   LongDims dilations(static_cast<std::size_t>(spec.spatial()), 0);  // oneDNN counts the gaps
   for (std::size_t i = 0; i < spec.window.dilations.size(); ++i) dilations[i] = spec.window.dilations[i] - 1;
@@ -178,7 +182,7 @@ Status Describe(const ConvSpec& spec, const LongDims& x, const Desc& weights,
                                : dnnl::algorithm::deconvolution_direct;
   const typename Forward::desc wanted(dnnl::prop_kind::forward_inference, kDirect, spec.ImageDesc(x), weights,
                                       spec.BiasDesc(), spec.ImageDesc(out), spec.StridesOr1(), dilations,
-                                      before, after);
+                                      ToLongDims(before), ToLongDims(after));
   desc->emplace(wanted, attributes, Engine());
   return Status();
 }
@@ -186,7 +190,9 @@ Status Describe(const ConvSpec& spec, const LongDims& x, const Desc& weights,
 // The layout for spec.sizes, or for a size that most layers of an image network have.
 template <typename Forward>
 Status BestLayout(const ConvSpec& spec, Desc* layout) {
-  LongDims x = {1, spec.in_channels()};
+  cpu::Dims x;
+  x.push_back(1);
+  x.push_back(spec.in_channels());
   for (int i = 0; i < spec.spatial(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     constexpr std::int64_t kUsual = 56;
@@ -242,11 +248,13 @@ struct Conv {
   // `bias` is required: a program without one gives zeros, and one form of every primitive is enough.
   Status operator()(TensorView x, TensorView w, TensorView bias, TensorView out) const {
     if (Status s = Check(x, w, bias, out); !s.ok()) return s;
-    LongDims expected, before, after;
+    cpu::Dims expected, before, after;
     if (Status s = spec.OutputDims(Logical(x.dims()), &expected, &before, &after); !s.ok()) return s;
-    if (spec.channels_last) std::rotate(expected.begin() + 1, expected.begin() + 2, expected.end());
-    if (Status s = cpu::CheckShape("out", out, ShapeView(expected.data(), expected.size())); !s.ok())
-      return s;
+    if (spec.channels_last) {
+      std::int64_t* dims = &expected[0];
+      std::rotate(dims + 1, dims + 2, dims + expected.rank());
+    }
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (x.size() == 0) return Status();
     return Guarded([&] { return Run(x, w, bias, out); });
   }
@@ -269,9 +277,12 @@ struct Conv {
   }
 
   // N, C, ... of a tensor's dimensions.
-  LongDims Logical(ShapeView dims) const {
-    LongDims logical(dims.begin(), dims.end());
-    if (spec.channels_last) std::rotate(logical.begin() + 1, logical.end() - 1, logical.end());
+  cpu::Dims Logical(ShapeView given) const {
+    cpu::Dims logical(given);
+    if (spec.channels_last) {
+      std::int64_t* dims = &logical[0];
+      std::rotate(dims + 1, dims + logical.rank() - 1, dims + logical.rank());
+    }
     return logical;
   }
 

@@ -13,6 +13,7 @@ namespace rewire::test {
 namespace {
 
 using kernel::cpu::BFloat16;
+using kernel::cpu::ChooseFusedConversions;
 using kernel::cpu::ChooseFusedStepKernel;
 using kernel::cpu::FusedElements;
 using kernel::cpu::FusedProgram;
@@ -248,6 +249,21 @@ TEST_CASE("fused: every instruction set") {
       run(kernel::cpu::FusedCode::kSoftplus, operands, {out.data()}, count);
       for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(out[i] == Approx(std::log1p(std::exp(a[i]))));
       REQUIRE(out.back() == -7);
+    }
+  });
+}
+
+TEST_CASE("fused: truth values in rows of every length, by every instruction set") {
+  ForEachTarget([] {
+    const auto truths = ChooseFusedConversions().truths;
+    constexpr std::uint8_t kBytes[] = {0, 1, 255, 0, 128, 0, 0, 2};
+    for (std::size_t count = 0; count < 70; ++count) {
+      std::vector<std::uint8_t> from(count);
+      for (std::size_t i = 0; i < count; ++i) from[i] = kBytes[i * 5 % 8];
+      std::vector<float> to(count + 1, -7);
+      truths(from.data(), static_cast<std::int64_t>(count), to.data());
+      for (std::size_t i = 0; i < count; ++i) REQUIRE(to[i] == (from[i] != 0 ? 1 : 0));
+      REQUIRE(to.back() == -7);
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/support/malloc_watch.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/thread_pool.h"
 
@@ -82,6 +83,17 @@ void CheckClose(const Tensor& given, const Tensor& expected) {
   CHECK(worst <= 1e-5 * (1 + largest));
 }
 
+// Runs over shapes that have been seen call malloc only within oneDNN.
+void CheckAllocatesNothing(VirtualMachine* vm) {
+  for (int run = 0; run < 3; ++run) {
+    vm->DropResult();
+    StartMallocWatch();
+    vm->Invoke();
+    const std::uint64_t calls = StopMallocWatch();
+    if (run == 2) CHECK(calls == 0);
+  }
+}
+
 void CheckConv(const ConvCase& c, bool transposed) {
   INFO(c.name);
   LinkOptions options;
@@ -94,6 +106,7 @@ void CheckConv(const ConvCase& c, bool transposed) {
     vm.Invoke();
     CheckClose(vm.Output("fast"), vm.Output("plain"));
   }
+  CheckAllocatesNothing(&vm);
 }
 
 TEST_CASE("onednn: convolution gives what rewire.conv gives", "[onednn]") {
@@ -149,6 +162,7 @@ TEST_CASE("onednn: images with channels last", "[onednn]") {
   given.SetInput("x", moved.view());
   given.Invoke();
   CheckClose(given.Output("fast"), ChannelsLast(expected.Output("plain")));
+  CheckAllocatesNothing(&given);
 }
 
 TEST_CASE("onednn: a matrix product gives what rewire.matmul gives, for every number of rows", "[onednn]") {

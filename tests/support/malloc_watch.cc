@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/support/malloc_watch.h"
 
+#include <link.h>
+
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 
 namespace {
 thread_local bool watched = false;
 thread_local std::uint64_t calls = 0;
 
-[[maybe_unused]] void NoteCall() {
-  if (watched) ++calls;
+// Where the code of oneDNN lies; nowhere if it is not loaded.
+struct Code {
+  std::uintptr_t begin = 0, end = 0;
+};
+thread_local Code of_onednn;
+
+Code FindOneDnn() {
+  Code code;
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* to) {
+        if (std::strstr(library->dlpi_name, "/libdnnl.so") == nullptr) return 0;
+        for (int i = 0; i < library->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+          const std::uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
+          *static_cast<Code*>(to) = {begin, begin + segment.p_memsz};
+        }
+        return 1;
+      },
+      &code);
+  return code;
+}
+
+[[maybe_unused]] void NoteCall(const void* caller) {
+  if (!watched) return;
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  if (at < of_onednn.begin || at >= of_onednn.end) ++calls;
 }
 }  // namespace
 
@@ -29,21 +59,29 @@ extern "C" void* __libc_memalign(std::size_t alignment, std::size_t size);
 #endif
 #if !defined(REWIRE_TEST_SANITIZED)
 extern "C" void* malloc(std::size_t size) {
-  NoteCall();
+  NoteCall(__builtin_return_address(0));
   return __libc_malloc(size);
 }
 extern "C" void* calloc(std::size_t count, std::size_t size) {
-  NoteCall();
+  NoteCall(__builtin_return_address(0));
   return __libc_calloc(count, size);
 }
 extern "C" void* realloc(void* memory, std::size_t size) {
-  NoteCall();
+  NoteCall(__builtin_return_address(0));
   return __libc_realloc(memory, size);
 }
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  NoteCall();
+  NoteCall(__builtin_return_address(0));
   return __libc_memalign(alignment, size);
 }
+// The C++ library's own would be malloc's caller in place of theirs.
+void* operator new(std::size_t size) {
+  NoteCall(__builtin_return_address(0));
+  if (void* memory = __libc_malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif
 
 namespace rewire::test {
@@ -58,6 +96,7 @@ bool MallocIsWatched() {
 
 void StartMallocWatch() {
   calls = 0;
+  of_onednn = FindOneDnn();
   watched = true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts this thread's calls of malloc and its like, while told to.
+// Counts this thread's calls of malloc and its like, while told to. Those of oneDNN are not counted: it makes
+// a table of arguments in each call, and nothing can be done about that.
 #pragma once
 
 #include <cstdint>

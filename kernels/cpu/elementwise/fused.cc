@@ -47,7 +47,9 @@ struct FusedInput {
     } else if (step == 1 && element == kFloat) {
       std::copy_n(static_cast<const float*>(data) + offset, count, to);
     } else if (step == 1 && element == kBf16) {
-      BestBf16Conversions().widen(static_cast<const std::uint16_t*>(data) + offset, count, to);
+      BestFusedConversions().widen(static_cast<const std::uint16_t*>(data) + offset, count, to);
+    } else if (step == 1) {
+      BestFusedConversions().truths(static_cast<const std::uint8_t*>(data) + offset, count, to);
     } else {
       for (std::int64_t i = 0; i < count; ++i) to[i] = At(offset + i * step);
     }
@@ -197,14 +199,14 @@ class FusedCall {
         }
         run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
-      if (rounds_later) BestBf16Conversions().round(result, count, rounded_ + row * inner_ + at);
+      if (rounds_later) BestFusedConversions().round(result, count, rounded_ + row * inner_ + at);
     }
   }
 
   // Turns bf16 into floats at `copy`.
   static void Widen(FusedElements* elements, float* copy, std::int64_t count) {
     if (elements->bf16 == nullptr) return;
-    BestBf16Conversions().widen(elements->bf16, count, copy);
+    BestFusedConversions().widen(elements->bf16, count, copy);
     *elements = {copy, 0};
   }
 

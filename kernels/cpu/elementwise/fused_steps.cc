@@ -234,11 +234,28 @@ void RoundBlock(const float* from, std::int64_t count, std::uint16_t* to) {
   std::copy_n(rounded, count - i, to + i);
 }
 
-Bf16Conversions ConversionsOfTarget() {
+void TruthsBlock(const std::uint8_t* from, std::int64_t count, float* to) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto convert = [&](std::int64_t i) HWY_ATTR {
+    const auto bits = hn::PromoteTo(hn::RebindToUnsigned<FusedTag>(),
+                                    hn::LoadU(hn::Rebind<std::uint8_t, FusedTag>(), from + i));
+    const auto is_false = hn::RebindMask(d, hn::Eq(bits, hn::Zero(hn::RebindToUnsigned<FusedTag>())));
+    hn::StoreU(hn::IfThenZeroElse(is_false, hn::Set(d, 1.0F)), d, to + i);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) convert(i);
+  if (i == count) return;
+  // The last vector overlaps the one before it.
+  if (count >= lanes) return convert(count - lanes);
+  for (; i < count; ++i) to[i] = from[i] != 0 ? 1.0F : 0.0F;
+}
+
+FusedConversions ConversionsOfTarget() {
 #if HWY_TARGET == HWY_AVX3
-  if (HasBf16Instructions()) return {&WidenBlock, &RoundBlock<Bf16ByInstruction>};
+  if (HasBf16Instructions()) return {&WidenBlock, &RoundBlock<Bf16ByInstruction>, &TruthsBlock};
 #endif
-  return {&WidenBlock, &RoundBlock<Bf16ByBits>};
+  return {&WidenBlock, &RoundBlock<Bf16ByBits>, &TruthsBlock};
 }
 
 FusedStepKernel FusedStepOfTarget() { return &RunFusedStep; }
@@ -274,10 +291,10 @@ FusedStepKernel BestFusedStepKernel() {
   return kBest;
 }
 
-Bf16Conversions ChooseBf16Conversions() { return HWY_DYNAMIC_DISPATCH(ConversionsOfTarget)(); }
+FusedConversions ChooseFusedConversions() { return HWY_DYNAMIC_DISPATCH(ConversionsOfTarget)(); }
 
-const Bf16Conversions& BestBf16Conversions() {
-  static const Bf16Conversions kBest = ChooseBf16Conversions();
+const FusedConversions& BestFusedConversions() {
+  static const FusedConversions kBest = ChooseFusedConversions();
   return kBest;
 }
 

@@ -37,15 +37,16 @@ FusedStepKernel ChooseFusedStepKernel();
 // The same, chosen once per process.
 FusedStepKernel BestFusedStepKernel();
 
-// Blocks of bf16 to floats and back, ties to even.
-struct Bf16Conversions {
-  void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);
-  void (*round)(const float* from, std::int64_t count, std::uint16_t* to);
+// Blocks of other elements to floats and back.
+struct FusedConversions {
+  void (*widen)(const std::uint16_t* from, std::int64_t count, float* to);  // bf16
+  void (*round)(const float* from, std::int64_t count, std::uint16_t* to);  // to bf16, ties to even
+  void (*truths)(const std::uint8_t* from, std::int64_t count, float* to);  // 0 for 0, otherwise 1
 };
 
 // For the best instruction set that this CPU and the build support.
-Bf16Conversions ChooseBf16Conversions();
+FusedConversions ChooseFusedConversions();
 // The same, chosen once per process.
-const Bf16Conversions& BestBf16Conversions();
+const FusedConversions& BestFusedConversions();
 
 }  // namespace rewire::kernel::cpu
