@@ -209,6 +209,9 @@ HWY_INLINE void AddWideStep(const float* const* rows, std::int64_t k, const floa
     AddWideStep<Way, kRows, kPart + 1>(rows, k, first, second, left, right);
 }
 
+// Units of a cache line.
+constexpr std::int64_t kLine = 16;
+
 // Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
 // five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
 // wait.
@@ -221,6 +224,7 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
   second.Fill(zero, zero);
   third.Fill(zero, zero);
   fourth.Fill(zero, zero);
+  const float* fetched = panel + tile.ahead;
   for (std::int64_t s = 0; s < tile.segments; ++s) {
     const float* rows[kRows];
     for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
@@ -237,7 +241,10 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
       }
     }
     for (; k < tile.depth; ++k) {
-      if constexpr (kFetches) __builtin_prefetch(panel + tile.ahead, 0, 2);
+      if constexpr (kFetches) {
+        __builtin_prefetch(fetched, 0, 2);
+        fetched += kLine;
+      }
       AddStep<Way, kRows, kVectors>(rows, k, panel, sums);
       panel += width;
     }
@@ -359,7 +366,7 @@ HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const float* first, const 
     for (std::int64_t k = 0; k < tile.depth; ++k) {
       if constexpr (kFetches) {
         __builtin_prefetch(first + tile.ahead, 0, 2);
-        __builtin_prefetch(second + tile.ahead, 0, 2);
+        __builtin_prefetch(first + tile.ahead + kLine, 0, 2);
       }
       AddWideStep<Way, kRows>(rows, k, first, second, left, right);
       first += kPanelWidth;

@@ -64,15 +64,16 @@ struct PanelTile {
   // Of two panels, to be multiplied at once if both are as wide as can be. Only with at most
   // PanelKernel::wide_rows rows, and not backward.
   bool wide = false;
-  // While it reads units of the panel, tiles of several rows fetch those that lie so far behind them into the
-  // second cache.
+  // While they read units of the panel, tiles of several rows fetch the lines that begin so far behind its
+  // first one into the second cache, one after the other, as many as half of the panel has.
   std::int64_t ahead = 0;
 };
 
 // PanelTile::ahead for the tile of that number, of those that go by one panel of `size` units: the first two
-// fetch half of each line of the next panel. Where rows are few, waiting for it takes longer than products.
+// fetch half of the next panel each. Where rows are few, waiting for it takes longer than products. A CPU has
+// few places for lines that it waits for, some 16. Its own prefetcher has more, and follows successive lines.
 constexpr std::int64_t AheadOf(std::int64_t number, std::int64_t size) {
-  return number < 2 ? size + number * kHalfPanel : 0;
+  return number < 2 ? size + number * (size / 2) : 0;
 }
 
 inline constexpr int kMostPanelRows = 8;
