@@ -64,8 +64,8 @@ struct PanelTile {
   // Of two panels, to be multiplied at once if both are as wide as can be. Only with at most
   // PanelKernel::wide_rows rows, and not backward.
   bool wide = false;
-  // While they read units of the panel, tiles of several rows fetch the lines that begin so far behind its
-  // first one into the second cache, one after the other, as many as half of the panel has.
+  // Tiles of several rows fetch lines of memory into the second cache meanwhile: successive ones, half as
+  // many as the panel has. The first one begins so many units behind the panel's own first one.
   std::int64_t ahead = 0;
 };
 
