@@ -93,6 +93,8 @@ TEMPLATE_TEST_CASE("transpose puts every axis where perm says", "", std::uint8_t
       {{601, 3}, {1, 0}},
       {{2, 259}, {1, 0}},
       {{19, 277}, {1, 0}},
+      {{70, 40}, {1, 0}},
+      {{300, 5}, {1, 0}},
   };
   for (const auto& [shape, perm] : cases) {
     CAPTURE(shape, perm);

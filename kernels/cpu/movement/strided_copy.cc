@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <tuple>
+
+#include "rewire/kernels/cpu/movement/transposed_block.h"
 
 namespace rewire::kernel::cpu {
 namespace {
-
-struct Bytes16 {
-  std::uint64_t low;
-  std::uint64_t high;
-};
 
 template <typename T>
 void CopyRow(T* out, std::int64_t out_step, const T* in, std::int64_t in_step, std::int64_t count) {
@@ -26,101 +23,21 @@ void CopyRow(T* out, std::int64_t out_step, const T* in, std::int64_t in_step, s
   }
 }
 
-// Squares whose columns fill a vector register of 16 bytes are transposed in registers.
-template <typename T>
-class Square {
- public:
-  static constexpr std::int64_t kSide = 16 / sizeof(T);
-
-  // Each of log2(kSide) rounds interleaves every column with the one half a square further on. After all of
-  // them the columns have become rows.
-  static void Transpose(T* out, std::int64_t out_row, const T* in, std::int64_t in_column) {
-    Vector lines[kSide];
-    for (std::int64_t c = 0; c < kSide; ++c) std::memcpy(&lines[c], in + c * in_column, sizeof(Vector));
-    for (std::int64_t round = 1; round < kSide; round *= 2) {
-      Vector next[kSide];
-      for (std::int64_t i = 0; i < kSide / 2; ++i) {
-        next[2 * i] = Interleave<0>(lines[i], lines[i + kSide / 2], Lanes());
-        next[2 * i + 1] = Interleave<kSide / 2>(lines[i], lines[i + kSide / 2], Lanes());
-      }
-      for (std::int64_t i = 0; i < kSide; ++i) lines[i] = next[i];
-    }
-    for (std::int64_t r = 0; r < kSide; ++r) std::memcpy(out + r * out_row, &lines[r], sizeof(Vector));
-  }
-
- private:
-  typedef T Vector __attribute__((vector_size(16)));
-  using Lanes = std::make_integer_sequence<int, kSide>;
-
-  // a[first], b[first], a[first + 1], b[first + 1] and so on.
-  template <int first, int... i>
-  static Vector Interleave(Vector a, Vector b, std::integer_sequence<int, i...>) {
-    return __builtin_shufflevector(a, b, (first + i / 2 + i % 2 * static_cast<int>(kSide))...);
-  }
-};
-
-// Of a number of columns that the compiler knows, so that it unrolls the loop over them.
-template <int columns, typename T>
-void CopyFewColumns(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < columns; ++c) out[r * out_row + c] = in[r + c * in_column];
-  }
-}
-
-// Rows and columns change places, one element after the other.
-template <typename T>
-void CopyElements(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
-                  std::int64_t columns) {
-  switch (columns) {
-    case 1:
-      return CopyFewColumns<1>(out, out_row, in, in_column, rows);
-    case 2:
-      return CopyFewColumns<2>(out, out_row, in, in_column, rows);
-    case 3:
-      return CopyFewColumns<3>(out, out_row, in, in_column, rows);
-    case 4:
-      return CopyFewColumns<4>(out, out_row, in, in_column, rows);
-    default:
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t c = 0; c < columns; ++c) out[r * out_row + c] = in[r + c * in_column];
-      }
-  }
-}
-
-// Squares as far as they fit, and the rest in elements.
-template <typename T>
-void CopyBlock(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
-               std::int64_t columns) {
-  std::int64_t square_rows = 0;
-  std::int64_t square_columns = 0;
-  if constexpr (sizeof(T) < 8) {
-    constexpr std::int64_t kSide = Square<T>::kSide;
-    square_rows = rows / kSide * kSide;
-    square_columns = columns / kSide * kSide;
-    for (std::int64_t c = 0; c < square_columns; c += kSide) {
-      for (std::int64_t r = 0; r < square_rows; r += kSide) {
-        Square<T>::Transpose(out + r * out_row + c, out_row, in + r + c * in_column, in_column);
-      }
-    }
-  }
-  CopyElements(out + square_rows * out_row, out_row, in + square_rows, in_column, rows - square_rows,
-               square_columns);
-  CopyElements(out + square_columns, out_row, in + square_columns * in_column, in_column, rows,
-               columns - square_columns);
-}
-
-// Rows and columns change places: in blocks that fit the first cache, so that every line is used whole.
+// Rows and columns change places: in blocks that fit the first cache, so that every line is used whole. A
+// block is as wide as a line of 32-bit elements. It goes on where the columns do, but over few pages.
 template <typename T>
 void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
                     std::int64_t columns, Pace& pace) {
-  constexpr std::int64_t kColumns = 16;
-  const std::int64_t block_rows = columns < kColumns ? 16 * kColumns : 16;
+  constexpr std::int64_t kNarrow = 16, kTall = 32, kLong = 256;
+  const std::int64_t block_rows = columns < kNarrow ? kLong : kTall;
+  const std::int64_t block_columns = rows < kNarrow ? kLong : kNarrow;
+  const auto transpose = std::get<TransposeBlock<T>>(BestBlockTransposes());
   for (std::int64_t r = 0; r < rows; r += block_rows) {
-    for (std::int64_t c = 0; c < columns; c += kColumns) {
+    for (std::int64_t c = 0; c < columns; c += block_columns) {
       const std::int64_t height = std::min(block_rows, rows - r);
-      const std::int64_t width = std::min(kColumns, columns - c);
+      const std::int64_t width = std::min(block_columns, columns - c);
       if (!pace.Spend(height * width)) return;
-      CopyBlock(out + r * out_row + c, out_row, in + r + c * in_column, in_column, height, width);
+      transpose(out + r * out_row + c, out_row, in + r + c * in_column, in_column, height, width);
     }
   }
 }

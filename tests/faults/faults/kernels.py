@@ -42,9 +42,9 @@ FAULTS = [
           "mode == PadMode::kReflect ? «dim - 1»", "dim", KERNELS),
     Fault("kernels", "a softmax is shifted by its maximum", "softmax.cc",
           "const T shifted = «in[i * step + j] - most[j]»;", "in[i * step + j]", KERNELS),
-    Fault("kernels", "a transpose copies the rows that fill no square", "strided_copy.cc",
-          "«CopyElements(out + square_rows * out_row, out_row, in + square_rows, in_column, rows - square_rows,\n"
-          "               square_columns);»", "", KERNELS),
+    Fault("kernels", "a transpose copies the rows that fill no square", "transposed_block.cc",
+          "«CopySquares<T, kBytes / 2>(out + square_rows * out_row, out_row, in + square_rows, in_column,\n"
+          "                               rows - square_rows, square_columns);»", "", KERNELS),
     Fault("kernels", "a window fits into the image and its pads", "window.cc",
           "if («room < 0») {", "room < -1", KERNELS),
     Fault("kernels", "gathered elements come from inside the other axes", "tuple_dims.cc",
