@@ -284,6 +284,10 @@ TEST_CASE("einsum sums over the labels that the result lacks") {
       {"hij,jhc", "ihc", {{3, 2, 5}, {5, 3, 4}}, {2, 3, 4}},
       {"iab,abj", "ij", {{9, 4, 5}, {4, 5, 33}}, {9, 33}},
       {"iab,abcd", "icd", {{9, 4, 5}, {4, 5, 3, 11}}, {9, 3, 11}},
+      {"ij,j", "i", {{9, 70}, {70}}, {9}},
+      {"hij,hj", "hi", {{3, 20, 21}, {3, 21}}, {3, 20}},
+      {"hij,jh", "hi", {{3, 20, 21}, {21, 3}}, {3, 20}},
+      {"hij,hj", "ih", {{3, 20, 21}, {3, 21}}, {20, 3}},
       // One of them elsewhere: terms in another order, columns apart, rows in two pieces.
       {"iab,baj", "ij", {{9, 4, 5}, {5, 4, 33}}, {9, 33}},
       {"hji,jhc", "ihc", {{3, 21, 20}, {21, 3, 18}}, {20, 3, 18}},

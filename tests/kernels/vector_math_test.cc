@@ -115,6 +115,23 @@ void CheckSoftmaxSteps(const VectorMath& math) {
   }
 }
 
+// Rows of every length, which lie apart, by one of them.
+void CheckDots(const VectorMath& math) {
+  for (std::int64_t depth = 0; depth <= 70; ++depth) {
+    const std::int64_t step = depth + 3;
+    std::vector<float> rows(static_cast<std::size_t>(3 * step)), out(4, 5);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i * 7 % 19) - 9;
+    math.dots(rows.data(), step, 3, rows.data() + step, depth, out.data());
+    for (std::int64_t r = 0; r < 3; ++r) {
+      float sum = 0;  // exact: of small integers
+      for (std::int64_t i = 0; i < depth; ++i)
+        sum += rows[static_cast<std::size_t>(r * step + i)] * rows[static_cast<std::size_t>(step + i)];
+      REQUIRE(out[static_cast<std::size_t>(r)] == sum);
+    }
+    REQUIRE(out[3] == 5);
+  }
+}
+
 TEST_CASE("functions of rows agree with the standard library on every instruction set") {
   for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     INFO(hwy::TargetName(target));
@@ -147,6 +164,7 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     CHECK(static_cast<double>(powers[44]) == Approx(1));
     CheckSumOfExp(math);
     CheckSoftmaxSteps(math);
+    CheckDots(math);
     for (std::size_t count = 0; count <= line.size(); ++count) {
       std::vector<float> sums(count + 1, 2.5F), of_bf16(count + 1, 2.5F);
       const std::vector<std::uint16_t> ones(count, 0x3F80);

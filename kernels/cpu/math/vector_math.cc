@@ -158,6 +158,27 @@ void AddTo(const T* in, float* sums, std::int64_t count) {
   for (; i < count; ++i) sums[i] += FloatOf(in[i]);
 }
 
+void Dots(const float* rows, std::int64_t step, std::int64_t count, const float* by, std::int64_t depth,
+          float* out) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = 0; r < count; ++r, rows += step) {
+    V first = hn::Zero(d), second = first;
+    std::int64_t i = 0;
+    for (; i + 2 * lanes <= depth; i += 2 * lanes) {
+      first = hn::MulAdd(hn::LoadU(d, rows + i), hn::LoadU(d, by + i), first);
+      second = hn::MulAdd(hn::LoadU(d, rows + i + lanes), hn::LoadU(d, by + i + lanes), second);
+    }
+    if (i + lanes <= depth) {
+      first = hn::MulAdd(hn::LoadU(d, rows + i), hn::LoadU(d, by + i), first);
+      i += lanes;
+    }
+    float rest = 0;
+    for (; i < depth; ++i) rest += rows[i] * by[i];
+    out[r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(first, second))) + rest;
+  }
+}
+
 VectorMath Functions() {
   return {&Apply<ExpOf<D, V>>,
           &Apply<LogOf<D, V>>,
@@ -172,7 +193,8 @@ VectorMath Functions() {
           &Scaled,
           &Lowered,
           &AddTo<float>,
-          &AddTo<std::uint16_t>};
+          &AddTo<std::uint16_t>,
+          &Dots};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

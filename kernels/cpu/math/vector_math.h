@@ -30,6 +30,9 @@ struct VectorMath {
   // Adds each element to its sum, of floats and of bf16.
   void (*add)(const float* in, float* sums, std::int64_t count);
   void (*add_bf16)(const std::uint16_t* in, float* sums, std::int64_t count);
+  // out[r] = sum of row[i] * by[i] for i < depth, for each of `count` rows, which are `step` apart.
+  void (*dots)(const float* rows, std::int64_t step, std::int64_t count, const float* by, std::int64_t depth,
+               float* out);
 };
 
 // The functions for the best instruction set that this CPU and the build support.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/gemm_workspace.h"
 #include "rewire/kernels/cpu/product/panel_gemm.h"
@@ -244,10 +245,39 @@ struct MatMul {
 
 }  // namespace
 
+namespace {
+
+// By one column, which lies in one piece: a product of two vectors for each row, where panels would compute
+// with one lane in sixteen.
+Status MultiplyByColumns(const MatrixProducts<float>& products) {
+  const VectorMath& math = BestVectorMath();
+  const std::int64_t m = products.m, k = products.k;
+  const Layout<3>& batches = products.batches;
+  const std::int64_t rows = Times(batches.rows(), batches.inner(), m);
+  return ParallelFor(rows, GrainOf(4 * kGrain, k), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    while (begin < end && !pace.stopped()) {
+      std::int64_t offsets[3] = {}, batch = begin / m;
+      for (int i = batches.rank - 1; i >= 0; batch /= batches.dims[i--]) {
+        for (int o = 0; o < 3; ++o) offsets[o] += batch % batches.dims[i] * batches.strides[i][o];
+      }
+      const std::int64_t first = begin % m, count = std::min(m - first, end - begin);
+      const float* a = products.a.data + offsets[1] + first * products.a.row;
+      static_cast<void>(pace.For(count, k, [&](std::int64_t i, std::int64_t last) {
+        math.dots(a + i * products.a.row, products.a.row, last - i, products.b.data + offsets[2], k,
+                  products.out + offsets[0] + first + i);
+      }));
+      begin += count;
+    }
+  });
+}
+
+}  // namespace
+
 template <typename T>
 Status Multiply(const MatrixProducts<T>& products) {
   const auto& [m, n, k, left, right, out, out_row, batches] = products;
   if constexpr (std::is_same_v<T, float>) {
+    if (n == 1 && right.row == 1 && out_row == 1 && k <= kPace) return MultiplyByColumns(products);
     if (PacksMatrix(m, n, k)) return MultiplyByPanels({m, n, k, left, right, out, out_row, false}, batches);
   }
   const std::int64_t count = Times(batches.rows(), batches.inner());
