@@ -278,7 +278,9 @@ Status Multiply(const MatrixProducts<T>& products) {
   const auto& [m, n, k, left, right, out, out_row, batches] = products;
   if constexpr (std::is_same_v<T, float>) {
     if (n == 1 && right.row == 1 && out_row == 1 && k <= kPace) return MultiplyByColumns(products);
-    if (PacksMatrix(m, n, k)) return MultiplyByPanels({m, n, k, left, right, out, out_row, false}, batches);
+    constexpr std::int64_t kTiny = 512;  // a panel is packed on the stack, so small batched products gain
+    if (PacksMatrix(m, n, k, kTiny))
+      return MultiplyByPanels({m, n, k, left, right, out, out_row, false}, batches);
   }
   const std::int64_t count = Times(batches.rows(), batches.inner());
   if (Status s = FillAll(out, Times(count, m, n), T{0}); !s.ok()) return s;
