@@ -278,6 +278,22 @@ TEST_CASE("einsum sums over the labels that the result lacks") {
       {"i,j", "ji", {{3}, {2}}, {2, 3}},
       {"ij,ij,j", "i", {{3, 4}, {3, 4}, {4}}, {3}},
       {"ij,jk", "ki", {{30, 40}, {40, 50}}, {50, 30}},
+      // Where they lie: heads of a, of b and of the result at different places.
+      {"hij,jhc", "ihc", {{3, 20, 21}, {21, 3, 18}}, {20, 3, 18}},
+      {"bhij,bjhc", "bihc", {{2, 3, 20, 9}, {2, 9, 3, 17}}, {2, 20, 3, 17}},
+      {"hij,jhc", "ihc", {{3, 2, 5}, {5, 3, 4}}, {2, 3, 4}},
+      {"iab,abj", "ij", {{9, 4, 5}, {4, 5, 33}}, {9, 33}},
+      {"iab,abcd", "icd", {{9, 4, 5}, {4, 5, 3, 11}}, {9, 3, 11}},
+      {"bij,bjk", "bik", {{7, 9, 32}, {7, 32, 9}}, {7, 9, 9}},
+      {"ij,j", "i", {{9, 70}, {70}}, {9}},
+      {"hij,hj", "hi", {{3, 20, 21}, {3, 21}}, {3, 20}},
+      {"hij,jh", "hi", {{3, 20, 21}, {21, 3}}, {3, 20}},
+      {"hij,hj", "ih", {{3, 20, 21}, {3, 21}}, {20, 3}},
+      // One of them elsewhere: terms in another order, columns apart, rows in two pieces.
+      {"iab,baj", "ij", {{9, 4, 5}, {5, 4, 33}}, {9, 33}},
+      {"hji,jhc", "ihc", {{3, 21, 20}, {21, 3, 18}}, {20, 3, 18}},
+      {"hij,jhc", "ich", {{3, 20, 21}, {21, 3, 18}}, {20, 18, 3}},
+      {"ahbj,hjc", "habc", {{4, 3, 5, 21}, {3, 21, 18}}, {3, 4, 5, 18}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.operands, c.result);
@@ -294,6 +310,22 @@ TEST_CASE("einsum sums over the labels that the result lacks") {
     REQUIRE(Run("rewire.einsum", tensors, {{"equation", equation.c_str()}}) == "");
     CheckClose(out, expected);
   }
+}
+
+TEST_CASE("einsum of integers, of an operand for all heads, and of ellipses") {
+  HostTensor left = HostTensor::Of<std::int32_t>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  HostTensor right = HostTensor::Of<std::int32_t>({2, 2, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
+  HostTensor sums = HostTensor::Empty<std::int32_t>({2, 2, 2});
+  REQUIRE(Run("rewire.einsum", {&left, &right, &sums}, {{"equation", "hij,jhc->ihc"}}) == "");
+  CHECK(sums.values<std::int32_t>() == std::vector<std::int32_t>{7, 70, 34, 340, 15, 150, 46, 460});
+  // One head of a for all of b: heads are columns then.
+  HostTensor one = HostTensor::Random({1, 20, 21}, 3), of_heads = HostTensor::Random({21, 3, 18}, 4);
+  HostTensor each = HostTensor::Empty<float>({20, 3, 18});
+  HostTensor plain = one;
+  plain.SetView({20, 21}, {21, 1});
+  REQUIRE(Run("rewire.einsum", {&one, &of_heads, &each}, {{"equation", "hij,jhc->ihc"}}) == "");
+  CheckClose(each, NaiveEinsum("ij,jhc", "ihc", {&plain, &of_heads}));
+
   HostTensor a = HostTensor::Random({2, 3, 4, 5}, 1);
   HostTensor b = HostTensor::Random({5, 6}, 2);
   HostTensor same = HostTensor::Empty<float>({2, 3, 4, 6});

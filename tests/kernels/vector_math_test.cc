@@ -98,6 +98,57 @@ void CheckExtremes(const VectorMath& math, std::size_t count) {
   REQUIRE((most[count] == 7 && least[count] == 7));
 }
 
+// Rows of every length, where they are read and elsewhere: the steps of a softmax.
+void CheckSoftmaxSteps(const VectorMath& math) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (std::size_t length = 1; length <= 70; ++length) {
+    const auto count = static_cast<std::int64_t>(length);
+    std::vector<float> line(length);
+    for (std::size_t i = 0; i < length; ++i) line[i] = static_cast<float>(i * 31 % 70) * 0.1F - 3;
+    const float most = *std::max_element(line.begin(), line.end());
+    REQUIRE(math.largest(line.data(), count) == most);
+    std::vector<float> apart(length + 1, 5), same = line;
+    same.push_back(5);
+    double sum = 0;
+    for (const float x : line) sum += std::exp(static_cast<double>(x) - static_cast<double>(most));
+    REQUIRE(static_cast<double>(math.shifted_exp(line.data(), most, apart.data(), count)) == Approx(sum));
+    REQUIRE(static_cast<double>(math.shifted_exp(same.data(), most, same.data(), count)) == Approx(sum));
+    for (std::size_t i = 0; i < length; ++i)
+      REQUIRE(static_cast<double>(apart[i]) ==
+              Approx(std::exp(static_cast<double>(line[i]) - static_cast<double>(most))));
+    REQUIRE(same == apart);
+    math.scaled(same.data(), 2, same.data(), count);
+    for (std::size_t i = 0; i < length; ++i) REQUIRE(same[i] == 2 * apart[i]);
+    REQUIRE((apart.back() == 5 && same.back() == 5));
+    for (std::size_t i = 0; i < length; ++i) {
+      for (const float value : {infinity, -infinity, std::nanf("")}) {
+        std::vector<float> with = line;
+        with[i] = value;
+        const float largest = math.largest(with.data(), count);
+        const float expected = value < 0 ? *std::max_element(with.begin(), with.end()) : value;
+        REQUIRE((largest == expected || (std::isnan(largest) && std::isnan(value))));
+      }
+    }
+  }
+}
+
+// Rows of every length, which lie apart, by one of them.
+void CheckDots(const VectorMath& math) {
+  for (std::int64_t depth = 0; depth <= 70; ++depth) {
+    const std::int64_t step = depth + 3;
+    std::vector<float> rows(static_cast<std::size_t>(3 * step)), out(4, 5);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i * 7 % 19) - 9;
+    math.dots(rows.data(), step, 3, rows.data() + step, depth, out.data());
+    for (std::int64_t r = 0; r < 3; ++r) {
+      float sum = 0;  // exact: of small integers
+      for (std::int64_t i = 0; i < depth; ++i)
+        sum += rows[static_cast<std::size_t>(r * step + i)] * rows[static_cast<std::size_t>(step + i)];
+      REQUIRE(out[static_cast<std::size_t>(r)] == sum);
+    }
+    REQUIRE(out[3] == 5);
+  }
+}
+
 TEST_CASE("functions of rows agree with the standard library on every instruction set") {
   for (std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     INFO(hwy::TargetName(target));
@@ -129,6 +180,8 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     CHECK(static_cast<double>(math.shifted_exp(line.data(), 4.4f, powers.data(), 45)) == Approx(sum));
     CHECK(static_cast<double>(powers[44]) == Approx(1));
     CheckSumOfExp(math);
+    CheckSoftmaxSteps(math);
+    CheckDots(math);
     for (std::size_t count = 0; count <= line.size(); ++count) {
       std::vector<float> sums(count + 1, 2.5F), of_bf16(count + 1, 2.5F);
       const std::vector<std::uint16_t> ones(count, 0x3F80);

@@ -38,11 +38,20 @@ float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V by = hn::Set(d, shift);
   V sums = hn::Zero(d);
+  // The last vector overlaps the one before it. It is read first, since `out` may be `in`.
+  const V last = count < lanes ? sums : hn::LoadU(d, in + count - lanes);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const V power = ExpOfLow(d, hn::Sub(hn::LoadU(d, in + i), by));
     hn::StoreU(power, d, out + i);
     sums = hn::Add(sums, power);
+  }
+  if (i < count && count >= lanes) {
+    const V power = ExpOfLow(d, hn::Sub(last, by));
+    hn::StoreU(power, d, out + count - lanes);
+    const auto added = hn::FirstN(d, static_cast<std::size_t>(lanes - (count - i)));
+    sums = hn::Add(sums, hn::IfThenZeroElse(added, power));
+    i = count;
   }
   float sum = hn::GetLane(hn::SumOfLanes(d, sums));
   if (i == count) return sum;
@@ -86,6 +95,19 @@ float Largest(const float* in, std::int64_t count) {
     sum = hn::Add(sum, x);
     second_sum = hn::Add(second_sum, y);
   }
+  const auto take = [&](std::int64_t from) HWY_ATTR {
+    const V x = hn::LoadU(d, in + from);
+    most = hn::Max(most, x);
+    sum = hn::Add(sum, x);
+  };
+  if (i + lanes <= count) {
+    take(i);
+    i += lanes;
+  }
+  if (i < count && count >= lanes) {
+    take(count - lanes);  // some of them for the second time
+    i = count;
+  }
   float largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, second)));
   for (; i < count; ++i) {
     if (in[i] != in[i]) return in[i];
@@ -105,8 +127,10 @@ void Scaled(const float* in, float factor, float* out, std::int64_t count) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V by = hn::Set(d, factor);
+  const V last = count < lanes ? by : hn::LoadU(d, in + count - lanes);  // as in ShiftedExp
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, in + i), by), d, out + i);
+  if (i < count && count >= lanes) return hn::StoreU(hn::Mul(last, by), d, out + count - lanes);
   for (; i < count; ++i) out[i] = in[i] * factor;
 }
 
@@ -150,6 +174,27 @@ void KeepExtremes(const float* in, float* results, std::int64_t count) {
   }
 }
 
+void Dots(const float* rows, std::int64_t step, std::int64_t count, const float* by, std::int64_t depth,
+          float* out) {
+  const D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = 0; r < count; ++r, rows += step) {
+    V first = hn::Zero(d), second = first;
+    std::int64_t i = 0;
+    for (; i + 2 * lanes <= depth; i += 2 * lanes) {
+      first = hn::MulAdd(hn::LoadU(d, rows + i), hn::LoadU(d, by + i), first);
+      second = hn::MulAdd(hn::LoadU(d, rows + i + lanes), hn::LoadU(d, by + i + lanes), second);
+    }
+    if (i + lanes <= depth) {
+      first = hn::MulAdd(hn::LoadU(d, rows + i), hn::LoadU(d, by + i), first);
+      i += lanes;
+    }
+    float rest = 0;
+    for (; i < depth; ++i) rest += rows[i] * by[i];
+    out[r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(first, second))) + rest;
+  }
+}
+
 VectorMath Functions() {
   return {&Apply<ExpOf<D, V>>,
           &Apply<LogOf<D, V>>,
@@ -166,7 +211,8 @@ VectorMath Functions() {
           &AddTo<float>,
           &AddTo<std::uint16_t>,
           &KeepExtremes<true>,
-          &KeepExtremes<false>};
+          &KeepExtremes<false>,
+          &Dots};
 }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

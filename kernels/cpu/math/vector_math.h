@@ -33,6 +33,9 @@ struct VectorMath {
   // Puts each element in the place of its result if it is larger or smaller. NaN counts as both.
   void (*larger)(const float* in, float* results, std::int64_t count);
   void (*smaller)(const float* in, float* results, std::int64_t count);
+  // out[r] = sum of row[i] * by[i] for i < depth, for each of `count` rows, which are `step` apart.
+  void (*dots)(const float* rows, std::int64_t step, std::int64_t count, const float* by, std::int64_t depth,
+               float* out);
 };
 
 // The functions for the best instruction set that this CPU and the build support.

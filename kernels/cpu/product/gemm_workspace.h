@@ -8,12 +8,12 @@
 namespace rewire::kernel::cpu {
 
 // True if a product of float matrices is worth packing. If so, it is also true for more rows, columns or
-// terms.
-constexpr bool PacksMatrix(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-  constexpr std::int64_t kTiny = 4096;  // for so few multiplications, packing would cost more than it saves
-  std::int64_t work = 0;                // a file's shapes may overflow the product
+// terms. For `tiny` multiplications, packing would cost more than it saves.
+constexpr bool PacksMatrix(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                           std::int64_t tiny = 4096) {
+  std::int64_t work = 0;  // a file's shapes may overflow the product
   return rows >= 4 && (__builtin_mul_overflow(rows, columns, &work) ||
-                       __builtin_mul_overflow(work, depth, &work) || work > kTiny);
+                       __builtin_mul_overflow(work, depth, &work) || work > tiny);
 }
 // The most elements that a product with this many columns and terms packs.
 std::int64_t MostPacked(std::int64_t columns, std::int64_t depth);

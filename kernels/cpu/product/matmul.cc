@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/gemm_workspace.h"
 #include "rewire/kernels/cpu/product/panel_gemm.h"
@@ -204,38 +205,12 @@ struct MatMul {
     if (out.size() == 0) return Status();
     const Layout<3> batches = BatchLayout(a, b, out, Times(m, n), Times(m, k), Times(k, n));
     // One b for every a: the batches of a are rows of one product.
-    if (batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == Times(m, k))
-      return Multiply<T>({Times(batches.dims[0], m), n, k}, OneProduct(), a, b, out);
-    return Multiply<T>({m, n, k}, batches, a, b, out);
+    const bool one = batches.rank == 1 && batches.strides[0][2] == 0 && batches.strides[0][1] == Times(m, k);
+    return Multiply<T>({one ? Times(batches.dims[0], m) : m, n, k, Matrix<T>{a.data<T>(), k, 1},
+                        Matrix<T>{b.data<T>(), n, 1}, out.data<T>(), n, one ? OneProduct() : batches});
   }
 
  private:
-  struct Sizes {
-    std::int64_t m, n, k;
-  };
-
-  template <typename T>
-  static Status Multiply(Sizes sizes, const Layout<3>& batches, TensorView a, TensorView b, TensorView out) {
-    const std::int64_t m = sizes.m, n = sizes.n, k = sizes.k;
-    const Matrix<T> left{a.data<T>(), k, 1}, right{b.data<T>(), n, 1};
-    if constexpr (std::is_same_v<T, float>) {
-      if (PacksMatrix(m, n, k))
-        return MultiplyByPanels({m, n, k, left, right, out.data<T>(), n, false}, batches);
-    }
-    if (Status s = FillAll(out.data<T>(), out.size(), T{0}); !s.ok()) return s;
-    GemmScratch<T> scratch;
-    Status status;
-    const std::int64_t* steps = batches.inner_strides();
-    Status all = ForAllRows(batches, [&](const std::int64_t* offsets, std::int64_t count) {
-      for (std::int64_t i = 0; i < count && status.ok(); ++i) {
-        status = Gemm<T>(m, n, k, Matrix<T>{left.data + offsets[1] + i * steps[1], k, 1},
-                         Matrix<T>{right.data + offsets[2] + i * steps[2], n, 1},
-                         out.data<T>() + offsets[0] + i * steps[0], n, scratch);
-      }
-    });
-    return status.ok() ? std::move(all) : std::move(status);
-  }
-
   // The loop over one product.
   static Layout<3> OneProduct() {
     Layout<3> one;
@@ -269,6 +244,62 @@ struct MatMul {
 };
 
 }  // namespace
+
+namespace {
+
+// By one column, which lies in one piece: a product of two vectors for each row, where panels would compute
+// with one lane in sixteen.
+Status MultiplyByColumns(const MatrixProducts<float>& products) {
+  const VectorMath& math = BestVectorMath();
+  const std::int64_t m = products.m, k = products.k;
+  const Layout<3>& batches = products.batches;
+  const std::int64_t rows = Times(batches.rows(), batches.inner(), m);
+  return ParallelFor(rows, GrainOf(4 * kGrain, k), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+    while (begin < end && !pace.stopped()) {
+      std::int64_t offsets[3] = {}, batch = begin / m;
+      for (int i = batches.rank - 1; i >= 0; batch /= batches.dims[i--]) {
+        for (int o = 0; o < 3; ++o) offsets[o] += batch % batches.dims[i] * batches.strides[i][o];
+      }
+      const std::int64_t first = begin % m, count = std::min(m - first, end - begin);
+      const float* a = products.a.data + offsets[1] + first * products.a.row;
+      static_cast<void>(pace.For(count, k, [&](std::int64_t i, std::int64_t last) {
+        math.dots(a + i * products.a.row, products.a.row, last - i, products.b.data + offsets[2], k,
+                  products.out + offsets[0] + first + i);
+      }));
+      begin += count;
+    }
+  });
+}
+
+}  // namespace
+
+template <typename T>
+Status Multiply(const MatrixProducts<T>& products) {
+  const auto& [m, n, k, left, right, out, out_row, batches] = products;
+  if constexpr (std::is_same_v<T, float>) {
+    if (n == 1 && right.row == 1 && out_row == 1 && k <= kPace) return MultiplyByColumns(products);
+    constexpr std::int64_t kTiny = 512;  // a panel is packed on the stack, so small batched products gain
+    if (PacksMatrix(m, n, k, kTiny))
+      return MultiplyByPanels({m, n, k, left, right, out, out_row, false}, batches);
+  }
+  const std::int64_t count = Times(batches.rows(), batches.inner());
+  if (Status s = FillAll(out, Times(count, m, n), T{0}); !s.ok()) return s;
+  GemmScratch<T> scratch;
+  Status status;
+  const std::int64_t* steps = batches.inner_strides();
+  Status all = ForAllRows(batches, [&](const std::int64_t* offsets, std::int64_t run) {
+    for (std::int64_t i = 0; i < run && status.ok(); ++i) {
+      const Matrix<T> a{left.data + offsets[1] + i * steps[1], left.row, 1};
+      const Matrix<T> b{right.data + offsets[2] + i * steps[2], right.row, 1};
+      status = Gemm<T>(m, n, k, a, b, out + offsets[0] + i * steps[0], out_row, scratch);
+    }
+  });
+  return status.ok() ? std::move(all) : std::move(status);
+}
+template Status Multiply(const MatrixProducts<float>&);
+template Status Multiply(const MatrixProducts<double>&);
+template Status Multiply(const MatrixProducts<std::int32_t>&);
+template Status Multiply(const MatrixProducts<std::int64_t>&);
 
 Status MatMulInto(TensorView a, TensorView b, TensorView out) {
   return ForType(MatrixTypes(), "a", a,
