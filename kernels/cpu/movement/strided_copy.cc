@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -27,7 +29,7 @@ void CopyRow(T* out, std::int64_t out_step, const T* in, std::int64_t in_step, s
 // block is as wide as a line of 32-bit elements. It goes on where the columns do, but over few pages.
 template <typename T>
 void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
-                    std::int64_t columns, Pace& pace) {
+                    std::int64_t columns, bool past_caches, Pace& pace) {
   constexpr std::int64_t kNarrow = 16, kTall = 32, kLong = 256;
   const std::int64_t block_rows = columns < kNarrow ? kLong : kTall;
   const std::int64_t block_columns = rows < kNarrow ? kLong : kNarrow;
@@ -37,7 +39,8 @@ void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_c
       const std::int64_t height = std::min(block_rows, rows - r);
       const std::int64_t width = std::min(block_columns, columns - c);
       if (!pace.Spend(height * width)) return;
-      transpose(out + r * out_row + c, out_row, in + r + c * in_column, in_column, height, width);
+      transpose(out + r * out_row + c, out_row, in + r + c * in_column, in_column, height, width,
+                past_caches);
     }
   }
 }
@@ -55,9 +58,13 @@ Status Copy(const Layout<2>& layout, T* out, const T* in) {
   Layout<2> blocks = layout;
   blocks.rank = last;
   const std::int64_t columns = layout.dims[last];
+  // What is larger than the second cache would not stay in it.
+  constexpr std::int64_t kLarge = std::int64_t{8} << 20;  // bytes
+  const bool past_caches = Times(layout.rows(), layout.inner()) >= kLarge / std::int64_t{sizeof(T)};
   return ForEachRow(blocks, columns, [&](const std::int64_t* offsets, std::int64_t rows, Pace& pace) {
     CopyTransposed(out + offsets[0], layout.strides[last - 1][0], in + offsets[1], layout.strides[last][1],
-                   rows, columns, pace);
+                   rows, columns, past_caches, pace);
+    if (past_caches) hwy::FlushStream();
   });
 }
 

@@ -20,11 +20,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 // A vector of at most a line of the cache. Where the size shows only at run time it is the least one.
-inline constexpr std::size_t kLeastBytes = 16;
+inline constexpr std::size_t kLeastBytes = 16, kLineBytes = 64;
 inline constexpr std::size_t kVectorBytes =
     HWY_HAVE_SCALABLE
         ? kLeastBytes
-        : std::clamp<std::size_t>(hn::MaxLanes(hn::ScalableTag<std::uint8_t>()), kLeastBytes, 64);
+        : std::clamp<std::size_t>(hn::MaxLanes(hn::ScalableTag<std::uint8_t>()), kLeastBytes, kLineBytes);
 
 // Squares whose columns fill a vector of kBytes are transposed in registers.
 template <typename T, std::size_t kBytes>
@@ -34,6 +34,7 @@ class Square {
 
   // Each of log2(kSide) rounds interleaves every column with the one half a square further on. After all of
   // them the columns have become rows.
+  template <bool past_caches>
   static void Transpose(T* out, std::int64_t out_row, const T* in, std::int64_t in_column) {
     Vector lines[kSide];
 #pragma GCC unroll 16
@@ -50,7 +51,15 @@ class Square {
       for (std::int64_t i = 0; i < kSide; ++i) lines[i] = next[i];
     }
 #pragma GCC unroll 16
-    for (std::int64_t r = 0; r < kSide; ++r) std::memcpy(out + r * out_row, &lines[r], sizeof(Vector));
+    for (std::int64_t r = 0; r < kSide; ++r) {
+      if constexpr (past_caches) {
+        const hn::ScalableTag<std::uint8_t> bytes;
+        hn::Stream(hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(&lines[r])), bytes,
+                   reinterpret_cast<std::uint8_t*>(out + r * out_row));
+      } else {
+        std::memcpy(out + r * out_row, &lines[r], sizeof(Vector));
+      }
+    }
   }
 
  private:
@@ -94,7 +103,7 @@ void CopyElements(T* out, std::int64_t out_row, const T* in, std::int64_t in_col
 
 // Squares as far as they fit, below and beside them smaller ones, and the rest in elements. Squares below
 // each other come first, since their columns continue: so few pages and lines are in use at a time.
-template <typename T, std::size_t kBytes>
+template <typename T, std::size_t kBytes, bool past_caches = false>
 void CopySquares(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
                  std::int64_t columns) {
   if (rows <= 0 || columns <= 0) return;
@@ -106,7 +115,8 @@ void CopySquares(T* out, std::int64_t out_row, const T* in, std::int64_t in_colu
     const std::int64_t square_columns = rows < kSide ? 0 : columns / kSide * kSide;
     for (std::int64_t c = 0; c < square_columns; c += kSide) {
       for (std::int64_t r = 0; r < square_rows; r += kSide) {
-        Square<T, kBytes>::Transpose(out + r * out_row + c, out_row, in + r + c * in_column, in_column);
+        Square<T, kBytes>::template Transpose<past_caches>(out + r * out_row + c, out_row,
+                                                           in + r + c * in_column, in_column);
       }
     }
     CopySquares<T, kBytes / 2>(out + square_rows * out_row, out_row, in + square_rows, in_column,
@@ -119,8 +129,15 @@ void CopySquares(T* out, std::int64_t out_row, const T* in, std::int64_t in_colu
 // Elements of one and two bytes are interleaved in the least vectors alone: across wider ones that is slow.
 template <typename T>
 void CopyBlock(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows,
-               std::int64_t columns) {
-  CopySquares<T, sizeof(T) < 4 ? kLeastBytes : kVectorBytes>(out, out_row, in, in_column, rows, columns);
+               std::int64_t columns, [[maybe_unused]] bool past_caches) {
+  constexpr std::size_t kBytes = sizeof(T) < 4 ? kLeastBytes : kVectorBytes;
+  if constexpr (kBytes == kLineBytes) {
+    const bool whole_lines = reinterpret_cast<std::uintptr_t>(out) % kLineBytes == 0 &&
+                             static_cast<std::size_t>(out_row) * sizeof(T) % kLineBytes == 0;
+    if (past_caches && whole_lines)
+      return CopySquares<T, kBytes, true>(out, out_row, in, in_column, rows, columns);
+  }
+  CopySquares<T, kBytes>(out, out_row, in, in_column, rows, columns);
 }
 
 }  // namespace

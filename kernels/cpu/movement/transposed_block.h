@@ -15,9 +15,12 @@ struct Bytes16 {
 };
 
 // Writes `rows` rows of `columns` elements: out[r * out_row + c] = in[r + c * in_column].
+//
+// `past_caches`: whole lines may go to memory past the caches, which then need not fetch them first. The
+// thread calls hwy::FlushStream before others read them.
 template <typename T>
 using TransposeBlock = void (*)(T* out, std::int64_t out_row, const T* in, std::int64_t in_column,
-                                std::int64_t rows, std::int64_t columns);
+                                std::int64_t rows, std::int64_t columns, bool past_caches);
 
 // For each type that elements are moved as.
 using BlockTransposes =

@@ -2,6 +2,9 @@
 // Blocks whose rows and columns change places, against index arithmetic.
 #include "rewire/kernels/cpu/movement/transposed_block.h"
 
+#include <hwy/cache_control.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -28,9 +31,29 @@ TEMPLATE_TEST_CASE("blocks are transposed with the vectors of every instruction 
             expected[static_cast<std::size_t>(r * kOutRow + c)] =
                 in[static_cast<std::size_t>(r + c * kInColumn)];
         }
-        transpose(out.data(), kOutRow, in.data(), kInColumn, rows, columns);
         CAPTURE(rows, columns);
+        transpose(out.data(), kOutRow, in.data(), kInColumn, rows, columns, false);
         REQUIRE(out == expected);
+      }
+    }
+  });
+}
+
+// Past the caches, so that whole lines of 64 bytes are written.
+TEMPLATE_TEST_CASE("blocks of whole lines", "", std::uint16_t, std::uint32_t, std::uint64_t) {
+  constexpr std::int64_t kRows = 35, kColumns = 45, kOutRow = 64;
+  std::vector<TestType> in(kRows * kColumns);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<TestType>(i * 7 + 1);
+  ForEachTarget([&] {
+    alignas(64) static TestType out[kRows * kOutRow];
+    std::fill_n(out, kRows * kOutRow, TestType{9});
+    std::get<kernel::cpu::TransposeBlock<TestType>>(kernel::cpu::ChooseBlockTransposes())(
+        out, kOutRow, in.data(), kRows, kRows, kColumns, true);
+    hwy::FlushStream();
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      for (std::int64_t c = 0; c < kOutRow; ++c) {
+        const TestType expected = c < kColumns ? in[static_cast<std::size_t>(r + c * kRows)] : TestType{9};
+        if (out[r * kOutRow + c] != expected) FAIL("row " << r << ", column " << c);
       }
     }
   });
