@@ -146,14 +146,18 @@ TEST_CASE("an image becomes tokens and an image again, and none of its sizes is 
   AddInt(AddNode(graph, "Concat", {"one", "rest", "rows", "columns"}, "to_image"), "axis", 0);
   AddNode(graph, "Reshape", {"pooled2", "to_tokens"}, "tokens");
   AddNode(graph, "Reshape", {"pooled2", "to_tokens"}, "others");
+  AddNode(graph, "Reshape", {"pooled1", "to_tokens"}, "more");
   AddNode(graph, "Add", {"tokens", "others"}, "sum");
   AddNode(graph, "Reshape", {"sum", "to_image"}, "image");
-  AddNode(graph, "Add", {"image", "pooled2"}, "y");
+  AddNode(graph, "Add", {"image", "pooled2"}, "sum of images");
+  AddNode(graph, "ReduceMax", {"more"}, "largest");
+  AddNode(graph, "Add", {"sum of images", "largest"}, "y");
   const std::string tokens = TypeAt(model, "Reshape 'tokens'");
   CHECK(TypeAt(model, "Reshape 'others'") == tokens);
+  CHECK(TypeAt(model, "Reshape 'more'") != tokens);
   CHECK(TypeAt(model, "Add 'sum'") == tokens);
   CHECK(TypeAt(model, "Reshape 'image'") == TypeAt(model, "MaxPool 'pooled2'"));
-  CHECK(TypeAt(model, "Add 'y'") == TypeAt(model, "MaxPool 'pooled2'"));
+  CHECK(TypeAt(model, "Add 'sum of images'") == TypeAt(model, "MaxPool 'pooled2'"));
 }
 
 TEST_CASE("an image resized to the size of another one has that size") {
