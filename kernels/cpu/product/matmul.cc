@@ -274,24 +274,24 @@ Status MultiplyByColumns(const MatrixProducts<float>& products) {
 }  // namespace
 
 template <typename T>
-Status Multiply(const MatrixProducts<T>& products) {
-  const auto& [m, n, k, left, right, out, out_row, batches] = products;
+Status Multiply(const MatrixProducts<T>& of) {
   if constexpr (std::is_same_v<T, float>) {
-    if (n == 1 && right.row == 1 && out_row == 1 && k <= kPace) return MultiplyByColumns(products);
+    if (of.n == 1 && of.b.row == 1 && of.out_row == 1 && of.k <= kPace) return MultiplyByColumns(of);
     constexpr std::int64_t kTiny = 512;  // a panel is packed on the stack, so small batched products gain
-    if (PacksMatrix(m, n, k, kTiny))
-      return MultiplyByPanels({m, n, k, left, right, out, out_row, false}, batches);
+    if (PacksMatrix(of.m, of.n, of.k, kTiny))
+      return MultiplyByPanels({of.m, of.n, of.k, of.a, of.b, of.out, of.out_row, false}, of.batches);
   }
-  const std::int64_t count = Times(batches.rows(), batches.inner());
-  if (Status s = FillAll(out, Times(count, m, n), T{0}); !s.ok()) return s;
+  const std::int64_t count = Times(of.batches.rows(), of.batches.inner());
+  if (Status s = FillAll(of.out, Times(count, of.m, of.n), T{0}); !s.ok()) return s;
   GemmScratch<T> scratch;
   Status status;
-  const std::int64_t* steps = batches.inner_strides();
-  Status all = ForAllRows(batches, [&](const std::int64_t* offsets, std::int64_t run) {
+  const std::int64_t* steps = of.batches.inner_strides();
+  Status all = ForAllRows(of.batches, [&](const std::int64_t* offsets, std::int64_t run) {
     for (std::int64_t i = 0; i < run && status.ok(); ++i) {
-      const Matrix<T> a{left.data + offsets[1] + i * steps[1], left.row, 1};
-      const Matrix<T> b{right.data + offsets[2] + i * steps[2], right.row, 1};
-      status = Gemm<T>(m, n, k, a, b, out + offsets[0] + i * steps[0], out_row, scratch);
+      const Matrix<T> a{of.a.data + offsets[1] + i * steps[1], of.a.row, 1};
+      const Matrix<T> b{of.b.data + offsets[2] + i * steps[2], of.b.row, 1};
+      T* const out = of.out + offsets[0] + i * steps[0];
+      status = Gemm<T>(of.m, of.n, of.k, a, b, out, of.out_row, scratch);
     }
   });
   return status.ok() ? std::move(all) : std::move(status);

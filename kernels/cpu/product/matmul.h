@@ -25,6 +25,6 @@ struct MatrixProducts {
 };
 // Takes workspace as Gemm does, and none for f32.
 template <typename T>
-Status Multiply(const MatrixProducts<T>& products);
+Status Multiply(const MatrixProducts<T>& of);
 
 }  // namespace rewire::kernel::cpu
