@@ -114,7 +114,8 @@ float Largest(const float* in, std::int64_t count) {
     largest = std::max(largest, in[i]);
   }
   const float check = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, second_sum)));
-  if (check == check) return largest;
+  // Some instruction sets find the lowest float among infinitely low ones.
+  if (check == check && largest > std::numeric_limits<float>::lowest()) return largest;
   largest = -std::numeric_limits<float>::infinity();
   for (i = 0; i < count; ++i) {
     if (in[i] != in[i]) return in[i];
