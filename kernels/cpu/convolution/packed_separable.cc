@@ -67,7 +67,7 @@ struct PackedSeparable {
     const DLTensor *x = sizes.Tensor(0, 3), *out = sizes.Tensor(-1, 3);
     if (x == nullptr || out == nullptr) return false;
     const std::int64_t positions = SizeOf(out) / std::max<std::int64_t>(1, LastDim(out));
-    sizes.Take(std::min(kFew, Times(positions, LastDim(x))), sizeof(float));
+    sizes.Take(std::clamp<std::int64_t>(Times(positions, LastDim(x)), 1, kFew), sizeof(float));
     return true;
   }
 
@@ -80,7 +80,8 @@ struct PackedSeparable {
   Status RunFew(const ImageCall& call, RowsByPanels product, std::int64_t positions) const {
     const std::int64_t outputs = call.window.axes[2].output;
     float* images = nullptr;
-    if (Status s = Workspace(Times(positions, call.out_channels), &images); !s.ok()) return s;
+    const std::int64_t count = std::max<std::int64_t>(1, Times(positions, call.out_channels));
+    if (Status s = Workspace(count, &images); !s.ok()) return s;
     Status convolved =
         ParallelFor(call.lines(), GrainOf(12 * kGrain, outputs, call.out_channels, call.window.taps()),
                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {

@@ -132,6 +132,15 @@ TEST_CASE("a separable convolution writes over its addend, and bf16") {
   }
 }
 
+TEST_CASE("a separable convolution of no channels gives its bias and addend") {
+  HostTensor x = HostTensor::Empty<float>({1, 3, 4, 0}), taps = HostTensor::Empty<float>({1, 0});
+  HostTensor none = HostTensor::Empty<float>({0}), w = HostTensor::Empty<float>({16, 0});
+  HostTensor bias = HostTensor::Of<float>({1}, {5}), out = HostTensor::Empty<float>({1, 3, 4, 1});
+  REQUIRE(Run("rewire.packed.separable", {&x, &taps, &none, &w, &bias, &out},
+              {{"channels", 1}, {"kernel_shape", Ints{1, 1}}}) == "");
+  CHECK(out.values<float>() == std::vector<float>(12, 5));
+}
+
 TEST_CASE("separable convolutions refuse what does not fit") {
   const SeparableCase& c = kCases[0];
   Operands of = OperandsOf(c);
