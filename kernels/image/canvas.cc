@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/image/canvas.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -67,12 +68,23 @@ std::uint8_t* Canvas::Scratch(std::int64_t bytes) {
   return nullptr;
 }
 
-bool Canvas::Put(std::int64_t y, const std::uint8_t* row, int of_pixel) {
-  std::uint8_t* out = Row(y);
+bool Canvas::Charge(std::int64_t bytes) {
+  // Few calls, however often a codec asks.
+  constexpr std::int64_t kStep = std::int64_t{1} << 16;
+  if (bytes <= charged_) return true;
+  const std::int64_t more = std::max(bytes - charged_, std::min(charged_ / 8 + kStep, 8 * kStep));
+  if (Scratch(more) == nullptr) return false;
+  charged_ += more;
+  return true;
+}
+
+bool Canvas::PutPart(std::int64_t x, std::int64_t y, std::int64_t count, const std::uint8_t* row,
+                     int of_pixel) {
+  std::uint8_t* out = Row(y) + x * channels();
   const bool is_gray = of_pixel == 1;
   const int red = 0, green = is_gray ? 0 : 1, blue = is_gray ? 0 : 2;
   const Pixels pixels = pixels_;
-  return For(width_, 2, [=](std::int64_t begin, std::int64_t end) {
+  return For(count, 2, [=](std::int64_t begin, std::int64_t end) {
     const std::uint8_t* from = row + begin * of_pixel;
     switch (pixels) {
       case Pixels::kGray:

@@ -47,7 +47,12 @@ class Canvas {
 
   // Converts and writes row `y`. `row` has `of_pixel` bytes a pixel: 1 is gray, 3 or 4 are red, green, blue
   // and what does not count. False if the host wants the run to end.
-  [[nodiscard]] bool Put(std::int64_t y, const std::uint8_t* row, int of_pixel);
+  [[nodiscard]] bool Put(std::int64_t y, const std::uint8_t* row, int of_pixel) {
+    return PutPart(0, y, width_, row, of_pixel);
+  }
+  // The same for `count` pixels from column `x` on.
+  [[nodiscard]] bool PutPart(std::int64_t x, std::int64_t y, std::int64_t count, const std::uint8_t* row,
+                             int of_pixel);
   // Reports work, in simple operations. False if the host wants the run to end.
   [[nodiscard]] bool Spend(std::int64_t work);
   // Pace::For and Pace::Fill; false if the host wants the run to end.
@@ -60,9 +65,10 @@ class Canvas {
   [[nodiscard]] bool Blank(std::uint8_t* bytes, std::int64_t count);
   // Scratch memory of so many bytes, within the host's limit; null if there is none.
   std::uint8_t* Scratch(std::int64_t bytes);
-  // Counts what a codec may allocate by itself against the host's limit: scratch memory of that size which is
-  // never touched. False if there is not so much.
-  [[nodiscard]] bool Charge(std::int64_t bytes) { return Scratch(bytes) != nullptr; }
+  // Counts what a codec may hold by itself against the host's limit, as scratch memory which is never
+  // touched. `bytes` is the sum; what earlier calls have counted is part of it. False if there is not so
+  // much.
+  [[nodiscard]] bool Charge(std::int64_t bytes);
 
   // Why an outcome is kFailed.
   Status TakeStatus() { return std::move(status_); }
@@ -75,6 +81,7 @@ class Canvas {
   std::uint8_t* data_ = nullptr;
   std::int64_t width_ = 0;
   std::int64_t height_ = 0;
+  std::int64_t charged_ = 0;
   cpu::Pace pace_;
   Status status_;
 };

@@ -3,142 +3,323 @@
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/support/checked.h"
+#include "rewire/kernels/image/numbers.h"
 
 namespace rewire::kernel::image {
 namespace {
 
-constexpr std::uint32_t kStart = 0xFF4F, kSize = 0xFF51, kCoding = 0xFF52, kComponentCoding = 0xFF53,
-                        kTilePart = 0xFF90, kData = 0xFF93, kEnd = 0xFFD9;
-
-// Big-endian numbers, in order. Behind the end they are 0, and Failed says so.
-class Numbers {
- public:
-  Numbers(File file, std::size_t at) : file_(file), at_(std::min(at, file.size)) {}
-
-  std::size_t at() const { return at_; }
-  std::size_t left() const { return file_.size - at_; }
-  bool failed() const { return failed_; }
-  std::uint32_t Take(int bytes) {
-    std::uint32_t number = 0;
-    for (int i = 0; i < bytes; ++i) {
-      if (at_ == file_.size) failed_ = true;
-      number = number << 8 | (at_ < file_.size ? file_.data[at_++] : 0U);
-    }
-    return number;
-  }
-  void Skip(std::size_t bytes) {
-    if (bytes > left()) failed_ = true;
-    at_ += std::min(bytes, left());
-  }
-
- private:
-  File file_;
-  std::size_t at_;
-  bool failed_ = false;
+enum Marker : std::uint32_t {
+  kStart = 0xFF4F,
+  kSize = 0xFF51,
+  kCoding = 0xFF52,
+  kComponentCoding = 0xFF53,
+  kTileLengths = 0xFF55,
+  kPacketLengths = 0xFF57,
+  kTilePacketLengths = 0xFF58,
+  kQuantization = 0xFF5C,
+  kComponentQuantization = 0xFF5D,
+  kRegion = 0xFF5E,
+  kRegistration = 0xFF63,
+  kComment = 0xFF64,
+  kTilePart = 0xFF90,
+  kData = 0xFF93,
+  kEnd = 0xFFD9,
 };
 
-// Where the codestream begins; the file's size if nowhere, or if a palette has more than 4 columns, each of
-// which would become a component.
-std::size_t BeginOf(File file) {
-  constexpr std::uint32_t kCodestreamBox = 0x6A703263, kHeaderBox = 0x6A703268, kPaletteBox = 0x70636C72;
-  Numbers boxes(file, 0);
-  while (boxes.left() >= 8) {
-    const std::size_t begin = boxes.at();
-    std::uint64_t length = boxes.Take(4);
-    const std::uint32_t type = boxes.Take(4);
-    if (length == 1) {
-      length = std::uint64_t{boxes.Take(4)} << 32;
-      length |= boxes.Take(4);
-    }
-    if (type == kCodestreamBox) return boxes.at();
-    if (type == kHeaderBox) continue;  // it consists of boxes
-    if (type == kPaletteBox) {
-      Numbers palette = boxes;
-      (void)palette.Take(2);
-      if (palette.Take(1) > 4) return file.size;
-    }
-    const std::size_t taken = boxes.at() - begin;
-    if (length < taken) break;
-    boxes.Skip(static_cast<std::size_t>(length - taken));
+constexpr int kMostLevels = 32;
+// Of segments in one header, and of parts in a file: so many are read before the host is asked.
+constexpr int kMostSegments = 4096;
+constexpr std::size_t kMostParts = std::size_t{1} << 17;
+
+// The levels and what follows in a segment of either kind. Parts of fewer than 16 elements a side and blocks
+// of fewer than 256 elements are refused: encoders do not make them, and each costs some hundred bytes.
+bool ReadLevels(Numbers& numbers, bool states_parts, ComponentCoding* coding) {
+  constexpr std::uint32_t kKnownStyles = 0x3F;  // 64 is another block coder
+  const std::uint32_t levels = numbers.Take32(1);
+  coding->block_width = static_cast<int>(numbers.Take32(1)) + 2;
+  coding->block_height = static_cast<int>(numbers.Take32(1)) + 2;
+  coding->style = numbers.Take32(1);
+  const std::uint32_t transform = numbers.Take32(1);
+  if (levels > kMostLevels || transform > 1 || (coding->style & ~kKnownStyles) != 0) return false;
+  const int block = coding->block_width + coding->block_height;
+  if (coding->block_width > 10 || coding->block_height > 10 || block > 12 || block < 8) return false;
+  coding->levels = static_cast<int>(levels);
+  for (std::uint32_t i = 0; i <= levels; ++i) {
+    const std::uint32_t sides = states_parts ? numbers.Take32(1) : 0xFFU;
+    if ((sides & 15U) < 4 || sides >> 4 < 4) return false;
+    coding->parts[i] = static_cast<std::uint8_t>(sides);
   }
-  return file.size;
+  return !numbers.failed() && numbers.left() == 0;
 }
 
-bool ReadSizes(Numbers numbers, CodestreamSize* size) {
-  (void)numbers.Take(2);  // what an encoder may use
-  std::int64_t sides[8];  // right, bottom, left, top, and the same of the tiles
-  for (std::int64_t& side : sides) side = numbers.Take(4);
-  size->components = numbers.Take(2);
-  size->width = sides[0] - sides[2];
-  size->height = sides[1] - sides[3];
-  const std::int64_t tile_width = sides[4], tile_height = sides[5], left = sides[6], top = sides[7];
-  if (numbers.failed() || size->width <= 0 || size->height <= 0 || tile_width == 0 || tile_height == 0)
-    return false;
-  if (left > sides[2] || top > sides[3] || size->components == 0 || size->components > 4) return false;
-  const std::int64_t across = (sides[0] - left + tile_width - 1) / tile_width;
-  const std::int64_t down = (sides[1] - top + tile_height - 1) / tile_height;
-  // OpenJPEG has some 6 KiB of settings for each tile and 1 KiB for each component of it. Samples are decoded
-  // into 4 bytes, twice, and have blocks of 16 at least.
-  constexpr std::int64_t kOfTile = 16384, kOfSample = 40, kOfAll = 1 << 20;
-  const std::int64_t samples = cpu::Times(size->width, size->height, size->components);
-  size->most_bytes =
-      cpu::Plus(kOfAll, cpu::Plus(cpu::Times(kOfTile, across, down), cpu::Times(kOfSample, samples)));
+bool ReadCoding(File body, std::uint32_t components, Coding* coding) {
+  Numbers numbers(body);
+  const std::uint32_t style = numbers.Take32(1), order = numbers.Take32(1);
+  coding->layers = numbers.Take32(2);
+  const std::uint32_t mixes = numbers.Take32(1);
+  // Bits of the style: parts are stated, and two kinds of marks between packets.
+  if (style > 7 || order > 4 || coding->layers == 0 || mixes > 1) return false;
+  ComponentCoding read;
+  if (!ReadLevels(numbers, (style & 1U) != 0, &read)) return false;
+  for (std::uint32_t i = 0; i < components; ++i) {
+    read.planes = coding->component[i].planes;
+    read.shift = coding->component[i].shift;
+    coding->component[i] = read;
+  }
   return true;
 }
 
-// Whether the parts of each level are no smaller than encoders make them.
-bool HasLargeParts(Numbers numbers, bool is_of_component) {
-  if (is_of_component) (void)numbers.Take(1);
-  const bool states_parts = (numbers.Take(1) & 1U) != 0;
-  if (!is_of_component) (void)numbers.Take(4);
-  const std::uint32_t levels = numbers.Take(1);
-  (void)numbers.Take(4);
-  if (levels > 32) return false;
-  for (std::uint32_t i = 0; states_parts && i <= levels; ++i) {
-    const std::uint32_t sides = numbers.Take(1);
-    if ((sides & 15U) < 4 || sides >> 4 < 4) return false;
-  }
+// Takes the number of a component.
+ComponentCoding* TakeComponent(Numbers& numbers, std::uint32_t components, Coding* coding) {
+  const std::uint32_t component = numbers.Take32(1);
+  return component < components ? &coding->component[component] : nullptr;
+}
+
+bool ReadComponentCoding(File body, std::uint32_t components, Coding* coding) {
+  Numbers numbers(body);
+  ComponentCoding* of = TakeComponent(numbers, components, coding);
+  const std::uint32_t style = numbers.Take32(1);
+  return of != nullptr && style <= 1 && ReadLevels(numbers, style == 1, of);
+}
+
+// The most bits of any band.
+bool ReadPlanes(Numbers& numbers, int* planes) {
+  const std::uint32_t style = numbers.Take32(1);
+  const std::uint32_t kind = style & 31U;
+  if (kind > 2 || numbers.left() == 0 || numbers.left() > 2 * (3 * kMostLevels + 1)) return false;
+  std::uint32_t most = 0;
+  while (numbers.left() > 0)
+    most = std::max(most, kind == 0 ? numbers.Take32(1) >> 3 : numbers.Take32(2) >> 11);
+  *planes = static_cast<int>(most + (style >> 5));
   return !numbers.failed();
+}
+
+bool ReadQuantization(File body, std::uint32_t components, Coding* coding) {
+  Numbers numbers(body);
+  int planes = 0;
+  if (!ReadPlanes(numbers, &planes)) return false;
+  for (std::uint32_t i = 0; i < components; ++i) coding->component[i].planes = planes;
+  return true;
+}
+
+bool ReadComponentQuantization(File body, std::uint32_t components, Coding* coding) {
+  Numbers numbers(body);
+  ComponentCoding* of = TakeComponent(numbers, components, coding);
+  return of != nullptr && ReadPlanes(numbers, &of->planes);
+}
+
+bool ReadRegion(File body, std::uint32_t components, Coding* coding) {
+  Numbers numbers(body);
+  ComponentCoding* of = TakeComponent(numbers, components, coding);
+  if (of == nullptr || numbers.Take32(1) != 0) return false;
+  of->shift = numbers.Take32(1) & 0xFF;
+  return !numbers.failed() && numbers.left() == 0;
+}
+
+// Reads one marker segment of a header. Passes on what is known, drops what only informs, refuses the rest.
+bool TakeSegment(Numbers& numbers, File file, std::uint32_t components, Coding* coding, Segments* segments) {
+  const std::size_t begin = numbers.at();
+  const std::uint32_t marker = numbers.Take32(2), length = numbers.Take32(2);
+  if (length < 2) return false;
+  const File body = numbers.Part(length - 2);
+  if (numbers.failed()) return false;
+  bool is_read = false;
+  switch (marker) {
+    case kTileLengths:
+    case kPacketLengths:
+    case kTilePacketLengths:
+    case kRegistration:
+    case kComment:
+      return true;
+    case kCoding:
+      is_read = ReadCoding(body, components, coding);
+      break;
+    case kComponentCoding:
+      is_read = ReadComponentCoding(body, components, coding);
+      break;
+    case kQuantization:
+      is_read = ReadQuantization(body, components, coding);
+      break;
+    case kComponentQuantization:
+      is_read = ReadComponentQuantization(body, components, coding);
+      break;
+    case kRegion:
+      is_read = ReadRegion(body, components, coding);
+      break;
+    default:
+      return false;
+  }
+  if (!is_read || segments->count == Segments::kMost) return false;
+  segments->segment[static_cast<std::size_t>(segments->count++)] = {file.data + begin, numbers.at() - begin};
+  return true;
+}
+
+bool ReadSize(File body, Codestream* stream) {
+  constexpr std::int64_t kMostCoordinate = 0x7FFFFFFF;
+  Numbers numbers(body);
+  numbers.Skip(2);  // what an encoder may use
+  const auto take = [&] { return static_cast<std::int64_t>(numbers.Take(4)); };
+  stream->picture.right = take();
+  stream->picture.bottom = take();
+  stream->picture.left = take();
+  stream->picture.top = take();
+  stream->tile_width = take();
+  stream->tile_height = take();
+  stream->tile_left = take();
+  stream->tile_top = take();
+  stream->components = numbers.Take32(2);
+  const Rectangle& picture = stream->picture;
+  if (picture.width() <= 0 || picture.height() <= 0 || picture.right > kMostCoordinate ||
+      picture.bottom > kMostCoordinate || stream->tile_width == 0 || stream->tile_height == 0)
+    return false;
+  if (stream->tile_left > picture.left || stream->tile_top > picture.top ||
+      stream->tile_left + stream->tile_width <= picture.left ||
+      stream->tile_top + stream->tile_height <= picture.top)
+    return false;
+  if (stream->components == 0 || stream->components > Codestream::kMostComponents) return false;
+  for (std::uint32_t i = 0; i < stream->components; ++i) {
+    Codestream::Component& component = stream->component[i];
+    component.depth = static_cast<std::uint8_t>(numbers.Take(1));
+    component.across = static_cast<std::uint8_t>(numbers.Take(1));
+    component.down = static_cast<std::uint8_t>(numbers.Take(1));
+    const auto is_known = [](std::uint8_t pixels) { return pixels == 1 || pixels == 2 || pixels == 4; };
+    if ((component.depth & 127U) > 30 || !is_known(component.across) || !is_known(component.down))
+      return false;
+  }
+  return !numbers.failed() && numbers.left() == 0;
 }
 
 }  // namespace
 
-bool MeasureCodestream(File file, CodestreamSize* size) {
-  size->has_boxes = file.size < 2 || file.data[0] != 0xFF;
-  Numbers numbers(file, size->has_boxes ? BeginOf(file) : 0);
+bool ReadCodestream(File file, Codestream* stream) {
+  *stream = {};
+  Numbers numbers(file);
   if (numbers.Take(2) != kStart || numbers.Take(2) != kSize) return false;
-  Numbers sizes = numbers;
-  (void)sizes.Take(2);
-  if (!ReadSizes(sizes, size)) return false;
-  numbers.Skip(numbers.left() < 2 ? 0 : Numbers(numbers).Take(2));
-  // The headers of all tiles, which may have settings of their own.
-  std::size_t tile_begin = 0, tile_bytes = 0;
-  while (numbers.left() >= 4) {
-    const std::size_t begin = numbers.at();
-    const std::uint32_t marker = numbers.Take(2);
-    if (marker == kEnd) break;
-    if (marker == kData) {
-      // 0: up to the end.
-      if (tile_bytes == 0) break;
-      const std::size_t taken = numbers.at() - tile_begin;
-      if (tile_bytes < taken) return false;
-      numbers.Skip(tile_bytes - taken);
-      continue;
-    }
-    const std::uint32_t length = numbers.Take(2);
-    if (marker < 0xFF00 || length < 2) return false;
-    Numbers body = numbers;
-    if (marker == kTilePart) {
-      (void)body.Take(2);
-      tile_begin = begin;
-      tile_bytes = body.Take(4);
-    } else if (marker == kCoding || marker == kComponentCoding) {
-      if (!HasLargeParts(body, marker == kComponentCoding)) return false;
-    }
-    numbers.Skip(length - 2);
+  const std::uint32_t length = numbers.Take32(2);
+  if (length < 2 || !ReadSize(numbers.Part(length - 2), stream)) return false;
+  for (int count = 0; Numbers(numbers).Take(2) != kTilePart; ++count) {
+    if (count == kMostSegments ||
+        !TakeSegment(numbers, file, stream->components, &stream->coding, &stream->settings))
+      return false;
+  }
+  stream->tiles = numbers.Part(numbers.left());
+  return true;
+}
+
+Outcome CountParts(const Codestream& stream, Canvas& canvas, std::size_t* count) {
+  TilePart part;
+  *count = 0;
+  for (std::size_t at = 0; at < stream.tiles.size; ++*count) {
+    if (!canvas.Spend(cpu::kPace / 64)) return Outcome::kFailed;
+    if (*count == kMostParts || !ReadTilePart(stream, &at, &part)) return Outcome::kDamaged;
+  }
+  return Outcome::kDone;
+}
+
+bool ReadTilePart(const Codestream& stream, std::size_t* at, TilePart* part) {
+  const std::size_t begin = *at;
+  Numbers numbers(stream.tiles, begin);
+  if (numbers.Take(2) != kTilePart || numbers.Take(2) != 10) return false;
+  part->tile = numbers.Take32(2);
+  std::uint64_t length = numbers.Take(4);
+  part->number = numbers.Take32(1);
+  numbers.Skip(1);  // how many there are
+  const bool is_last = length == 0;
+  if (is_last) length = stream.tiles.size - begin;
+  if (numbers.failed() || length > stream.tiles.size - begin) return false;
+  const File whole{stream.tiles.data + begin, static_cast<std::size_t>(length)};
+  Numbers within(whole, numbers.at() - begin);
+  const std::size_t header = within.at();
+  // The settings of all parts but the first are read here alone: they must not have any.
+  Coding ignored = stream.coding;
+  Segments settings;
+  for (int count = 0; Numbers(within).Take(2) != kData; ++count) {
+    if (count == kMostSegments || !TakeSegment(within, whole, stream.components, &ignored, &settings))
+      return false;
+  }
+  if (part->number > 0 && settings.count > 0) return false;
+  part->header = {whole.data + header, within.at() - header};
+  within.Skip(2);
+  part->data = within.Part(within.left());
+  *at = begin + whole.size;
+  // Behind the last one there is the mark of the end, or nothing.
+  if (is_last) {
+    File& data = part->data;
+    if (data.size >= 2 && Numbers(data, data.size - 2).Take(2) == kEnd) data.size -= 2;
+    return true;
+  }
+  if (Numbers(stream.tiles, *at).Take(2) == kEnd) *at = stream.tiles.size;
+  return true;
+}
+
+bool ReadTile(const Codestream& stream, const TilePart& first, Tile* tile) {
+  const std::int64_t across = stream.tiles_across();
+  const std::int64_t column = first.tile % across, row = first.tile / across;
+  if (first.number != 0 || row >= stream.tiles_down()) return false;
+  *tile = {};
+  tile->grid_left = stream.tile_left + column * stream.tile_width;
+  tile->grid_top = stream.tile_top + row * stream.tile_height;
+  tile->area.left = std::max(tile->grid_left, stream.picture.left);
+  tile->area.top = std::max(tile->grid_top, stream.picture.top);
+  tile->area.right = std::min(tile->grid_left + stream.tile_width, stream.picture.right);
+  tile->area.bottom = std::min(tile->grid_top + stream.tile_height, stream.picture.bottom);
+  tile->coding = stream.coding;
+  for (Numbers numbers(first.header); numbers.left() > 0;) {
+    if (!TakeSegment(numbers, first.header, stream.components, &tile->coding, &tile->settings)) return false;
   }
   return true;
+}
+
+TileStream::TileStream(const Codestream& stream, const Tile& tile) {
+  std::size_t at = 0;
+  const auto put = [&](std::int64_t number, int bytes) {
+    for (int i = bytes - 1; i >= 0; --i) begin_[at++] = static_cast<std::uint8_t>(number >> (8 * i));
+  };
+  put(kStart, 2);
+  put(kSize, 2);
+  put(38 + 3 * std::int64_t{stream.components}, 2);
+  put(0, 2);
+  for (const std::int64_t side :
+       {tile.area.right, tile.area.bottom, tile.area.left, tile.area.top, tile.area.right - tile.grid_left,
+        tile.area.bottom - tile.grid_top, tile.grid_left, tile.grid_top})
+    put(side, 4);
+  put(stream.components, 2);
+  for (std::uint32_t i = 0; i < stream.components; ++i) {
+    const Codestream::Component& component = stream.component[i];
+    for (const std::uint8_t byte : {component.depth, component.across, component.down}) put(byte, 1);
+  }
+  Add({begin_.data(), at});
+  for (int i = 0; i < stream.settings.count; ++i) Add(stream.settings.segment[static_cast<std::size_t>(i)]);
+  // The only tile, in one part which goes up to the end.
+  static constexpr std::array<std::uint8_t, 12> kTileBegin = {0xFF, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1};
+  tile_begin_ = kTileBegin;
+  Add({tile_begin_.data(), tile_begin_.size()});
+  for (int i = 0; i < tile.settings.count; ++i) Add(tile.settings.segment[static_cast<std::size_t>(i)]);
+  static constexpr std::array<std::uint8_t, 2> kDataBegin = {0xFF, 0x93}, kAllEnd = {0xFF, 0xD9};
+  Add({kDataBegin.data(), kDataBegin.size()});
+  Add(tile.data);
+  Add({kAllEnd.data(), kAllEnd.size()});
+}
+
+void TileStream::Add(File piece) {
+  pieces_[count_++] = piece;
+  size_ += piece.size;
+}
+
+std::size_t TileStream::Read(void* out, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes && piece_ < count_) {
+    const File& piece = pieces_[piece_];
+    const std::size_t count = std::min(bytes - done, piece.size - at_);
+    std::copy_n(piece.data + at_, count, static_cast<std::uint8_t*>(out) + done);
+    done += count;
+    at_ += count;
+    if (at_ == piece.size) {
+      ++piece_;
+      at_ = 0;
+    }
+  }
+  return done;
 }
 
 }  // namespace rewire::kernel::image

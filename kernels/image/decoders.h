@@ -20,4 +20,8 @@ Outcome DecodeTiff(File file, Canvas& canvas);
 // The first picture of an animation.
 Outcome DecodeWebp(File file, Canvas& canvas);
 
+// Whether the file is a JPEG of at most this size, in one scan: its codec then needs some rows of memory
+// only.
+bool IsPlainJpeg(File file, std::int64_t most_width, std::int64_t most_height);
+
 }  // namespace rewire::kernel::image

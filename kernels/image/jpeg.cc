@@ -23,8 +23,10 @@ struct JpegReader {
   jpeg_error_mgr errors;
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
+  jpeg_memory_mgr memory;  // the library's own functions
+  std::int64_t bytes;      // that they have given out
   std::jmp_buf exit;
-  Canvas* canvas;
+  Canvas* canvas;  // null if only the header is read
   Outcome outcome;
 };
 
@@ -41,6 +43,53 @@ void OnProgress(j_common_ptr info) {
   JpegReader& reader = ReaderOf(info);
   if (!reader.canvas->Spend(cpu::kPace / 8)) Leave(reader, Outcome::kFailed);
   if (reader.info.input_scan_number > kMostScans) Leave(reader, Outcome::kDamaged);
+}
+
+// The library gets memory through a table of functions. Those here count what it asks for before they pass it
+// on, so that the sum is charged. It gives nothing back before the end.
+void Count(j_common_ptr info, std::int64_t bytes) {
+  JpegReader& reader = ReaderOf(info);
+  reader.bytes = cpu::Plus(reader.bytes, bytes);
+  if (reader.canvas != nullptr && !reader.canvas->Charge(reader.bytes)) Leave(reader, Outcome::kFailed);
+}
+constexpr std::int64_t kOfRow = sizeof(void*), kOfBlock = sizeof(JBLOCK);
+
+void* TakeSmall(j_common_ptr info, int pool, std::size_t bytes) {
+  Count(info, static_cast<std::int64_t>(bytes));
+  return ReaderOf(info).memory.alloc_small(info, pool, bytes);
+}
+void* TakeLarge(j_common_ptr info, int pool, std::size_t bytes) {
+  Count(info, static_cast<std::int64_t>(bytes));
+  return ReaderOf(info).memory.alloc_large(info, pool, bytes);
+}
+JSAMPARRAY TakeSamples(j_common_ptr info, int pool, JDIMENSION columns, JDIMENSION rows) {
+  Count(info, cpu::Times(cpu::Plus(columns, kOfRow), rows));
+  return ReaderOf(info).memory.alloc_sarray(info, pool, columns, rows);
+}
+JBLOCKARRAY TakeBlocks(j_common_ptr info, int pool, JDIMENSION columns, JDIMENSION rows) {
+  Count(info, cpu::Times(cpu::Plus(cpu::Times(columns, kOfBlock), kOfRow), rows));
+  return ReaderOf(info).memory.alloc_barray(info, pool, columns, rows);
+}
+jvirt_sarray_ptr TakeAllSamples(j_common_ptr info, int pool, boolean zero, JDIMENSION columns,
+                                JDIMENSION rows, JDIMENSION access) {
+  Count(info, cpu::Times(cpu::Plus(columns, kOfRow), rows));
+  return ReaderOf(info).memory.request_virt_sarray(info, pool, zero, columns, rows, access);
+}
+jvirt_barray_ptr TakeAllBlocks(j_common_ptr info, int pool, boolean zero, JDIMENSION columns, JDIMENSION rows,
+                               JDIMENSION access) {
+  Count(info, cpu::Times(cpu::Plus(cpu::Times(columns, kOfBlock), kOfRow), rows));
+  return ReaderOf(info).memory.request_virt_barray(info, pool, zero, columns, rows, access);
+}
+
+void CountMemory(JpegReader& reader) {
+  jpeg_memory_mgr& memory = *reader.info.mem;
+  reader.memory = memory;
+  memory.alloc_small = TakeSmall;
+  memory.alloc_large = TakeLarge;
+  memory.alloc_sarray = TakeSamples;
+  memory.alloc_barray = TakeBlocks;
+  memory.request_virt_sarray = TakeAllSamples;
+  memory.request_virt_barray = TakeAllBlocks;
 }
 
 void BeginSource(j_decompress_ptr /*info*/) {}
@@ -88,12 +137,6 @@ void Read(JpegReader& reader) {
   }
   const Outcome opened = reader.canvas->Open(info.image_width, info.image_height);
   if (opened != Outcome::kDone) Leave(reader, opened);
-  // Of pictures in several scans the codec keeps the coefficients.
-  constexpr std::int64_t kLargestBlock = 32;
-  const std::int64_t coefficients = cpu::Times(info.image_width + kLargestBlock,
-                                               info.image_height + kLargestBlock, info.num_components * 2);
-  if (jpeg_has_multiple_scans(&info) != FALSE && !reader.canvas->Charge(coefficients))
-    Leave(reader, Outcome::kFailed);
   if (jpeg_start_decompress(&info) == FALSE) Leave(reader, Outcome::kDamaged);
   const auto width = static_cast<std::int64_t>(info.output_width);
   if (width != reader.canvas->width() || info.output_height != reader.canvas->height())
@@ -109,12 +152,12 @@ void Read(JpegReader& reader) {
   reader.outcome = Outcome::kDone;
 }
 
-}  // namespace
-
-Outcome DecodeJpeg(File file, Canvas& canvas) {
+// Calls `read` with a reader of the file. It may leave by a jump.
+template <typename Body>
+Outcome WithReader(File file, Canvas* canvas, const Body& read) {
   JpegReader reader;
   std::memset(&reader, 0, sizeof(reader));
-  reader.canvas = &canvas;
+  reader.canvas = canvas;
   reader.outcome = Outcome::kDamaged;
   reader.info.err = jpeg_std_error(&reader.errors);
   reader.errors.error_exit = OnError;
@@ -123,8 +166,9 @@ Outcome DecodeJpeg(File file, Canvas& canvas) {
   // Set before the library is called, as it may fail at once. NOLINTNEXTLINE(cert-err52-cpp)
   if (setjmp(reader.exit) == 0) {
     jpeg_create_decompress(&reader.info);
+    CountMemory(reader);
     reader.progress.progress_monitor = OnProgress;
-    reader.info.progress = &reader.progress;
+    if (canvas != nullptr) reader.info.progress = &reader.progress;
     reader.source.init_source = BeginSource;
     reader.source.fill_input_buffer = MoreSource;
     reader.source.skip_input_data = SkipSource;
@@ -133,10 +177,24 @@ Outcome DecodeJpeg(File file, Canvas& canvas) {
     reader.source.next_input_byte = file.data;
     reader.source.bytes_in_buffer = file.size;
     reader.info.src = &reader.source;
-    Read(reader);
+    read(reader);
   }
   jpeg_destroy_decompress(&reader.info);
   return reader.outcome;
+}
+
+}  // namespace
+
+Outcome DecodeJpeg(File file, Canvas& canvas) { return WithReader(file, &canvas, Read); }
+
+bool IsPlainJpeg(File file, std::int64_t most_width, std::int64_t most_height) {
+  const Outcome outcome = WithReader(file, nullptr, [&](JpegReader& reader) {
+    jpeg_decompress_struct& info = reader.info;
+    const bool is_plain = jpeg_read_header(&info, TRUE) == JPEG_HEADER_OK && info.image_width <= most_width &&
+                          info.image_height <= most_height && jpeg_has_multiple_scans(&info) == FALSE;
+    reader.outcome = is_plain ? Outcome::kDone : Outcome::kDamaged;
+  });
+  return outcome == Outcome::kDone;
 }
 
 }  // namespace rewire::kernel::image

@@ -1,48 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG 2000, by OpenJPEG. Codestream knows the sizes before OpenJPEG allocates anything for them.
+// JPEG 2000, by OpenJPEG: tile by tile, and large tiles window by window, so that the host is asked in
+// between.
 #include <openjpeg.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "rewire/kernels/cpu/support/checked.h"
 #include "rewire/kernels/image/codestream.h"
 #include "rewire/kernels/image/decoders.h"
+#include "rewire/kernels/image/jpeg2000_boxes.h"
+#include "rewire/kernels/image/numbers.h"
 
 namespace rewire::kernel::image {
 namespace {
 
-struct StreamSource {
-  File file;
-  std::size_t at = 0;
-  Canvas* canvas = nullptr;
-  bool stopped = false;
-};
-
-constexpr OPJ_SIZE_T kEnd = static_cast<OPJ_SIZE_T>(-1);
+constexpr OPJ_SIZE_T kEndOfStream = static_cast<OPJ_SIZE_T>(-1);
 
 OPJ_SIZE_T ReadStream(void* out, OPJ_SIZE_T bytes, void* handle) {
-  auto& source = *static_cast<StreamSource*>(handle);
-  if (!source.canvas->Spend(cpu::kPace)) source.stopped = true;
-  if (source.stopped || source.at >= source.file.size) return kEnd;
-  const OPJ_SIZE_T count = std::min(bytes, source.file.size - source.at);
-  std::memcpy(out, source.file.data + source.at, count);
-  source.at += count;
-  return count;
-}
-OPJ_OFF_T SkipStream(OPJ_OFF_T bytes, void* handle) {
-  auto& source = *static_cast<StreamSource*>(handle);
-  const auto left = static_cast<OPJ_OFF_T>(source.file.size - source.at);
-  const OPJ_OFF_T count = std::clamp<OPJ_OFF_T>(bytes, 0, left);
-  source.at += static_cast<std::size_t>(count);
-  return count;
-}
-OPJ_BOOL SeekStream(OPJ_OFF_T at, void* handle) {
-  auto& source = *static_cast<StreamSource*>(handle);
-  if (at < 0 || static_cast<std::size_t>(at) > source.file.size) return OPJ_FALSE;
-  source.at = static_cast<std::size_t>(at);
-  return OPJ_TRUE;
+  const std::size_t count = static_cast<TileStream*>(handle)->Read(out, bytes);
+  return count == 0 ? kEndOfStream : count;
 }
 
 // Streams and codecs have the same type to OpenJPEG, so that each part names its function.
@@ -57,35 +34,86 @@ using Stream = std::unique_ptr<opj_stream_t, DeletePart<opj_stream_destroy>>;
 using Codec = std::unique_ptr<opj_codec_t, DeletePart<opj_destroy_codec>>;
 using Image = std::unique_ptr<opj_image_t, DeletePart<opj_image_destroy>>;
 
-// A component of the picture as bytes.
-struct Channel {
-  const OPJ_INT32* data = nullptr;
-  std::int64_t columns = 0;
-  std::int64_t rows = 0;
-  std::int64_t across = 1;  // pixels of the picture for each of its own
-  std::int64_t down = 1;
-  std::int64_t offset = 0;  // what makes signed values positive
-  int bits = 8;
+// A tile that OpenJPEG has read, whose windows can be decoded one after the other.
+class TileDecoder {
+ public:
+  TileDecoder(const Codestream& codestream, const Tile& tile)
+      : bytes_(codestream, tile), components_(codestream.components) {}
 
-  std::uint8_t At(std::int64_t x, std::int64_t y) const {
-    const std::int64_t column = std::min(x / across, columns - 1), row = std::min(y / down, rows - 1);
-    const std::int64_t value =
-        std::clamp<std::int64_t>(data[row * columns + column] + offset, 0, (std::int64_t{1} << bits) - 1);
-    return static_cast<std::uint8_t>(bits > 8 ? value >> (bits - 8) : value << (8 - bits));
+  bool Open() {
+    constexpr OPJ_SIZE_T kPart = 4096;
+    stream_.reset(opj_stream_create(kPart, OPJ_TRUE));
+    codec_.reset(opj_create_decompress(OPJ_CODEC_J2K));
+    if (stream_ == nullptr || codec_ == nullptr) return false;
+    opj_stream_set_read_function(stream_.get(), ReadStream);
+    opj_stream_set_user_data(stream_.get(), &bytes_, nullptr);
+    opj_stream_set_user_data_length(stream_.get(), bytes_.size());
+    opj_dparameters_t parameters;
+    opj_set_default_decoder_parameters(&parameters);
+    opj_image_t* made = nullptr;
+    const bool is_read = opj_setup_decoder(codec_.get(), &parameters) != OPJ_FALSE &&
+                         opj_read_header(stream_.get(), codec_.get(), &made) != OPJ_FALSE;
+    image_.reset(made);
+    return is_read && image_->numcomps == components_;
   }
+  // Null if the tile is damaged.
+  const opj_image_t* Decode(const Rectangle& window) {
+    const auto number = [](std::int64_t side) { return static_cast<OPJ_INT32>(side); };
+    if (opj_set_decode_area(codec_.get(), image_.get(), number(window.left), number(window.top),
+                            number(window.right), number(window.bottom)) == OPJ_FALSE ||
+        opj_decode(codec_.get(), stream_.get(), image_.get()) == OPJ_FALSE)
+      return nullptr;
+    return image_.get();
+  }
+
+ private:
+  TileStream bytes_;
+  std::uint32_t components_;
+  Stream stream_;
+  Codec codec_;
+  Image image_;
 };
 
-bool ReadChannel(const opj_image_comp_t& component, Channel* channel) {
-  channel->data = component.data;
-  channel->columns = component.w;
-  channel->rows = component.h;
-  channel->across = component.dx;
-  channel->down = component.dy;
-  channel->bits = static_cast<int>(component.prec);
-  channel->offset = component.sgnd != 0 ? std::int64_t{1} << (component.prec - 1) : 0;
-  return component.data != nullptr && component.w > 0 && component.h > 0 && component.dx > 0 &&
-         component.dy > 0 && component.prec >= 1 && component.prec <= 31;
-}
+// One colour of a window as bytes.
+struct Channel {
+  const opj_image_comp_t* component = nullptr;
+  const Jpeg2000Boxes* boxes = nullptr;  // if a palette has the values
+  std::uint32_t column = 0;
+
+  std::int64_t ValueAt(std::int64_t x, std::int64_t y) const {
+    const opj_image_comp_t& from = *component;
+    const auto inside = [](std::int64_t at, std::int64_t begin, std::int64_t count) {
+      return std::clamp<std::int64_t>(at - begin, 0, count - 1);
+    };
+    return from.data[inside(y / from.dy, from.y0, from.h) * from.w + inside(x / from.dx, from.x0, from.w)];
+  }
+  std::uint8_t At(std::int64_t x, std::int64_t y) const {
+    std::int64_t value = ValueAt(x, y);
+    int bits = static_cast<int>(component->prec);
+    bool is_signed = component->sgnd != 0;
+    if (boxes != nullptr) {
+      value = ColorAt(std::clamp<std::int64_t>(value, 0, boxes->entries - 1));
+      bits = boxes->column[column].bits;
+      is_signed = boxes->column[column].is_signed;
+    }
+    if (is_signed) value += std::int64_t{1} << (bits - 1);
+    value = std::clamp<std::int64_t>(value, 0, (std::int64_t{1} << bits) - 1);
+    return static_cast<std::uint8_t>(bits > 8 ? value >> (bits - 8) : value << (8 - bits));
+  }
+
+ private:
+  std::int64_t ColorAt(std::int64_t entry) const {
+    std::size_t begin = 0, row = 0;
+    for (std::uint32_t i = 0; i < boxes->columns; ++i) {
+      const auto bytes = static_cast<std::size_t>(boxes->column[i].bits + 7) / 8;
+      if (i < column) begin += bytes;
+      row += bytes;
+    }
+    const int bytes = (boxes->column[column].bits + 7) / 8;
+    return static_cast<std::int64_t>(
+        Numbers(boxes->colors, static_cast<std::size_t>(entry) * row + begin).Take(bytes));
+  }
+};
 
 // Brightness and two differences of colour to red, green and blue, in place, as JFIF says.
 void ToRgb(std::uint8_t* pixel) {
@@ -96,58 +124,194 @@ void ToRgb(std::uint8_t* pixel) {
     pixel[c] = static_cast<std::uint8_t>(std::clamp((rgb[c] + kHalf) >> 16, 0, 255));
 }
 
-Outcome PutPicture(const opj_image_t& image, Canvas& canvas) {
-  // Gray or colours, and perhaps alpha.
-  const int count = image.numcomps >= 3 ? 3 : 1;
-  if (image.x1 - image.x0 != canvas.width() || image.y1 - image.y0 != canvas.height())
-    return Outcome::kDamaged;
-  Channel channels[3];
-  for (int c = 0; c < count; ++c) {
-    if (!ReadChannel(image.comps[c], &channels[c])) return Outcome::kDamaged;
+// The colours of a picture: one if it has one or two channels, which may be gray and opacity, else three.
+struct Colors {
+  std::uint32_t count = 0;
+  std::array<Jpeg2000Boxes::Source, 3> source{};
+};
+
+bool FindColors(const Codestream& stream, const Jpeg2000Boxes& boxes, Colors* colors) {
+  const std::uint32_t channels = boxes.channels > 0 ? boxes.channels : stream.components;
+  colors->count = channels >= 3 ? 3 : 1;
+  for (std::uint32_t i = 0; i < colors->count; ++i) {
+    const std::uint32_t channel = boxes.color[i];
+    if (channel >= channels) return false;
+    colors->source[i] = boxes.channels > 0 ? boxes.source[channel] : Jpeg2000Boxes::Source{channel, false, 0};
+    if (colors->source[i].component >= stream.components) return false;
   }
-  const bool has_differences = count == 3 && image.color_space == OPJ_CLRSPC_SYCC;
-  std::uint8_t* row = canvas.Scratch(cpu::Times(count, canvas.width()));
-  if (row == nullptr) return Outcome::kFailed;
-  for (std::int64_t y = 0; y < canvas.height(); ++y) {
-    const bool filled = canvas.For(canvas.width(), 16, [&](std::int64_t begin, std::int64_t end) {
+  return true;
+}
+
+// `row` has room for three bytes for each pixel of the picture's width.
+Outcome PutWindow(const opj_image_t& image, const Rectangle& window, const Codestream& stream,
+                  const Jpeg2000Boxes& boxes, const Colors& colors, std::uint8_t* row, Canvas& canvas) {
+  const std::uint32_t count = colors.count;
+  Channel channels[3];
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const Jpeg2000Boxes::Source& source = colors.source[c];
+    const opj_image_comp_t& component = image.comps[source.component];
+    if (component.data == nullptr || component.w == 0 || component.h == 0) return Outcome::kDamaged;
+    channels[c] = {&component, source.by_palette ? &boxes : nullptr, source.column};
+  }
+  const bool has_differences = count == 3 && boxes.has_differences;
+  for (std::int64_t y = window.top; y < window.bottom; ++y) {
+    const bool filled = canvas.For(window.width(), 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t x = begin; x < end; ++x) {
-        for (int c = 0; c < count; ++c) row[x * count + c] = channels[c].At(x, y);
+        for (std::uint32_t c = 0; c < count; ++c) row[x * count + c] = channels[c].At(window.left + x, y);
         if (has_differences) ToRgb(row + x * count);
       }
     });
-    if (!filled || !canvas.Put(y, row, count)) return Outcome::kFailed;
+    if (!filled || !canvas.PutPart(window.left - stream.picture.left, y - stream.picture.top, window.width(),
+                                   row, static_cast<int>(count)))
+      return Outcome::kFailed;
   }
   return Outcome::kDone;
+}
+
+// How a tile is decoded.
+struct Windows {
+  std::int64_t width = 0, height = 0;
+  std::int64_t each = 0;   // OpenJPEG reads the tile anew after so many, because its lists grow with each
+  std::int64_t bytes = 0;  // the most that OpenJPEG holds
+};
+
+// Each window takes some 10 ms: an element has three passes of about 4 ns for each of its bits. What is done
+// for each window anew, takes as long at most.
+Windows DivideTile(const Codestream& stream, const Tile& tile, const TileCost& cost) {
+  constexpr std::int64_t kWork = 1'000'000, kFewRows = 32, kFewColumns = 256;
+  constexpr std::int64_t kOfUse = 32, kMostOfUses = std::int64_t{8} << 20, kMostWindows = 32, kOfSample = 24;
+  const std::int64_t planes = std::clamp(cost.planes, 1, 31);
+  const std::int64_t pixels =
+      std::max<std::int64_t>(1, std::max(kWork, cost.work) / planes / std::int64_t{stream.components});
+  Windows windows;
+  windows.width = std::min(tile.area.width(), std::max(kFewColumns, pixels / kFewRows));
+  windows.height = std::min(tile.area.height(), std::max<std::int64_t>(4, pixels / windows.width));
+  const std::int64_t of_uses = std::max<std::int64_t>(1, cpu::Times(kOfUse, cost.uses));
+  windows.each = std::clamp<std::int64_t>(kMostOfUses / of_uses, 1, kMostWindows);
+  const std::int64_t count = std::min(windows.each, cpu::Times(tile.area.width() / windows.width + 1,
+                                                               tile.area.height() / windows.height + 1));
+  // The blocks at the edge of a window reach out of it.
+  const std::int64_t border = 4 * cost.largest_block;
+  const std::int64_t samples =
+      std::min(cost.samples, cpu::Times(windows.width + border, windows.height + border, stream.components));
+  windows.bytes = cpu::Plus(cpu::Plus(cost.bytes, cpu::Times(kOfSample, samples)),
+                            cpu::Times(count, cpu::Plus(of_uses, static_cast<std::int64_t>(tile.data.size))));
+  return windows;
+}
+
+// Where the next window ends: at a multiple of 4, the most pixels that an element may stand for.
+std::int64_t EndOf(std::int64_t begin, std::int64_t size, std::int64_t end) {
+  return std::min(end, (begin + size + 3) / 4 * 4);
+}
+
+struct Picture {
+  const Codestream& stream;
+  const Jpeg2000Boxes& boxes;
+  const Colors& colors;
+  std::uint8_t* row;
+};
+
+Outcome DecodeTile(const Picture& picture, const Tile& tile, Canvas& canvas) {
+  TileCost cost;
+  if (!MeasureTile(picture.stream, tile, &cost)) return Outcome::kDamaged;
+  const Windows windows = DivideTile(picture.stream, tile, cost);
+  if (!canvas.Charge(windows.bytes)) return Outcome::kFailed;
+  std::unique_ptr<TileDecoder> decoder;
+  std::int64_t decoded = 0;
+  Rectangle window;
+  for (window.left = tile.area.left; window.left < tile.area.right; window.left = window.right) {
+    window.right = EndOf(window.left, windows.width, tile.area.right);
+    for (window.top = tile.area.top; window.top < tile.area.bottom; window.top = window.bottom) {
+      window.bottom = EndOf(window.top, windows.height, tile.area.bottom);
+      if (!canvas.Spend(cpu::kPace)) return Outcome::kFailed;
+      if (decoded++ % windows.each == 0) {
+        decoder = std::make_unique<TileDecoder>(picture.stream, tile);
+        if (!decoder->Open()) return Outcome::kDamaged;
+      }
+      const opj_image_t* image = decoder->Decode(window);
+      if (image == nullptr) return Outcome::kDamaged;
+      const Outcome put =
+          PutWindow(*image, window, picture.stream, picture.boxes, picture.colors, picture.row, canvas);
+      if (put != Outcome::kDone) return put;
+    }
+  }
+  return Outcome::kDone;
+}
+
+// Lists all parts, those of a tile together.
+Outcome ListParts(const Codestream& stream, std::int64_t count, Canvas& canvas, TilePart** parts) {
+  *parts = reinterpret_cast<TilePart*>(
+      canvas.Scratch(cpu::Times(count, static_cast<std::int64_t>(sizeof(TilePart)))));
+  if (*parts == nullptr) return Outcome::kFailed;
+  std::size_t at = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!canvas.Spend(cpu::kPace / 64)) return Outcome::kFailed;
+    if (!ReadTilePart(stream, &at, *parts + i)) return Outcome::kDamaged;
+  }
+  std::sort(*parts, *parts + count, [](const TilePart& a, const TilePart& b) {
+    return a.tile != b.tile ? a.tile < b.tile : a.number < b.number;
+  });
+  return Outcome::kDone;
+}
+
+// Puts the parts of a tile together. `memory` has room for the data of all parts.
+Outcome JoinParts(const TilePart* begin, const TilePart* end, std::uint8_t* memory, Canvas& canvas,
+                  Tile* tile) {
+  tile->data = begin->data;
+  if (end - begin == 1) return Outcome::kDone;
+  std::size_t at = 0;
+  for (const TilePart* part = begin; part != end; ++part) {
+    if (part->number != static_cast<std::uint32_t>(part - begin)) return Outcome::kDamaged;
+    if (!canvas.Spend(1 + static_cast<std::int64_t>(part->data.size / 8))) return Outcome::kFailed;
+    std::copy_n(part->data.data, part->data.size, memory + at);
+    at += part->data.size;
+  }
+  tile->data = {memory, at};
+  return Outcome::kDone;
+}
+
+Outcome DecodeTiles(const Picture& picture, Canvas& canvas) {
+  const Codestream& stream = picture.stream;
+  const std::int64_t tiles = cpu::Times(stream.tiles_across(), stream.tiles_down());
+  std::size_t count = 0;
+  TilePart* parts = nullptr;
+  if (const Outcome counted = CountParts(stream, canvas, &count); counted != Outcome::kDone) return counted;
+  if (tiles > static_cast<std::int64_t>(count)) return Outcome::kDamaged;
+  const Outcome listed = ListParts(stream, static_cast<std::int64_t>(count), canvas, &parts);
+  if (listed != Outcome::kDone) return listed;
+  const TilePart* const end = parts + count;
+  std::uint8_t* memory = nullptr;
+  if (end - parts > tiles) {
+    memory = canvas.Scratch(static_cast<std::int64_t>(stream.tiles.size));
+    if (memory == nullptr) return Outcome::kFailed;
+  }
+  const TilePart* part = parts;
+  for (std::int64_t i = 0; i < tiles; ++i) {
+    const TilePart* const first = part;
+    while (part != end && part->tile == i) ++part;
+    Tile tile;
+    if (first == part || !ReadTile(stream, *first, &tile)) return Outcome::kDamaged;
+    if (const Outcome joined = JoinParts(first, part, memory, canvas, &tile); joined != Outcome::kDone)
+      return joined;
+    if (const Outcome done = DecodeTile(picture, tile, canvas); done != Outcome::kDone) return done;
+  }
+  return part == end ? Outcome::kDone : Outcome::kDamaged;
 }
 
 }  // namespace
 
 Outcome DecodeJpeg2000(File file, Canvas& canvas) {
-  CodestreamSize size;
-  if (!MeasureCodestream(file, &size)) return Outcome::kDamaged;
-  if (const Outcome opened = canvas.Open(size.width, size.height); opened != Outcome::kDone) return opened;
-  if (!canvas.Charge(size.most_bytes)) return Outcome::kFailed;
-  constexpr OPJ_SIZE_T kPart = 4096;
-  StreamSource source{file, 0, &canvas};
-  const Stream stream(opj_stream_create(kPart, OPJ_TRUE));
-  const Codec codec(opj_create_decompress(size.has_boxes ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K));
-  if (stream == nullptr || codec == nullptr) return Outcome::kDamaged;
-  opj_stream_set_read_function(stream.get(), ReadStream);
-  opj_stream_set_skip_function(stream.get(), SkipStream);
-  opj_stream_set_seek_function(stream.get(), SeekStream);
-  opj_stream_set_user_data(stream.get(), &source, nullptr);
-  opj_stream_set_user_data_length(stream.get(), file.size);
-  opj_dparameters_t parameters;
-  opj_set_default_decoder_parameters(&parameters);
-  opj_image_t* made = nullptr;
-  const bool begun = opj_setup_decoder(codec.get(), &parameters) != OPJ_FALSE &&
-                     opj_read_header(stream.get(), codec.get(), &made) != OPJ_FALSE;
-  const Image image(made);
-  const bool decoded = begun && image->x1 - image->x0 == canvas.width() &&
-                       image->y1 - image->y0 == canvas.height() && image->numcomps == size.components &&
-                       opj_decode(codec.get(), stream.get(), image.get()) != OPJ_FALSE;
-  if (source.stopped) return Outcome::kFailed;
-  return decoded ? PutPicture(*image, canvas) : Outcome::kDamaged;
+  Jpeg2000Boxes boxes;
+  Codestream stream;
+  Colors colors;
+  if (!ReadBoxes(file, &boxes) || !ReadCodestream(boxes.codestream, &stream) ||
+      !FindColors(stream, boxes, &colors))
+    return Outcome::kDamaged;
+  const Outcome opened = canvas.Open(stream.picture.width(), stream.picture.height());
+  if (opened != Outcome::kDone) return opened;
+  std::uint8_t* row = canvas.Scratch(cpu::Times(3, canvas.width()));
+  if (row == nullptr) return Outcome::kFailed;
+  return DecodeTiles({stream, boxes, colors, row}, canvas);
 }
 
 }  // namespace rewire::kernel::image

@@ -16,13 +16,19 @@ constexpr std::string_view kIntroduction = R"(# Stock kernels of encoded picture
 program that names none of these kernels never loads it. The rules of [kernels.md](kernels.md) hold here, too. What is different:
 
 - **Memory**: the size that a file states is checked against the host's limits before anything is allocated for it. What a codec
-  may allocate by itself counts against the host's limit, too. It is at most 32 bytes for each pixel of a strip or tile of TIFF, and 8
-  or 20 of WebP. JPEG in several scans takes 8, and JPEG 2000 takes 40 for each sample. It is freed when the call ends.
-- **Deadlines** are asked for between rows, and inside JPEG's passes. WebP is asked between 4 KiB of the file, TIFF between strips or
-  tiles, and JPEG 2000 where the file is read, every 4 KiB. So one large strip or tile is decoded to its end.
-- **What is refused**: TIFF of codecs that few use (JBIG, LERC and others), and JPEG 2000 of more than 4 components or of parts below
-  16 pixels. They give a picture without rows, as damaged files do. Python's wheel has no TIFF at all, as Debian's libtiff needs
-  a library under the GPL; the package in a build tree has it.
+  holds by itself counts against the host's limit, too, and is freed when the call ends. libjpeg-turbo and libpng ask for each
+  byte through functions that count the sum. For libtiff and OpenJPEG an upper bound is charged before they begin. It is one
+  because they see only checked parts of the file. libtiff sees a directory of known tags with counts that fit the picture,
+  OpenJPEG one tile at a time with known markers. libwebp is charged 8 bytes for each pixel, 20 of animations.
+- **Deadlines** are asked for between rows, and inside JPEG's passes. WebP is asked between 4 KiB of the file. TIFF is asked between
+  rows, and between tiles or strips of subsampled colors. Large tiles of JPEG 2000 are decoded in windows of some 10 ms.
+- **What is refused** gives a picture without rows, as damaged files do. TIFF: codecs that few use or whose memory is not known
+  beforehand, such as JBIG, LERC, LZMA and WebP. Also progressive JPEG in TIFF, and rows, tiles and strips of subsampled colors
+  above 4 MiB. JPEG 2000: more than 4 components, parts below 16 elements a side, blocks below 256 elements, and tiles of more
+  than 67 million samples. Also markers that are not known, tiles that are missing, and packets of changed order or with their
+  headers elsewhere. PNG: rows of more than a million pixels.
+- **zstd** in TIFF is charged 132 MiB, for the window that its data may refer to. Python's wheel has no TIFF at all, as Debian's
+  libtiff needs a library under the GPL; the package in a build tree has it.
 - **Pixels** are those of the file: no profile, gamma, transparency or orientation is applied. Of 16 bits the upper 8 count.
   Gray is (19595 R + 38470 G + 7471 B) / 65536, rounded. Of several pictures the first counts.
 )";

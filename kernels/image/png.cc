@@ -2,6 +2,7 @@
 // PNG, by libpng.
 #include <png.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "rewire/kernels/cpu/support/checked.h"
@@ -10,12 +11,16 @@
 namespace rewire::kernel::image {
 namespace {
 
+constexpr png_uint_32 kMostColumns = 1'000'000;
+
 // Everything that must outlive a jump. libpng leaves by longjmp, so nothing here has a destructor.
 struct PngReader {
   png_structp png;
   png_infop info;
   File rest;
   Canvas* canvas;
+  std::int64_t bytes;  // that the library has asked for
+  bool is_stopped;     // the host's limits end the call
   Outcome outcome;
 };
 
@@ -26,9 +31,17 @@ struct PngReader {
 
 [[noreturn]] void OnPngError(png_structp png, png_const_charp /*message*/) {
   auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
-  reader.outcome = Outcome::kDamaged;
+  reader.outcome = reader.is_stopped ? Outcome::kFailed : Outcome::kDamaged;
   png_longjmp(png, 1);
 }
+// The library's memory. The sum of what it asks for is charged; what it gives back does not count.
+png_voidp TakePng(png_structp png, png_alloc_size_t bytes) {
+  auto& reader = *static_cast<PngReader*>(png_get_mem_ptr(png));
+  reader.bytes = cpu::Plus(reader.bytes, static_cast<std::int64_t>(bytes));
+  reader.is_stopped = reader.is_stopped || !reader.canvas->Charge(reader.bytes);
+  return reader.is_stopped ? nullptr : std::malloc(bytes);
+}
+void FreePng(png_structp /*png*/, png_voidp memory) { std::free(memory); }
 void OnPngWarning(png_structp /*png*/, png_const_charp /*message*/) {}
 
 void ReadBytes(png_structp png, png_bytep out, std::size_t bytes) {
@@ -55,8 +68,9 @@ void ReadPng(PngReader& reader) {
   png_structp png = reader.png;
   Canvas& canvas = *reader.canvas;
   png_set_read_fn(png, &reader, ReadBytes);
-  // The host's limits count. Texts and profiles, which may be packed as tightly as one likes, are skipped.
-  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  // A row is decoded without a question to the host. Texts and profiles, which may be packed as tightly as
+  // one likes, are skipped.
+  png_set_user_limits(png, kMostColumns, PNG_UINT_31_MAX);
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, reader.info);
   const Outcome opened =
@@ -87,9 +101,10 @@ void ReadPng(PngReader& reader) {
 }  // namespace
 
 Outcome DecodePng(File file, Canvas& canvas) {
-  PngReader reader{nullptr, nullptr, file, &canvas, Outcome::kDamaged};
-  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, OnPngError, OnPngWarning);
-  if (reader.png == nullptr) return Outcome::kDamaged;
+  PngReader reader{nullptr, nullptr, file, &canvas, 0, false, Outcome::kDamaged};
+  reader.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &reader, OnPngError, OnPngWarning, &reader,
+                                        TakePng, FreePng);
+  if (reader.png == nullptr) return reader.is_stopped ? Outcome::kFailed : Outcome::kDamaged;
   // NOLINTNEXTLINE(cert-err52-cpp)
   if (setjmp(png_jmpbuf(reader.png)) == 0) {
     reader.info = png_create_info_struct(reader.png);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files whose parts say something else to a codec than to a reader of lengths. What is not known is dropped
+// or refused, so it costs no memory and changes no pixel.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string_view>
+
+#include "rewire/tests/kernels/pictures/decode_picture.h"
+#include "rewire/tests/kernels/pictures/encoded_pictures.h"
+
+namespace rewire::test {
+namespace {
+
+Bytes FileOf(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kPictures), std::end(kPictures), [&](const EncodedPicture& p) {
+    return std::string_view(p.name).substr(0, name.size()) == name;
+  });
+  REQUIRE(found != std::end(kPictures));
+  return BytesOfDigits(found->file);
+}
+
+void Insert(Bytes* file, std::size_t at, const Bytes& bytes) {
+  file->insert(file->begin() + static_cast<std::ptrdiff_t>(at), bytes.begin(), bytes.end());
+}
+
+void PutNumber(Bytes* file, std::uint64_t number, int bytes) {
+  for (int i = bytes - 1; i >= 0; --i) file->push_back(static_cast<std::uint8_t>(number >> (8 * i)));
+}
+
+std::size_t FindMarker(const Bytes& file, std::uint8_t marker) {
+  const Bytes wanted = {0xFF, marker};
+  const auto found = std::search(file.begin(), file.end(), wanted.begin(), wanted.end());
+  REQUIRE(found != file.end());
+  return static_cast<std::size_t>(found - file.begin());
+}
+
+// Settings with parts of 2 x 2, each of which costs OpenJPEG some hundred bytes.
+const Bytes kSmallParts = {0xFF, 0x52, 0, 14, 1, 0, 0, 1, 0, 1, 4, 4, 0, 1, 0x11, 0x11};
+
+// A reader of lengths steps over what it does not know. OpenJPEG searches in it for markers that it knows.
+TEST_CASE("image: JPEG 2000 of unknown markers has no rows or the pixels that it has without them") {
+  VirtualMachine vm(DecoderOf("RGB"));
+  const Bytes file = FileOf("Jpeg2000Code");
+  const Decoded expected = Decode(vm, file);
+  const std::size_t tile = FindMarker(file, 0x90), data = FindMarker(file, 0x93);
+  const std::size_t length_at = tile + 9;
+  int dropped = 0;
+  for (int marker = 0x00; marker < 0xFF; ++marker) {
+    Bytes segment = {0xFF, static_cast<std::uint8_t>(marker)};
+    PutNumber(&segment, 2 + kSmallParts.size(), 2);
+    segment.insert(segment.end(), kSmallParts.begin(), kSmallParts.end());
+    CAPTURE(marker);
+    Bytes in_main = file, in_tile = file;
+    Insert(&in_main, tile, segment);
+    Insert(&in_tile, data, segment);
+    in_tile[length_at] = static_cast<std::uint8_t>(in_tile[length_at] + segment.size());
+    for (const Bytes& changed : {in_main, in_tile}) {
+      const Decoded decoded = Decode(vm, changed);
+      if (decoded.shape[0] == 0) continue;
+      ++dropped;
+      CHECK(decoded.shape == expected.shape);
+      CHECK(decoded.pixels == expected.pixels);
+    }
+  }
+  // Comments, places and lengths of parts.
+  CHECK(dropped == 2 * 5);
+}
+
+TEST_CASE("image: the parts of a JPEG 2000 tile lie within the file and in order") {
+  VirtualMachine vm(DecoderOf("RGB"));
+  const Bytes file = FileOf("Jpeg2000Code");
+  const std::size_t tile = FindMarker(file, 0x90);
+  // The number of the tile, its length, and its number among the parts.
+  for (const std::size_t at : {tile + 5, tile + 6, tile + 9, tile + 10}) {
+    Bytes changed = file;
+    changed[at] = static_cast<std::uint8_t>(changed[at] + 1);
+    CHECK(Decode(vm, changed).shape[0] == 0);
+  }
+  // A second tile of the same number.
+  Bytes twice = file;
+  Insert(&twice, file.size() - 2, Bytes(file.begin() + static_cast<std::ptrdiff_t>(tile), file.end() - 2));
+  CHECK(Decode(vm, twice).shape[0] == 0);
+}
+
+// A directory of little-endian numbers.
+struct Entry {
+  std::uint16_t tag, type;
+  std::uint32_t count, value;
+};
+
+Bytes TiffOf(const std::vector<Entry>& entries, std::size_t unused_bytes) {
+  Bytes file = {'I', 'I', 42, 0};
+  const auto put = [&](std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) file.push_back(static_cast<std::uint8_t>(number >> (8 * i)));
+  };
+  put(16 + unused_bytes, 4);
+  for (int i = 0; i < 8; ++i) put(0x7F, 1);
+  file.resize(16 + unused_bytes, 0x80);
+  put(entries.size(), 2);
+  for (const Entry& entry : entries) {
+    put(entry.tag, 2);
+    put(entry.type, 2);
+    put(entry.count, 4);
+    put(entry.value, 4);
+  }
+  put(0, 4);
+  return file;
+}
+
+// One gray pixel.
+std::vector<Entry> OnePixel() {
+  return {{256, 3, 1, 1}, {257, 3, 1, 1}, {258, 3, 1, 8}, {259, 3, 1, 1}, {262, 3, 1, 1},
+          {273, 4, 1, 8}, {277, 3, 1, 1}, {278, 3, 1, 1}, {279, 4, 1, 1}};
+}
+
+TEST_CASE("image: tags of TIFF that are not known cost nothing") {
+  Limits limits;
+  limits.bytes = 1 << 20;
+  VirtualMachine vm(DecoderOf("RGB"), limits);
+  constexpr std::uint32_t kBytes = 100000;
+  std::vector<Entry> entries = OnePixel();
+  for (std::uint16_t i = 0; i < 4000; ++i)
+    entries.push_back({static_cast<std::uint16_t>(40000 + i), 1, kBytes, 16});
+  CHECK(Decode(vm, TiffOf(entries, kBytes)).pixels == Bytes{0x7F, 0x7F, 0x7F});
+}
+
+TEST_CASE("image: each entry of a TIFF fits the picture and the file") {
+  VirtualMachine vm(DecoderOf("RGB"));
+  constexpr std::uint32_t kBytes = 100000;
+  REQUIRE(Decode(vm, TiffOf(OnePixel(), kBytes)).shape[0] == 1);
+  for (std::size_t i = 0; i < OnePixel().size(); ++i) {
+    const auto decode = [&](std::uint32_t count, std::uint32_t value) {
+      std::vector<Entry> entries = OnePixel();
+      entries[i].count = count;
+      entries[i].value = value;
+      return Decode(vm, TiffOf(entries, kBytes)).shape[0];
+    };
+    CAPTURE(OnePixel()[i].tag);
+    CHECK(decode(kBytes / 4, 16) == 0);
+    CHECK(decode(0xFFFFFFFF, 16) == 0);
+    CHECK(decode(0, OnePixel()[i].value) == 0);
+  }
+  // Places and sizes of strips that leave the file.
+  std::vector<Entry> entries = OnePixel();
+  entries[5].value = 16 + kBytes + 2 + 9 * 12 + 4;
+  CHECK(Decode(vm, TiffOf(entries, kBytes)).shape[0] == 0);
+  entries = OnePixel();
+  entries[8].value = 0xFFFFFFFF;
+  CHECK(Decode(vm, TiffOf(entries, kBytes)).shape[0] == 0);
+}
+
+// What a codec takes within a TIFF is not known beforehand for some codecs.
+TEST_CASE("image: TIFF of codecs with unknown memory has no rows") {
+  VirtualMachine vm(DecoderOf("RGB"));
+  for (std::uint32_t codec = 0; codec <= 0xFFFF; ++codec) {
+    std::vector<Entry> entries = OnePixel();
+    entries[3].value = codec;
+    const bool is_plain = codec == 1;
+    const bool may_decode = is_plain || (codec >= 2 && codec <= 4) || codec == 5 || codec == 7 ||
+                            codec == 8 || codec == 32946 || codec == 32773 || codec == 50000;
+    if (may_decode && !is_plain) continue;
+    const std::int64_t rows = Decode(vm, TiffOf(entries, 0)).shape[0];
+    if (rows != (is_plain ? 1 : 0)) FAIL("codec " << codec << " gives " << rows << " rows");
+  }
+}
+
+}  // namespace
+}  // namespace rewire::test
