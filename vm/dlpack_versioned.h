@@ -25,7 +25,7 @@ typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;
   void (*deleter)(struct DLManagedTensorVersioned* self);
-  uint64_t flags; /* bit 0: read-only */
+  uint64_t flags; /* bit 0: read-only; bit 1: a copy made for the export */
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
@@ -39,6 +39,7 @@ typedef struct DLManagedTensorVersioned {
 namespace rewire {
 inline constexpr uint32_t kDLPackMajor = 1;
 inline constexpr uint64_t kDLPackReadOnly = 1;
+inline constexpr uint64_t kDLPackIsCopied = 2;
 }  // namespace rewire
 #endif
 

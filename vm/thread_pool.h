@@ -32,6 +32,10 @@ class REWIRE_API ThreadPool {
   // Makes a pool of `threads` threads, including the caller's; fewer if the system has no more. The caller
   // works from the front of a range and the others from its end. A thread without work looks for some for
   // 100 us and then sleeps. Destroy it only when no call is running.
+  //
+  // The other threads block signals, so that the host's handlers run on the host's threads. A child of fork
+  // does not have these threads: there the pool runs everything on the calling thread, and letting go of it
+  // waits for nothing.
   static std::shared_ptr<ThreadPool> Make(std::int32_t threads);
 };
 

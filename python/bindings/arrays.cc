@@ -57,12 +57,13 @@ TensorView ViewOf(const Py_buffer& buffer, DLDataType dtype, std::string_view wh
     expected *= shape[i];
   }
   const auto rank = static_cast<std::size_t>(buffer.ndim);
-  return TensorView(buffer.buf, dtype, {shape, rank}, kHost,
-                    contiguous ? Span<const std::int64_t>() : Span<const std::int64_t>(strides, rank));
+  const Span<const std::int64_t> steps(strides, contiguous ? 0 : rank);
+  if (buffer.readonly == 0) return TensorView(buffer.buf, dtype, {shape, rank}, kHost, steps);
+  return TensorView(static_cast<const void*>(buffer.buf), dtype, {shape, rank}, kHost, steps);
 }
 
 // An empty tensor, and no exception, if the object has no buffer of plain numbers.
-Imported ImportBuffer(nb::handle object, Access access, std::string_view what, const DLDataType* dtype) {
+Tensor ImportBuffer(nb::handle object, std::string_view what, const DLDataType* dtype) {
   auto owner = std::make_shared<BufferOwner>();
   if (PyObject_GetBuffer(object.ptr(), &owner->buffer, PyBUF_RECORDS_RO) != 0) {
     PyErr_Clear();
@@ -73,12 +74,8 @@ Imported ImportBuffer(nb::handle object, Access access, std::string_view what, c
       dtype != nullptr ? *dtype
                        : DTypeOfFormat(buffer.format == nullptr ? "B" : buffer.format, buffer.itemsize);
   if (!found) return {};
-  const bool read_only = buffer.readonly != 0;
-  if (read_only && access == Access::kWrite) {
-    Refuse(what, "the array is read-only, and the output is written there; give a writable one");
-  }
   const TensorView view = ViewOf(buffer, *found, what);
-  return {Take(Tensor::Wrap(view, std::move(owner))), read_only};
+  return Take(Tensor::Wrap(view, std::move(owner)));
 }
 
 // Takes over the managed tensor of a capsule, which then says that it was used.
@@ -99,7 +96,7 @@ nb::object CapsuleOf(nb::handle object) {
   return method();
 }
 
-Imported ImportDLPack(nb::handle object, Access access, std::string_view what) {
+Tensor ImportDLPack(nb::handle object, std::string_view what) {
   if (nb::hasattr(object, "__dlpack_device__")) {
     const nb::object device = object.attr("__dlpack_device__")();
     const int type = nb::cast<int>(nb::object(nb::int_(nb::object(device[0]))));
@@ -109,21 +106,41 @@ Imported ImportDLPack(nb::handle object, Access access, std::string_view what) {
     }
   }
   const nb::object capsule = CapsuleOf(object);
-  Tensor tensor;
-  bool read_only = false;
+  // Nothing of a capsule is read here: what it has depends on its version, which FromDLPack checks.
   constexpr const char* kVersioned = "dltensor_versioned";
   if (PyCapsule_IsValid(capsule.ptr(), kVersioned) != 0) {
-    const auto* managed =
-        static_cast<const DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kVersioned));
-    read_only = (managed->flags & kDLPackReadOnly) != 0;
-    tensor = TakeCapsule<DLManagedTensorVersioned>(capsule, kVersioned, "used_dltensor_versioned");
-  } else {
-    tensor = TakeCapsule<DLManagedTensor>(capsule, "dltensor", "used_dltensor");
+    return TakeCapsule<DLManagedTensorVersioned>(capsule, kVersioned, "used_dltensor_versioned");
   }
-  if (read_only && access == Access::kWrite) {
-    Refuse(what, "the tensor is read-only, and the output is written there; give a writable one");
+  return TakeCapsule<DLManagedTensor>(capsule, "dltensor", "used_dltensor");
+}
+
+// Import, whether or not the object may be written. `access` only says what else than an array may stand in.
+Tensor ImportAny(nb::handle object, Access access, std::string_view what) {
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    Tensor found = ImportBuffer(object, what, nullptr);
+    if (found) return found;
   }
-  return {std::move(tensor), read_only};
+  // numpy shows no buffer of the types of ml_dtypes; their bits have one.
+  if (PyObject_CheckBuffer(object.ptr()) != 0 && ModuleOfType(object) == "numpy" &&
+      std::string_view(nb::str(nb::object(object.attr("dtype"))).c_str()) == "bfloat16") {
+    constexpr DLDataType kBFloat16 = MakeDType(kBFloat, 16);
+    const nb::object bits = object.attr("view")("uint16");
+    Tensor found = ImportBuffer(bits, what, &kBFloat16);
+    if (found) return found;
+  }
+  if (PyObject_CheckBuffer(object.ptr()) != 0 && ModuleOfType(object) == "numpy") {
+    const std::string dtype = nb::cast<std::string>(nb::str(nb::object(object.attr("dtype"))));
+    Refuse(what, "elements of type " + dtype + " are not supported; convert them with astype");
+  }
+  if (nb::hasattr(object, "__dlpack__")) return ImportDLPack(object, what);
+  if (access == Access::kWrite) {
+    Refuse(what, "a " + TypeName(object) +
+                     " has no memory to write to; give an array of numpy, torch or anything of DLPack");
+  }
+  const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+  Tensor found = ImportBuffer(array, what, nullptr);
+  if (!found) Refuse(what, "a " + TypeName(object) + " is no array of numbers");
+  return found;
 }
 
 }  // namespace
@@ -134,32 +151,18 @@ void ReleaseWithGil(PyObject* object) {
   Py_DECREF(object);
 }
 
-Imported Import(nb::handle object, Access access, std::string_view what) {
-  if (PyObject_CheckBuffer(object.ptr()) != 0) {
-    Imported found = ImportBuffer(object, access, what, nullptr);
-    if (found.tensor) return found;
+Tensor Import(nb::handle object, Access access, std::string_view what) {
+  Tensor found = ImportAny(object, access, what);
+  if (access == Access::kWrite && found.view().read_only()) {
+    Refuse(what, "the array is read-only, and the output is written there; give a writable one");
   }
-  // numpy shows no buffer of the types of ml_dtypes; their bits have one.
-  if (PyObject_CheckBuffer(object.ptr()) != 0 && ModuleOfType(object) == "numpy" &&
-      std::string_view(nb::str(nb::object(object.attr("dtype"))).c_str()) == "bfloat16") {
-    constexpr DLDataType kBFloat16 = MakeDType(kBFloat, 16);
-    const nb::object bits = object.attr("view")("uint16");
-    Imported found = ImportBuffer(bits, access, what, &kBFloat16);
-    if (found.tensor) return found;
-  }
-  if (PyObject_CheckBuffer(object.ptr()) != 0 && ModuleOfType(object) == "numpy") {
-    const std::string dtype = nb::cast<std::string>(nb::str(nb::object(object.attr("dtype"))));
-    Refuse(what, "elements of type " + dtype + " are not supported; convert them with astype");
-  }
-  if (nb::hasattr(object, "__dlpack__")) return ImportDLPack(object, access, what);
-  if (access == Access::kWrite) {
-    Refuse(what, "a " + TypeName(object) +
-                     " has no memory to write to; give an array of numpy, torch or anything of DLPack");
-  }
-  const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
-  Imported found = ImportBuffer(array, access, what, nullptr);
-  if (!found.tensor) Refuse(what, "a " + TypeName(object) + " is no array of numbers");
   return found;
+}
+
+Tensor WrapReadOnly(const TensorView& view, std::shared_ptr<const void> owner) {
+  const void* data = view.data();
+  const Span<const std::int64_t> strides(view.dl().strides, view.IsContiguous() ? 0 : view.shape().size());
+  return Take(Tensor::Wrap({data, view.dtype(), view.shape(), view.device(), strides}, std::move(owner)));
 }
 
 }  // namespace rewire::python

@@ -17,17 +17,16 @@ namespace nb = nanobind;
 
 enum class Access { kRead, kWrite };
 
-struct Imported {
-  Tensor tensor;
-  bool read_only = false;
-};
-
 // Refers to the memory of a Python object: one that has a buffer, else one of DLPack, else whatever
-// numpy.asarray makes an array of. The tensor keeps the object alive. `what` names the object in errors.
+// numpy.asarray makes an array of. The tensor keeps the object alive, and its view is read-only if the object
+// is. `what` names the object in errors.
 //
 // Raises InvalidArgumentError if it is no tensor, lies on another device than the host, or is to be written
 // and is read-only.
-Imported Import(nb::handle object, Access access, std::string_view what);
+Tensor Import(nb::handle object, Access access, std::string_view what);
+
+// A tensor over memory that must not be written, which `owner` keeps alive.
+Tensor WrapReadOnly(const TensorView& view, std::shared_ptr<const void> owner);
 
 // An input of any form: a tensor as above, an integer for a function that wants one, or an Adt.
 Value ImportValue(nb::handle object, bool wants_integer, std::string_view what);

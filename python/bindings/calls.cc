@@ -126,15 +126,10 @@ std::vector<Value> ReadInputs(const CallPlan& plan, const nb::args& args, const 
   return values;
 }
 
-nb::dict ReadOutputs(const CallPlan& plan, const VirtualMachine& machine,
-                     const std::vector<nb::object>* given) {
+nb::dict ReadOutputs(const CallPlan& plan, const VirtualMachine& machine) {
   nb::dict outputs;
   for (std::size_t i = 0; i < plan.output_names.size(); ++i) {
-    if (given != nullptr && (*given)[i].is_valid()) {
-      outputs[plan.output_names[i]] = (*given)[i];
-    } else {
-      outputs[plan.output_names[i]] = ToPython(Take(machine.TryOutput(static_cast<std::uint32_t>(i))));
-    }
+    outputs[plan.output_names[i]] = ToPython(Take(machine.TryOutput(static_cast<std::uint32_t>(i))));
   }
   return outputs;
 }

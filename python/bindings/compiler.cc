@@ -96,7 +96,7 @@ Calibration CalibrationOf(const nb::list& data, const std::string& method, doubl
     CalibrationData& arrays = calibration.data.emplace_back();
     for (const auto& [key, array] : nb::cast<nb::dict>(inputs)) {
       const auto name = nb::cast<std::string>(key);
-      Tensor tensor = Import(array, Access::kRead, "calibrate['" + name + "']").tensor;
+      Tensor tensor = Import(array, Access::kRead, "calibrate['" + name + "']");
       if (!tensor.view().IsContiguous()) tensor = Take(Tensor::CopyOf(tensor.view()));
       arrays.insert_or_assign(name, std::move(tensor));
     }
@@ -136,7 +136,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   if (PyUnicode_Check(model.ptr()) != 0) {
     path = nb::cast<std::string>(model);
   } else {
-    bytes = Import(model, Access::kRead, "the model").tensor;
+    bytes = Import(model, Access::kRead, "the model");
     if (!bytes.view().IsContiguous()) {
       Raise(Error(StatusCode::kInvalidArgument, "the model: its bytes are strided; copy them first"));
     }

@@ -108,7 +108,7 @@ nb::bytes Serialize(const Executable& self) {
 }
 
 Executable FromBytes(nb::handle data) {
-  const Tensor held = Import(data, Access::kRead, "the executable").tensor;
+  const Tensor held = Import(data, Access::kRead, "the executable");
   const TensorView view = held.view();
   if (!view.IsContiguous()) {
     Raise(Error(StatusCode::kInvalidArgument, "the executable: its bytes are strided; copy them first"));

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -25,7 +26,9 @@ ParameterSet FromArrays(const nb::dict& arrays) {
   ParameterSet set;
   for (const auto& [key, value] : arrays) {
     const std::string name = nb::cast<std::string>(key);
-    set.Set(name, Import(value, Access::kRead, "parameter '" + name + "'").tensor);
+    const auto tensor =
+        std::make_shared<const Tensor>(Import(value, Access::kRead, "parameter '" + name + "'"));
+    set.Set(name, WrapReadOnly(tensor->view(), tensor));
   }
   return set;
 }

@@ -41,60 +41,73 @@ nb::dict Call(PythonProgram& self, const nb::args& args, const nb::kwargs& kwarg
   Loan machine(self);
   DropCause();
   ThrowIf(RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, inputs).status(); }));
-  return ReadOutputs(plan, *machine, nullptr);
+  return ReadOutputs(plan, *machine);
 }
 
-// The outputs that the caller gives arrays for.
-std::vector<OutputBinding> ReadBindings(const PythonProgram& self, const CallPlan& plan, const nb::dict& out,
-                                        std::vector<nb::object>* given) {
-  std::vector<OutputBinding> bindings;
-  given->resize(plan.output_names.size());
+// An output that the caller gives an array for.
+struct GivenOutput {
+  OutputHandle handle;
+  Tensor tensor;
+  nb::object array;
+};
+
+std::vector<GivenOutput> ReadOut(const PythonProgram& self, const CallPlan& plan, const nb::dict& out) {
+  std::vector<GivenOutput> given;
   for (const auto& [key, value] : out) {
-    OutputHandle handle;
-    if (PyLong_Check(key.ptr()) != 0) {
-      handle = Take(self.program().FindOutput(nb::cast<std::uint32_t>(key), plan.name));
-    } else {
-      handle = Take(self.program().FindOutput(nb::cast<std::string>(key), plan.name));
-    }
+    const OutputHandle handle = PyLong_Check(key.ptr()) != 0
+                                    ? Take(self.program().FindOutput(nb::cast<std::uint32_t>(key), plan.name))
+                                    : Take(self.program().FindOutput(nb::cast<std::string>(key), plan.name));
     const std::string what =
         "function " + plan.name + ", output " + nb::cast<std::string>(plan.output_names[handle.leaf]);
-    Tensor tensor = Import(value, Access::kWrite, what).tensor;
-    const TensorView view = tensor.view();
-    bindings.push_back({handle, view, std::move(tensor)});
-    (*given)[handle.leaf] = nb::borrow(value);
+    given.push_back({handle, Import(value, Access::kWrite, what), nb::borrow(value)});
   }
-  return bindings;
+  return given;
 }
+
+// What one call sets in its machine. The next call begins without it.
+struct CallSettings {
+  Limits limits;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  bool require_zero_copy = false;
+
+  Status Apply(VirtualMachine& machine) const {
+    if (Status ok = machine.TrySetLimits(limits); !ok) return ok;
+    if (Status ok = machine.TrySetDeadline(deadline); !ok) return ok;
+    return machine.TryRequireZeroCopy(require_zero_copy);
+  }
+};
 
 nb::dict RunWith(PythonProgram& self, nb::handle inputs, nb::handle out, nb::handle timeout,
                  nb::handle function, nb::handle steps, nb::handle bytes, bool require_zero_copy) {
   const CallPlan& plan = self.PlanOf(FunctionName(function));
-  const auto deadline = DeadlineOf(timeout);
   const bool by_name = PyDict_Check(inputs.ptr()) != 0;
   const nb::args args =
       by_name ? nb::borrow<nb::args>(nb::make_tuple(inputs)) : nb::borrow<nb::args>(nb::tuple(inputs));
   const std::vector<Value> values = ReadInputs(plan, args, nb::kwargs());
-  std::vector<nb::object> given;
-  std::vector<OutputBinding> bindings;
-  if (!out.is_none()) bindings = ReadBindings(self, plan, nb::cast<nb::dict>(out), &given);
-  Limits limits;
-  if (!steps.is_none()) limits.steps = nb::cast<std::uint64_t>(steps);
-  if (!bytes.is_none()) limits.bytes = nb::cast<std::uint64_t>(bytes);
+  const std::vector<GivenOutput> given =
+      out.is_none() ? std::vector<GivenOutput>() : ReadOut(self, plan, nb::cast<nb::dict>(out));
+  CallSettings settings;
+  settings.deadline = DeadlineOf(timeout);
+  settings.require_zero_copy = require_zero_copy;
+  if (!steps.is_none()) settings.limits.steps = nb::cast<std::uint64_t>(steps);
+  if (!bytes.is_none()) settings.limits.bytes = nb::cast<std::uint64_t>(bytes);
   Loan machine(self);
   DropCause();
-  Status status = machine->TrySetLimits(limits);
-  if (status) status = machine->TrySetDeadline(deadline);
-  if (status) status = machine->TryRequireZeroCopy(require_zero_copy);
+  Status status = settings.Apply(*machine);
+  // Set, and not given to the call: only so does what a Python kernel gets keep its memory alive.
+  for (const GivenOutput& each : given) {
+    if (status) status = machine->TrySetOutput(each.handle, each.tensor);
+  }
   if (status)
-    status = RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, values, bindings); });
-  const Status restored = machine->TrySetLimits({});
-  const Status without = machine->TrySetDeadline(std::chrono::steady_clock::time_point::max());
-  const Status copies = machine->TryRequireZeroCopy(false);
+    status = RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, values).status(); });
+  const Status restored = CallSettings().Apply(*machine);
+  const Status cleared = given.empty() ? Status() : machine->TryClearOutputs(plan.name);
   ThrowIf(status);
   ThrowIf(restored);
-  ThrowIf(without);
-  ThrowIf(copies);
-  return ReadOutputs(plan, *machine, given.empty() ? nullptr : &given);
+  ThrowIf(cleared);
+  nb::dict outputs = ReadOutputs(plan, *machine);
+  for (const GivenOutput& each : given) outputs[plan.output_names[each.handle.leaf]] = each.array;
+  return outputs;
 }
 
 LinkOptions ReadLinkOptions(int threads, const nb::sequence& kernels, const nb::sequence& parameters,

@@ -51,10 +51,8 @@ class PythonProgram {
 // The inputs of a call, from positional and named arguments; one argument that is a dict has the names.
 std::vector<Value> ReadInputs(const CallPlan& plan, const nb::args& args, const nb::kwargs& kwargs);
 
-// The results of a machine's last run as a dict by name; a leaf in `given`, which may be null, is what the
-// caller gave for it.
-nb::dict ReadOutputs(const CallPlan& plan, const VirtualMachine& machine,
-                     const std::vector<nb::object>* given);
+// The results of a machine's last run as a dict by name.
+nb::dict ReadOutputs(const CallPlan& plan, const VirtualMachine& machine);
 
 // The time at which a run with this timeout ends; None: never. Raises InvalidArgumentError if it is negative.
 std::chrono::steady_clock::time_point DeadlineOf(nb::handle timeout);

@@ -7,21 +7,18 @@
 #include <atomic>
 #include <cerrno>
 
+#include "rewire/tools/io/signal_target.h"
+
 namespace rewire::python {
 namespace {
 
-// A signal handler may touch nothing but lock-free atomics. Cancel does no more either.
-std::atomic<VirtualMachine*> running{nullptr};
-std::atomic<int> handlers{0};  // that run now, on any thread
-static_assert(std::atomic<VirtualMachine*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+tools::SignalTarget<VirtualMachine> running;
 std::atomic<void (*)(int)> pythons_handler{nullptr};  // set before ours is installed
 unsigned long main_thread = 0;
 
 void OnInterrupt(int signal) {
   const int before = errno;
-  ++handlers;
-  if (VirtualMachine* machine = running.load()) machine->Cancel();
-  --handlers;
+  running.Cancel();
   pythons_handler.load()(signal);
   errno = before;
 }
@@ -36,7 +33,7 @@ void RememberMainThread() {
 CancelOnCtrlC::CancelOnCtrlC(VirtualMachine* machine) {
   on_main_thread_ = PyThread_get_thread_ident() == main_thread;
   if (!on_main_thread_) return;
-  outer_ = running.exchange(machine);
+  outer_ = running.Exchange(machine);
   // Ours stays installed, so that most runs only look. signal.signal() replaces it, and then it is installed
   // again.
   struct sigaction now = {};
@@ -48,10 +45,7 @@ CancelOnCtrlC::CancelOnCtrlC(VirtualMachine* machine) {
 }
 
 CancelOnCtrlC::~CancelOnCtrlC() {
-  if (!on_main_thread_) return;
-  running.store(outer_);
-  // A handler on another thread may still hold the machine.
-  while (handlers.load() != 0) sched_yield();
+  if (on_main_thread_) running.Exchange(outer_);
 }
 
 void RaiseInterrupt(const Status& status) {

@@ -75,31 +75,65 @@ void DropCapsule(PyObject* capsule, const char* name) {
   if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
 }
 
-constexpr const char* kVersioned = "dltensor_versioned";
-constexpr const char* kUnversioned = "dltensor";
+constexpr const char kVersioned[] = "dltensor_versioned";
+constexpr const char kUnversioned[] = "dltensor";
 
-nb::object ToDLPack(const Tensor& tensor, nb::handle max_version) {
-  const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
-  PyObject* capsule = nullptr;
-  if (versioned) {
-    DLManagedTensorVersioned* managed = tensor.ToDLPackVersioned();
-    if (managed == nullptr) throw std::bad_alloc();
-    capsule = PyCapsule_New(managed, kVersioned, [](PyObject* dropped) {
-      DropCapsule<DLManagedTensorVersioned>(dropped, kVersioned);
-    });
-    if (capsule == nullptr) managed->deleter(managed);
-  } else {
-    if (tensor.view().read_only()) {
-      throw nb::buffer_error("the tensor is read-only, which DLPack before 1.0 cannot say; copy it");
-    }
-    DLManagedTensor* managed = tensor.ToDLPack();
-    if (managed == nullptr) throw std::bad_alloc();
-    capsule = PyCapsule_New(managed, kUnversioned,
-                            [](PyObject* dropped) { DropCapsule<DLManagedTensor>(dropped, kUnversioned); });
-    if (capsule == nullptr) managed->deleter(managed);
+[[noreturn]] void RefuseExport(const std::string& why) { throw nb::buffer_error(why.c_str()); }
+
+// Whether a consumer may name this stream. A tensor is complete before Python sees it, so that no stream has
+// to wait for anything.
+bool IsStreamOf(DLDevice device, nb::handle stream) {
+  if (stream.is_none()) return true;
+  const int type = DeviceTypeOf(device);
+  if (PyLong_Check(stream.ptr()) == 0 || (type != kDLCUDA && type != kDLROCM)) return false;
+  // The standard keeps some numbers out: 0 would mean two streams.
+  const auto number = nb::cast<std::int64_t>(stream);
+  return number >= -1 && number != 0 && (type == kDLCUDA || number < 1 || number > 2);
+}
+
+// The number that a pair (type or major, id or minor) has at `place`.
+int At(nb::handle pair, int place) { return nb::cast<int>(nb::object(nb::int_(nb::object(pair[place])))); }
+
+// A capsule over an exported tensor, which is deleted with the capsule unless somebody takes it over.
+template <typename Managed, const char* kName>
+nb::object CapsuleOver(Managed* managed) {
+  if (managed == nullptr) throw std::bad_alloc();
+  PyObject* capsule =
+      PyCapsule_New(managed, kName, [](PyObject* dropped) { DropCapsule<Managed>(dropped, kName); });
+  if (capsule == nullptr) {
+    managed->deleter(managed);
+    throw nb::python_error();
   }
-  if (capsule == nullptr) throw nb::python_error();
   return nb::steal(capsule);
+}
+
+// As the array API standard says (2023.12, __dlpack__).
+nb::object ToDLPack(const Tensor& tensor, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+                    nb::handle copy) {
+  const DLDevice device = tensor.dl().device;
+  if (!IsStreamOf(device, stream)) {
+    RefuseExport("stream: expected None for this device, got " + nb::cast<std::string>(nb::repr(stream)));
+  }
+  if (!dl_device.is_none() &&
+      (At(dl_device, 0) != DeviceTypeOf(device) || At(dl_device, 1) != device.device_id)) {
+    RefuseExport("dl_device: the tensor lies on device (" + std::to_string(DeviceTypeOf(device)) + ", " +
+                 std::to_string(device.device_id) + "), and " + nb::cast<std::string>(nb::repr(dl_device)) +
+                 " is asked for; copy it there first");
+  }
+  const bool copied = !copy.is_none() && nb::cast<bool>(copy);
+  if (copied && !IsHostDevice(device)) RefuseExport("copy: only tensors on the host are copied here");
+  const Tensor shared = copied ? Take(Tensor::CopyOf(tensor.view())) : tensor;
+  if (!max_version.is_none() && At(max_version, 0) >= 1) {
+    DLManagedTensorVersioned* managed = shared.ToDLPackVersioned();
+    if (managed != nullptr && copied) managed->flags |= kDLPackIsCopied;
+    return CapsuleOver<DLManagedTensorVersioned, kVersioned>(managed);
+  }
+  if (shared.view().read_only()) {
+    RefuseExport(
+        "the tensor is read-only, which DLPack before 1.0 cannot say; ask for max_version=(1, 0) or "
+        "copy=True");
+  }
+  return CapsuleOver<DLManagedTensor, kUnversioned>(shared.ToDLPack());
 }
 
 // The shape as a tuple of ints.
@@ -173,15 +207,15 @@ void AddTensor(nb::module_& module) {
           "nbytes", [](const Tensor& tensor) { return tensor.view().bytes(); }, "Bytes of all elements.")
       .def_prop_ro(
           "readonly", [](const Tensor& tensor) { return tensor.view().read_only(); },
-          "True for constants, parameters and inputs, which nobody may write.")
+          "True for what nobody may write: constants, parameters, and what was given as read-only.")
       .def("numpy", &ToNumpy, "Returns a numpy array over the same memory.")
       .def(
-          "__dlpack__",
-          [](const Tensor& tensor, nb::handle /*stream*/, nb::handle max_version, nb::handle /*dl_device*/,
-             nb::handle /*copy*/) { return ToDLPack(tensor, max_version); },
-          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
-          "Returns a DLPack capsule over the same memory.")
+          "__dlpack__", &ToDLPack, nb::kw_only(), nb::arg("stream") = nb::none(),
+          nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+          nb::arg("copy") = nb::none(),
+          "Returns a DLPack capsule, over the same memory unless copy=True. Raises BufferError for another\n"
+          "device, for a stream that the device does not have, and for a read-only tensor if max_version is\n"
+          "below (1, 0).")
       .def(
           "__dlpack_device__",
           [](const Tensor& tensor) {
@@ -197,8 +231,8 @@ void AddTensor(nb::module_& module) {
         return text + "])";
       });
   module.def(
-      "tensor", [](nb::handle array) { return Import(array, Access::kRead, "tensor").tensor; },
-      nb::arg("array"), "Returns a Tensor over the memory of an array, which it keeps alive.");
+      "tensor", [](nb::handle array) { return Import(array, Access::kRead, "tensor"); }, nb::arg("array"),
+      "Returns a Tensor over the memory of an array, which it keeps alive.");
 }
 
 }  // namespace rewire::python

@@ -37,7 +37,7 @@ Value ImportValue(nb::handle object, bool wants_integer, std::string_view what) 
   if (wants_integer && PyLong_Check(object.ptr()) != 0) return Value(nb::cast<std::int64_t>(object));
   Tensor* tensor = nullptr;
   if (nb::try_cast(object, tensor) && tensor != nullptr) return *tensor;
-  return Import(object, Access::kRead, what).tensor;
+  return Import(object, Access::kRead, what);
 }
 
 nb::object ToPython(const Value& value) {

@@ -158,13 +158,11 @@ class IOBinding:
         """Binds an output to the tensor at an address; without an address the session allocates it."""
         _require_cpu(device_type)
         array = None if buffer_ptr is None else _array_at(buffer_ptr, element_type, shape)
-        self._bound[name] = array
-        self._vm.set_output(name, array)
+        self._bind(name, array)
 
     def bind_ortvalue_output(self, name, value):
         """Binds an output to a tensor, into which runs write."""
-        self._bound[name] = value.numpy()
-        self._vm.set_output(name, value.numpy())
+        self._bind(name, value.numpy())
 
     def clear_binding_inputs(self):
         """Forgets the inputs."""
@@ -172,8 +170,8 @@ class IOBinding:
 
     def clear_binding_outputs(self):
         """Forgets the outputs."""
-        self._bound.clear()
         self._vm.clear_outputs()
+        self._bound.clear()
 
     def synchronize_inputs(self):
         """Does nothing: everything lies on the host."""
@@ -189,9 +187,14 @@ class IOBinding:
         """The bound outputs of the last run as copies."""
         return [numpy.array(self._value(name)) for name in self._bound or self._names]
 
+    def _bind(self, name, array):
+        self._vm.set_output(name, array)
+        self._bound[name] = array
+
     def _value(self, name):
-        bound = self._bound.get(name)
-        return self._vm.output(name) if bound is None else bound
+        # Also for a bound array: there may be no result yet, or another thread may be running.
+        value, bound = self._vm.output(name), self._bound.get(name)
+        return value if bound is None else bound
 
 
 def _array_at(address, element_type, shape):

@@ -25,8 +25,11 @@ def kernel(name):
             out[...] = 2 * x
 
     The function gets a numpy array for each tensor, over the program's memory, and ints, floats and strings as they are.
-    It writes the arrays that the import declares as written. It may return None, an int, a float or an array. An
-    exception ends the run with KernelError, whose `__cause__` it is.
+    It writes the arrays that the import declares as written; the others are read-only. It may return None, an int, a
+    float or an array. An exception ends the run with KernelError, whose `__cause__` it is.
+
+    The arrays end with the call, because the program uses their memory again. To keep one, keep a copy. If the function
+    keeps an array, a view or an export of one, the run ends with KernelError, whose `__cause__` is a BufferError.
 
     The function runs with the GIL held, on the thread of the run. Several threads may call it at once.
     """

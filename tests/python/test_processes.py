@@ -131,3 +131,38 @@ def test_ctrl_c_ends_a_run_of_the_main_thread():
         print(*caught)
     """)
     assert out == "deadline\nDeadlineExceededError\n"
+
+
+def test_a_forked_process_lets_go_of_programs_with_threads_and_loads_them_again():
+    out = run("""
+        import os, signal, tiny_models as models, numpy, rewire
+        model, w = models.linear(512)
+        program = rewire.load(model, threads=3)
+        x = numpy.ones((64, 8), numpy.float32)
+        expected = program(x)["y"]
+
+        def child(what):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # ends a child that waits
+                os._exit(0 if what() else 1)
+            print(os.waitpid(child, 0)[1])
+
+        def runs():
+            return (program(x)["y"] == expected).all()
+
+        def drops():
+            global program
+            del program
+            return True
+
+        def loads_again():
+            global program
+            program = rewire.load(model, threads=3)
+            return runs()
+
+        for what in (runs, drops, loads_again, runs):
+            child(what)
+        assert runs()
+    """)
+    assert out == "0\n0\n0\n0\n"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/thread_pool.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -183,6 +187,50 @@ TEST_CASE("the serial pool runs one range on the calling thread") {
   pool->ParallelFor(0, 10, 1, &Visits::Body, &visits);
   CHECK(visits.AllOnce());
   CHECK(visits.shortest == 10);
+}
+
+TEST_CASE("the workers of a pool leave signals to the host's threads") {
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::Make(4);
+  struct Seen {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> by_workers{0}, open{0};
+  } seen;
+  // Until a worker has taken part.
+  while (seen.by_workers == 0) {
+    pool->ParallelFor(
+        0, 64, 1,
+        [](void* data, std::int64_t, std::int64_t) {
+          auto& seen = *static_cast<Seen*>(data);
+          std::this_thread::yield();
+          if (std::this_thread::get_id() == seen.caller) return;
+          sigset_t mask;
+          pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+          if (sigismember(&mask, SIGINT) != 1) ++seen.open;
+          ++seen.by_workers;
+        },
+        &seen);
+  }
+  CHECK(seen.open == 0);
+}
+
+TEST_CASE("a forked child runs a pool's work on one thread and lets go of the pool") {
+  std::shared_ptr<ThreadPool> pool = ThreadPool::Make(3);
+  Visits before(64);
+  pool->ParallelFor(0, 64, 1, &Visits::Body, &before);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // ends a child that waits
+    Visits visits(1000);
+    pool->ParallelFor(0, 1000, 1, &Visits::Body, &visits);
+    pool.reset();
+    _exit(visits.AllOnce() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  Visits after(64);
+  pool->ParallelFor(0, 64, 1, &Visits::Body, &after);
+  CHECK(after.AllOnce());
 }
 
 }  // namespace

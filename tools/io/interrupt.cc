@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "rewire/base/unfinished_files.h"
+#include "rewire/tools/io/signal_target.h"
 
 namespace rewire::tools {
 namespace {
@@ -21,15 +22,15 @@ constexpr char kJson[] =
     "\"interrupted\"\n  }\n}\n";
 static_assert(static_cast<int>(StatusCode::kCancelled) == 14);
 
-// A signal handler may touch nothing but lock-free atomics. Cancel does no more either.
+// A signal handler may touch nothing but lock-free atomics.
 std::atomic<const char*> tool_name{""};
 std::atomic<bool> wants_json{false};
 std::atomic<int> catching{0};
 std::atomic<int> count{0};
 std::atomic<int> last_signal{0};
-std::atomic<VirtualMachine*> cancelled{nullptr};
+SignalTarget<VirtualMachine> cancelled;
 std::atomic<int> cancel_after{1};
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<VirtualMachine*>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free);
 
 void EndBy(int signal) {
   struct sigaction by_default = {};
@@ -59,8 +60,7 @@ void OnSignal(int signal) {
     EndBy(signal);
     return;
   }
-  VirtualMachine* vm = cancelled.load();
-  if (vm != nullptr && now >= cancel_after.load()) vm->Cancel();
+  if (now >= cancel_after.load()) cancelled.Cancel();
   errno = before;
 }
 
@@ -90,9 +90,9 @@ void EndIfInterrupted() {
 
 CancelOnInterrupt::CancelOnInterrupt(VirtualMachine* vm, int after) {
   cancel_after = after;
-  cancelled = vm;
+  cancelled.Exchange(vm);
 }
 
-CancelOnInterrupt::~CancelOnInterrupt() { cancelled = nullptr; }
+CancelOnInterrupt::~CancelOnInterrupt() { cancelled.Exchange(nullptr); }
 
 }  // namespace rewire::tools

@@ -9,7 +9,12 @@ namespace rewire::tools {
 StageProgress::StageProgress(std::FILE* stream, std::chrono::milliseconds delay,
                              std::chrono::milliseconds interval)
     : stream_(stream), delay_(delay), interval_(interval) {
-  if (stream_ != nullptr) writer_ = std::thread([this] { Write(); });
+  const auto write = [](void* self) -> void* {
+    static_cast<StageProgress*>(self)->Write();
+    return nullptr;
+  };
+  // Without a thread there is no line.
+  if (stream_ != nullptr && !writer_.Start(write, this)) stream_ = nullptr;
 }
 
 StageProgress::~StageProgress() {
@@ -19,7 +24,7 @@ StageProgress::~StageProgress() {
     ended_ = true;
   }
   ends_.notify_one();
-  writer_.join();
+  writer_.Join();
   if (written_) fmt::print(stream_, "\r\033[K");
 }
 

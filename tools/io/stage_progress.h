@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <mutex>
 #include <string>
-#include <thread>
+
+#include "rewire/base/worker_thread.h"
 
 namespace rewire::tools {
 
@@ -39,7 +40,7 @@ class StageProgress {
   bool ended_ = false;
   bool written_ = false;
   std::string stage_;
-  std::thread writer_;
+  WorkerThread writer_;
 };
 
 }  // namespace rewire::tools

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <dlpack/dlpack.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/worker_thread.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/loader/ffi_runtime.h"
 #include "rewire/vm/memory/block_pool.h"
@@ -57,9 +57,9 @@ class ParallelLaunch {
         this);
     // Every task is taken now: no more helpers will come.
     std::unique_lock<std::mutex> lock(mutex_);
-    const Array<pthread_t> helpers = std::move(helpers_);
+    const Array<WorkerThread> helpers = std::move(helpers_);
     lock.unlock();
-    for (pthread_t helper : helpers) pthread_join(helper, nullptr);
+    for (const WorkerThread& helper : helpers) helper.Join();
     lock.lock();
     if (!failed_) return 0;
     SetKernelError(error_.kind.c_str(), error_.message.c_str());
@@ -128,12 +128,12 @@ class ParallelLaunch {
   // With the mutex held: a thread for each task that has not begun.
   void MakeHelpers() {
     for (int missing = group_.num_task - next_.load(std::memory_order_relaxed); missing > 0; --missing) {
-      pthread_t helper;
+      WorkerThread helper;
       const auto run = [](void* self) -> void* {
         static_cast<ParallelLaunch*>(self)->RunTasks(1);
         return nullptr;
       };
-      if (pthread_create(&helper, nullptr, run, this) != 0) {
+      if (!helper.Start(run, this)) {
         return Fail({"RuntimeError", "there are not enough threads for the tasks that meet at a barrier"});
       }
       helpers_.push_back(helper);
@@ -156,7 +156,7 @@ class ParallelLaunch {
   int finished_ = 0;
   bool failed_ = false;
   KernelError error_;
-  Array<pthread_t> helpers_;
+  Array<WorkerThread> helpers_;
 };
 
 // Inside a task the VM's memory is shared with the other tasks.

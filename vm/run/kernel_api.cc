@@ -10,6 +10,7 @@
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/kernel/branches.h"
 #include "rewire/vm/packed_function.h"
+#include "rewire/vm/run/interpreter.h"
 #include "rewire/vm/run/kernel_context.h"
 #include "rewire/vm/value/shape.h"
 
@@ -384,6 +385,14 @@ namespace rewire {
 bool FreeWorkspace(void* block) {
   VmImpl* vm = KernelContext::Current();
   return vm != nullptr && GiveWorkspace(vm, block);
+}
+
+bool WritesArgument(std::uint32_t position, std::uint32_t count) {
+  const VmImpl* vm = KernelContext::Current();
+  if (vm == nullptr || vm->current_call == nullptr) return false;
+  const std::uint32_t kernel = vm->current_call[WordOf(Opcode::kInvokePacked, "kernel")];
+  const std::uint32_t outputs = vm->current_call[WordOf(Opcode::kInvokePacked, "outputs")];
+  return IsWritten(*vm->rep.kernels[kernel].import, position, count - outputs);
 }
 
 }  // namespace rewire

@@ -2,6 +2,8 @@
 // The table of functions that kernels call back (vm/kernel/kernel.h), as this process provides it.
 #pragma once
 
+#include <cstdint>
+
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire {
@@ -13,5 +15,9 @@ const RewireKernelApi* KernelApi();
 // Frees a workspace of the kernel that runs on this thread before the kernel returns. Returns false if the
 // kernel has none at this address.
 bool FreeWorkspace(void* block);
+
+// Whether the call that runs on this thread declares its argument at `position`, of `count`, as written. It
+// must not write the others. False outside a kernel.
+bool WritesArgument(std::uint32_t position, std::uint32_t count);
 
 }  // namespace rewire

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/thread_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,6 +8,7 @@
 #include <mutex>
 
 #include "rewire/base/array.h"
+#include "rewire/base/worker_thread.h"
 
 namespace rewire {
 namespace {
@@ -96,8 +95,8 @@ class WorkerPool : public ThreadPool {
   explicit WorkerPool(std::int32_t threads) {
     workers_.reserve(static_cast<std::size_t>(threads - 1));
     while (static_cast<std::int32_t>(workers_.size()) < threads - 1) {
-      pthread_t worker;
-      if (pthread_create(&worker, nullptr, &WorkerMain, this) != 0) break;
+      WorkerThread worker;
+      if (!worker.Start(&WorkerMain, this)) break;
       workers_.push_back(worker);
     }
   }
@@ -107,8 +106,12 @@ class WorkerPool : public ThreadPool {
       stopping_ = true;
     }
     work_.notify_all();
-    for (pthread_t worker : workers_) pthread_join(worker, nullptr);
+    for (const WorkerThread& worker : workers_) worker.Join();
   }
+
+  // False in a forked child. There is no worker there, and nothing but this may be asked of the pool: at the
+  // fork a worker may have held the mutex, and waited at a condition for which the destructor waits in turn.
+  bool IsInThisProcess() const { return workers_.empty() || workers_[0].IsInThisProcess(); }
 
   std::int32_t thread_count() const override { return static_cast<std::int32_t>(workers_.size()) + 1; }
 
@@ -123,7 +126,7 @@ class WorkerPool : public ThreadPool {
     // Waking a thread takes as long as much work does. A grain of one may be any work.
     const bool waits = sleeping_.load(std::memory_order_relaxed) == workers_.size();
     const bool is_worth_it = !waits || grain <= 1 || chunks == kChunksPerThread * threads;
-    if (chunks <= 1 || t_inside_body || !is_worth_it) {
+    if (chunks <= 1 || t_inside_body || !is_worth_it || !IsInThisProcess()) {
       RunBody(body, data, begin, end);
       return;
     }
@@ -210,7 +213,7 @@ class WorkerPool : public ThreadPool {
   std::atomic<std::int32_t> open_jobs_{0};  // may lag behind the list
   std::atomic<std::size_t> sleeping_{0};    // changed under the mutex only
   bool stopping_ = false;
-  Array<pthread_t> workers_;
+  Array<WorkerThread> workers_;
 };
 
 }  // namespace
@@ -219,7 +222,10 @@ std::shared_ptr<ThreadPool> ThreadPool::Serial() { return std::make_shared<Seria
 
 std::shared_ptr<ThreadPool> ThreadPool::Make(std::int32_t threads) {
   if (threads <= 1) return Serial();
-  return std::make_shared<WorkerPool>(std::min(threads, kMostThreads));
+  // A forked child leaves the pool as it is: its memory goes with the process.
+  return std::shared_ptr<ThreadPool>(new WorkerPool(std::min(threads, kMostThreads)), [](WorkerPool* pool) {
+    if (pool->IsInThisProcess()) delete pool;
+  });
 }
 
 }  // namespace rewire

@@ -29,13 +29,19 @@ class Tensor:
 
     @property
     def readonly(self) -> bool:
-        """True for constants, parameters and inputs, which nobody may write."""
+        """
+        True for what nobody may write: constants, parameters, and what was given as read-only.
+        """
 
     def numpy(self) -> object:
         """Returns a numpy array over the same memory."""
 
     def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object:
-        """Returns a DLPack capsule over the same memory."""
+        """
+        Returns a DLPack capsule, over the same memory unless copy=True. Raises BufferError for another
+        device, for a stream that the device does not have, and for a read-only tensor if max_version is
+        below (1, 0).
+        """
 
     def __dlpack_device__(self) -> tuple:
         """Returns DLPack's type and number of the device."""
@@ -158,7 +164,8 @@ class Program:
 class VirtualMachine:
     """
     Runs functions of a program with inputs and outputs that stay set from run to run. One
-    thread at a time; only cancel() may be called by another thread during a run.
+    thread at a time: during a run every call but cancel(), bytes_held and bytes_peak raises
+    BusyError, on another thread and inside a Python kernel of the run.
     """
 
     def __init__(self, program: Program) -> None: ...
@@ -218,11 +225,11 @@ class VirtualMachine:
 
     @property
     def bytes_held(self) -> int:
-        """Bytes that the machine holds now."""
+        """Bytes that the machine holds now. Any thread may ask during a run."""
 
     @property
     def bytes_peak(self) -> int:
-        """The most bytes that it has held."""
+        """The most bytes that it has held. Any thread may ask during a run."""
 
 def compiler_passes() -> list[str]:
     """Returns the names of the passes that can be disabled."""
