@@ -56,10 +56,12 @@ class REWIRE_API TensorView {
   // Empty `strides` mean contiguous in row-major order.
   TensorView(void* data, DLDataType dtype, Span<const std::int64_t> shape, DLDevice device = kHost,
              Span<const std::int64_t> strides = {}, std::uint64_t byte_offset = 0);
-  // The same over memory that must not be written: the view is read-only.
-  TensorView(const void* data, DLDataType dtype, Span<const std::int64_t> shape, DLDevice device = kHost,
+  // The same over memory that must not be written, given as a pointer to const: the view is read-only.
+  template <typename T, typename = std::enable_if_t<std::is_const_v<T>>>
+  TensorView(T* data, DLDataType dtype, Span<const std::int64_t> shape, DLDevice device = kHost,
              Span<const std::int64_t> strides = {}, std::uint64_t byte_offset = 0)
-      : TensorView(const_cast<void*>(data), dtype, shape, device, strides, byte_offset) {
+      : TensorView(const_cast<void*>(static_cast<const void*>(data)), dtype, shape, device, strides,
+                   byte_offset) {
     read_only_ = true;
   }
   // Copies shape and strides out of `tensor`. The view is empty if the rank is negative or the shape is

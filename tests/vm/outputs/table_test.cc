@@ -271,7 +271,7 @@ class CaseRun {
     if (how == "[2, 2]") shape = {2, 2};
     std::vector<std::int64_t> strides;
     if (how == "strided") strides = EverySecond(shape);
-    const std::uint64_t bytes = TensorView(static_cast<void*>(nullptr), dtype, shape).bytes();
+    const std::uint64_t bytes = TensorView(nullptr, dtype, shape).bytes();
     bound.Take(how == "strided" ? 2 * bytes : bytes, how == "misaligned" ? 1 : 0);
     std::string what;
     if (Take(how, "over output ", &what)) {
