@@ -2,13 +2,20 @@
 #include "rewire/executable_format/import/compact.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <queue>
+#include <string>
+#include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/message.h"
 #include "rewire/executable_format/analysis/blocks.h"
 #include "rewire/executable_format/analysis/liveness.h"
 #include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/import/empty_reads.h"
+#include "rewire/executable_format/import/flowgraph.h"
 #include "rewire/executable_format/import/stream.h"
 #include "rewire/executable_format/instruction.h"
 
@@ -20,17 +27,9 @@ constexpr std::uint64_t kMaxSetBytes = std::uint64_t{256} << 20;
 // of jumps made for it takes a round for each block.
 constexpr std::uint64_t kMaxLivenessSteps = std::uint64_t{1} << 28;
 
-// A function's code with what is known of it.
-struct Flowgraph {
-  Span<const std::uint32_t> code;
-  std::uint32_t registers;
-  std::uint32_t inputs;
-  Array<BasicBlock> blocks;
-  Array<std::uint8_t> reached;  // by block
-};
-
-// Gives every register that the code names a number from 0 on, inputs first; how many there are.
-std::uint32_t NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
+// Gives every register that the code names a number from 0 on, inputs first. Returns what they were called
+// before.
+Array<std::uint32_t> NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
   Array<std::uint32_t> used;
   for (std::uint32_t i = 0; i < inputs; ++i) used.push_back(i);
   for (std::size_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
@@ -50,7 +49,7 @@ std::uint32_t NumberDensely(Array<std::uint32_t>& code, std::size_t inputs) {
                      }
                    });
   }
-  return static_cast<std::uint32_t>(used.size());
+  return used;
 }
 
 // Whether the last instruction goes on past the end.
@@ -183,19 +182,30 @@ std::uint32_t Share(const Array<Lifetime>& lifetimes, std::uint32_t inputs, Arra
   return count;
 }
 
-// Writes the needed instructions with the new numbers.
+// Where a block ends early, and the string that its Fatal quotes.
+struct Cut {
+  std::uint32_t block, pc, note;
+};
+
+// Writes the needed instructions with the new numbers. `cuts` are in the order of the blocks.
 Result<Array<std::uint32_t>> Rewrite(const Flowgraph& graph, const Array<bool>& needed,
-                                     const Array<std::uint32_t>& number) {
+                                     const Array<std::uint32_t>& number, Span<const Cut> cuts) {
   CodeWriter writer;
   Array<CodeWriter::Label> labels(graph.blocks.size());
   for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
     if (graph.reached[b]) labels[b] = writer.NewLabel();
   }
+  const Cut* cut = cuts.begin();
   for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
     if (!graph.reached[b]) continue;
     const BasicBlock& block = graph.blocks[b];
     writer.Bind(labels[b]);
     for (std::uint32_t pc = block.begin; pc < block.end; pc += WordsOf(graph.code[pc])) {
+      if (cut != cuts.end() && cut->block == b && cut->pc == pc) {
+        writer.Fatal(cut->note);
+        ++cut;
+        break;
+      }
       if (!needed[pc]) continue;
       std::size_t target = 0;
       writer.Begin(OpcodeOf(graph.code[pc]));
@@ -222,27 +232,74 @@ Status TooMany(const Flowgraph& graph, const char* what) {
               graph.blocks.size(), graph.registers);
 }
 
+// Where the reads' blocks end, with the strings that say why. `names` has the file's numbers of registers. A
+// translation has as many instructions as the file, so that counting them gives the file's number too.
+Array<Cut> CutsAt(const Array<EmptyRead>& reads, Span<const std::uint32_t> code,
+                  const Array<std::uint32_t>& names, Array<std::string>* strings) {
+  Array<Cut> cuts;
+  std::uint32_t pc = 0;
+  std::size_t instruction = 0;
+  for (const EmptyRead& read : reads) {
+    for (; pc < read.pc; pc += WordsOf(code[pc])) ++instruction;
+    cuts.push_back({read.block, read.pc, static_cast<std::uint32_t>(strings->size())});
+    strings->push_back(Format("instruction {} of TVM's code ({}) reads register {}, which holds nothing",
+                              instruction, Info(OpcodeOf(code[pc])).mnemonic, names[read.reg]));
+  }
+  return cuts;
+}
+
+struct Analysis {
+  Flowgraph graph;
+  std::optional<Liveness> liveness;  // it borrows the graph's blocks
+  Array<bool> needed;
+};
+
+// Borrows the code.
+Result<std::unique_ptr<const Analysis>> Analyze(Span<const std::uint32_t> code, std::uint32_t registers,
+                                                std::uint32_t inputs, WorkMeter* meter) {
+  auto analysis = std::make_unique<Analysis>();
+  Flowgraph& graph = analysis->graph;
+  graph = {code, registers, inputs, FindBlocks(code), {}};
+  graph.reached = BlocksReached(graph.blocks);
+  // Two sets for each block: what is live at its end, and what holds something where it begins.
+  if (graph.blocks.size() > kMaxSetBytes / (std::uint64_t{16} * RegisterSet::Words(registers) + 64)) {
+    return Forward(TooMany(graph, "the"));
+  }
+  analysis->liveness.emplace(code, graph.blocks, registers, meter);
+  if (meter->exhausted()) return Forward(TooMany(graph, "the jumps between"));
+  analysis->needed = FindNeeded(graph, *analysis->liveness);
+  return std::unique_ptr<const Analysis>(std::move(analysis));
+}
+
 }  // namespace
 
-Status CompactFunction(Function& function) {
+Status CompactFunction(Function& function, Array<std::string>* strings) {
   const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
-  const std::uint32_t registers = NumberDensely(function.code, inputs);
+  const Array<std::uint32_t> names = NumberDensely(function.code, inputs);
+  const auto registers = static_cast<std::uint32_t>(names.size());
   if (RunsOffItsEnd(function.code)) {
     return Malformed("the last instruction goes on past the end of the function");
   }
-  Flowgraph graph{function.code, registers, inputs, FindBlocks(function.code), {}};
-  graph.reached = BlocksReached(graph.blocks);
-  if (graph.blocks.size() > kMaxSetBytes / (8 * RegisterSet::Words(registers) + 64)) {
-    return TooMany(graph, "the");
-  }
   WorkMeter meter({.stage = "importing", .units = kMaxLivenessSteps});
-  const Liveness liveness(function.code, graph.blocks, registers, &meter);
-  if (meter.exhausted()) return TooMany(graph, "the jumps between");
-  Array<bool> needed = FindNeeded(graph, liveness);
+  Result<std::unique_ptr<const Analysis>> analysis = Analyze(function.code, registers, inputs, &meter);
+  if (!analysis) return Forward(analysis);
+  const Array<EmptyRead> reads = FindEmptyReads((*analysis)->graph, (*analysis)->needed, &meter);
+  if (meter.exhausted()) return TooMany((*analysis)->graph, "the jumps between");
+  Array<std::uint32_t> number(registers);
+  if (!reads.empty()) {
+    const Array<Cut> cuts = CutsAt(reads, function.code, names, strings);
+    std::iota(number.begin(), number.end(), 0u);
+    Result<Array<std::uint32_t>> cut = Rewrite((*analysis)->graph, (*analysis)->needed, number, cuts);
+    if (!cut) return Forward(cut);
+    function.code = std::move(*cut);
+    analysis = Analyze(function.code, registers, inputs, &meter);
+    if (!analysis) return Forward(analysis);
+  }
+  const Flowgraph& graph = (*analysis)->graph;
+  Array<bool> needed = (*analysis)->needed;
   DropIdleKills(graph, needed);
-  Array<std::uint32_t> number;
-  const std::uint32_t count = Share(FindLifetimes(graph, liveness, needed), inputs, number);
-  Result<Array<std::uint32_t>> rewritten = Rewrite(graph, needed, number);
+  const std::uint32_t count = Share(FindLifetimes(graph, *(*analysis)->liveness, needed), inputs, number);
+  Result<Array<std::uint32_t>> rewritten = Rewrite(graph, needed, number, {});
   if (!rewritten) return Forward(rewritten);
   function.code = std::move(*rewritten);
   function.register_count = count;

@@ -6,6 +6,9 @@
 // and the verifier's state grow with the number of registers, so both are reduced here.
 #pragma once
 
+#include <string>
+
+#include "rewire/base/array.h"
 #include "rewire/base/status.h"
 #include "rewire/executable_format/module.h"
 
@@ -17,8 +20,12 @@ namespace rewire::tvm {
 // - It renumbers the registers, so that registers that are never live at the same time share a number, and
 //   sets register_count. Inputs keep registers 0, 1, ...
 //
-// What a path reads undefined stays undefined. Notes are dropped. Errors: kInvalidFile if an instruction's
-// successor is missing; kUnsupported if the analysis would take more than 256 MiB.
-Status CompactFunction(Function& function);
+// - It puts a Fatal in place of a read of a register that holds nothing on any path to it (empty_reads.h).
+// The note,
+//   which names the instruction and the register as the foreign code does, is added to `strings`.
+//
+// Other undefined reads stay so, and the verifier refuses them. Notes are dropped. Errors: kInvalidFile if an
+// instruction's successor is missing; kUnsupported if the analysis would take more than 256 MiB.
+Status CompactFunction(Function& function, Array<std::string>* strings);
 
 }  // namespace rewire::tvm

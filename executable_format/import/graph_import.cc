@@ -245,7 +245,8 @@ Result<Module> GraphTranslator::Run() {
   Result<Array<std::uint32_t>> code = writer_.Finish();
   if (!code) return Forward(code, "graph");
   main_.code = std::move(*code);
-  if (Status compacted = CompactFunction(main_); !compacted) return Forward(compacted, "graph");
+  if (Status compacted = CompactFunction(main_, &module_.strings); !compacted)
+    return Forward(compacted, "graph");
   module_.functions.push_back(std::move(main_));
   module_.metadata.emplace_back("source", "graph-executor artefact of TVM");
   return std::move(module_);

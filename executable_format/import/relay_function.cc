@@ -21,8 +21,8 @@ namespace {
 
 using Fields = Array<std::int64_t>;
 
-// Translates into code with the file's register numbers. A bad field is recorded, and checked once per
-// instruction.
+// Translates into code with the file's register numbers, one instruction for each of the file's. A bad field
+// is recorded, and checked once per instruction.
 class FunctionTranslator {
  public:
   FunctionTranslator(const RelayFunction& function, const RelayTables& tables)
@@ -373,7 +373,8 @@ Result<Array<std::uint32_t>> FunctionTranslator::Run() {
 
 }  // namespace
 
-Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables) {
+Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables,
+                                        Array<std::string>* strings) {
   Function result;
   result.name = function.name;
   UniqueNames names;
@@ -387,7 +388,7 @@ Result<Function> TranslateRelayFunction(const RelayFunction& function, const Rel
   Result<Array<std::uint32_t>> code = FunctionTranslator(function, tables).Run();
   if (!code) return Forward(code);
   result.code = std::move(*code);
-  if (Status compacted = CompactFunction(result); !compacted) {
+  if (Status compacted = CompactFunction(result, strings); !compacted) {
     return Forward(compacted, "function '" + function.name + "'");
   }
   return result;

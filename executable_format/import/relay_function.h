@@ -20,8 +20,9 @@ struct RelayTables {
   std::uint32_t fatal_note;             // string that Fatal quotes
 };
 
-// Translates and compacts the function. Errors: kInvalidFile for a register, jump, count or index that the
-// file does not have; kUnsupported as CompactFunction.
-Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables);
+// Translates and compacts the function. Notes of instructions are added to `strings`. Errors: kInvalidFile
+// for a register, jump, count or index that the file does not have; kUnsupported as CompactFunction.
+Result<Function> TranslateRelayFunction(const RelayFunction& function, const RelayTables& tables,
+                                        Array<std::string>* strings);
 
 }  // namespace rewire::tvm

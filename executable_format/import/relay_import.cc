@@ -84,7 +84,7 @@ Result<Module> ImportRelayExecutable(const SharedBytes& bytes) {
       return Fail(StatusCode::kUnsupported,
                   fmt::format("a function is called '{}', which has a meaning of its own here", source.name));
     }
-    Result<Function> function = TranslateRelayFunction(source, tables);
+    Result<Function> function = TranslateRelayFunction(source, tables, &module.strings);
     if (!function) return Forward(function);
     module.functions.push_back(std::move(*function));
   }

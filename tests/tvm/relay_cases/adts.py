@@ -123,7 +123,7 @@ def list_split_tuple():
 
 @case("adt", "adt_in")
 def list_second():
-    """A match inside a match. (As one match of nested patterns TVM compiles it to reads of unset registers.)"""
+    """A match inside a match."""
     text = """
     def @second(%l: List[Tensor[(3), float32]]) -> Tensor[(3), float32] {
       match (%l) {
@@ -136,6 +136,35 @@ def list_second():
     }
     def @main(%l: List[Tensor[(3), float32]]) -> Tensor[(3), float32] { @second(%l) }"""
     return _list_program(text, (3, 1, 0, 2))
+
+
+@case("adt", "adt_in", "nested_match")
+def nested_second():
+    """One match of nested patterns: the copy of its last clause, for an empty list, reads registers of the first copy."""
+    text = """
+    def @main(%l: List[Tensor[(3), float32]]) -> Tensor[(3), float32] {
+      match (%l) {
+        Cons(_, Cons(%y, _)) => %y,
+        _ => zeros(shape=[3], dtype="float32"),
+      }
+    }"""
+    return _list_program(text, (3, 1, 2))
+
+
+@case("adt", "adt_in", "nested_match", "closure")
+def list_foldr1():
+    """Of TVM's prelude: an incomplete match of nested patterns."""
+    text = """
+    def @foldr1[A](%f: fn (A, A) -> A, %l: List[A]) -> A {
+      match? (%l) {
+        Cons(%x, Nil) => %x,
+        Cons(%x, %rest) => %f(%x, @foldr1(%f, %rest)),
+      }
+    }
+    def @main(%l: List[Tensor[(3), float32]]) -> Tensor[(3), float32] {
+      @foldr1(fn (%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), float32] { subtract(%x, %y) }, %l)
+    }"""
+    return _list_program(text, (1, 2, 5))
 
 
 @case("adt", "adt_in", "tuple_in")
