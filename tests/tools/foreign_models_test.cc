@@ -176,6 +176,33 @@ TEST_CASE("a graph in a library that was exported without its parameters takes t
         "--random\n");
 }
 
+TEST_CASE("kernels of TVM's target c come from a library without marks, for a graph and for a VM") {
+  const Session session;
+  std::string graph = kGraph;
+  graph.replace(graph.find("rewire.add"), 10, "tvmgen_default_fused_add");
+  session.folder().Write("c.json", graph);
+  RelaySpec relay = AddLateBound();
+  relay.kernels = {"vm_mod_fused_add"};
+  session.folder().Write("c.ro", WriteRelay(relay));
+  const std::string library = Library("unmarked");
+  CHECK(session.Out("vm-run", {"c.json", "--params", "w.params", "--kernels", library, "-i", "x=2xf32=1,2",
+                               "-e", "sum=2xf32=11,22"}) == "sum: equals the value expected\n");
+  CHECK(Contains(session.Out("vm-run", {"c.ro", "--params", "w.params", "--kernels", library, "-i",
+                                        "x=2xf32=1,2", "-e", "output.0=2xf32=11,22"}),
+                 "output.0: equals the value expected\n"));
+}
+
+TEST_CASE("a graph without outputs is explained by an empty list") {
+  const Session session;
+  json graph = json::parse(kGraph);
+  graph["heads"] = json::array();
+  session.folder().Write("none.json", graph.dump());
+  CHECK(session.Out("vm-run", {"none.json", "--explain-outputs"}) == "main has no outputs\n");
+  const json explained = json::parse(session.Out("vm-run", {"none.json", "--explain-outputs", "--json"}));
+  CHECK(explained["outputs"] == json::array());
+  CHECK(explained["device_copies"] == json::array());
+}
+
 TEST_CASE("vm-inspect shows a foreign model as the program that it becomes") {
   const Session session;
   const std::string text = session.Out("vm-inspect", {"model.ro"});

@@ -12,7 +12,7 @@ import sys
 
 NAMED = ("resnet8", "mobilenet", "lstm")
 TAGS = ("elementwise", "dense", "if", "recursion", "adts", "trees", "closure", "tuple_in", "tuple_out", "reshape")
-TAGS += ("several_functions", "int64", "float16", "bool")
+TAGS += ("several_functions", "int64", "float16", "bool", "sort", "detector", "nested_match", "target_c")
 
 
 def read(cases, kind):

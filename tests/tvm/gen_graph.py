@@ -14,6 +14,7 @@ from casefile import Adt, Case
 from relay_cases import Call, Program, normal, parse
 from relay_cases import constants as relay_constants
 from relay_cases import networks as relay_networks
+from relay_cases import target_c as relay_target_c
 from tvm import relay
 from tvm.contrib import graph_executor
 
@@ -96,6 +97,14 @@ def linked_weights():
     return program
 
 
+def c_two_kernels():
+    return relay_target_c.two_kernels()
+
+
+def c_with_workspace():
+    return relay_target_c.with_workspace()
+
+
 _PARAMETERS = {}  # id(module) -> named parameters to build with
 _LINKED = set()  # id(module) of those to build with link-params
 
@@ -113,13 +122,14 @@ def run(executor, inputs):
     return outputs[0] if len(outputs) == 1 else Adt(0, outputs)
 
 
-def build(program, target=toolchain.TARGET):
+def build(program, target=None):
     """The factory that relay.build gives."""
+    own, config = toolchain.settings(program)
     options = {"params": _PARAMETERS.get(id(program.module))}
     if id(program.module) in _LINKED:
         options["executor"] = relay.backend.Executor("graph", {"link-params": True})
-    with tvm.transform.PassContext(opt_level=program.opt_level):
-        return relay.build(program.module, target, **options)
+    with tvm.transform.PassContext(opt_level=program.opt_level, config=config):
+        return relay.build(program.module, target or own, **options)
 
 
 def generate(output, name):
@@ -154,6 +164,8 @@ CASES = {
         resnet8,
         named_weights,
         linked_weights,
+        c_two_kernels,
+        c_with_workspace,
     )
 }
 if tvm.__version__.startswith("0.8"):

@@ -34,8 +34,9 @@ def generate(output, name):
     make, tags = relay_cases.CASES[name]
     program = make()
     case = Case(output, name, "relay_vm", tvm.__version__, toolchain.ALIGNMENT, tags)
-    with tvm.transform.PassContext(opt_level=program.opt_level):
-        executable = relay.vm.compile(program.module, target=toolchain.TARGET)
+    target, config = toolchain.settings(program)
+    with tvm.transform.PassContext(opt_level=program.opt_level, config=config):
+        executable = relay.vm.compile(program.module, target=target)
     # TVM 0.8 binds no constants late: they stay in the code.
     late_bound = program.late_bound if hasattr(executable, "move_late_bound_consts") else None
     if late_bound is not None:

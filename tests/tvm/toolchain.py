@@ -19,6 +19,15 @@ TARGET = tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-linux-gnu"})
 ALIGNMENT = 128 if tvm.__version__.startswith(("0.8", "0.9")) else 64
 
 
+# C has no vectors.
+C_CONFIG = {"tir.disable_vectorize": True}
+
+
+def settings(program):
+    """(target, configuration) that a program is compiled with."""
+    return (program.target, C_CONFIG) if program.target else (TARGET, {})
+
+
 def export(module, path):
     """Links a module to a shared library by the C++ compiler."""
     module.export_library(path)

@@ -12,8 +12,9 @@
 #include "rewire/vm/loader/classic_blob.h"
 #include "rewire/vm/loader/classic_call.h"
 #include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/library_abi.h"
 #include "rewire/vm/loader/load_library.h"
-#include "rewire/vm/loader/tvm_contrib.h"
+#include "rewire/vm/loader/tvm_runtime/functions.h"
 
 namespace rewire {
 namespace {
@@ -43,8 +44,8 @@ int SetDevice(ClassicValue* args, int* /*codes*/, int num_args, ClassicValue* /*
 
 }  // namespace
 
-Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::string& path,
-                                                                 const ElfFile& elf) {
+Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::string& path, const ElfFile& elf,
+                                                                 const char* abi) {
   Array<std::unique_ptr<DeviceCode>> device_code;
   if (elf.Defines(kBlob)) {
     const Result<Span<const std::byte>> blob = elf.SymbolBytes(kBlob);
@@ -61,7 +62,8 @@ Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::stri
   // Now: a function that is missing when it is first called would end the process.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
-  const std::shared_ptr<ClassicLibrary> library(new ClassicLibrary(path, std::move(device_code), handle));
+  const std::shared_ptr<ClassicLibrary> library(
+      new ClassicLibrary(path, abi, std::move(device_code), handle));
   if (Status status = library->Initialise(elf); !status) return Forward(status);
   return library;
 }
@@ -87,7 +89,7 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
   if (context_ != nullptr) *context_ = static_cast<LibraryContext*>(this);
   if (const auto* name = static_cast<const char*>(dlsym(handle_, kMain)); name != nullptr) main_ = name;
   for (std::string_view name : elf.functions()) {
-    if (name.front() == '_') continue;  // the compiler's and the linker's
+    if (!IsPlainName(name)) continue;
     Entry entry{std::string(name), nullptr};
     entry.function = reinterpret_cast<ClassicFunction>(dlsym(handle_, entry.name.c_str()));
     if (entry.function != nullptr) entries_.push_back(std::move(entry));
@@ -96,8 +98,8 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
     for (const std::string& name : code->Names()) runtime_.push_back({name, nullptr, code->Find(name)});
   }
   runtime_.push_back({kSetDeviceFunction, &SetDevice});
-  for (const TvmContribFunction& each : TvmContribFunctions()) {
-    runtime_.push_back({std::string(each.name), each.function});
+  for (const tvm_runtime::Function& each : tvm_runtime::Functions()) {
+    runtime_.push_back({std::string(each.name), each.call});
   }
   return {};
 }
@@ -129,7 +131,7 @@ Array<std::string> ClassicLibrary::Names() const {
 }
 
 std::string ClassicLibrary::Description() const {
-  return Format("{} (classic TVM ABI{})", path_.substr(path_.rfind('/') + 1), DeviceCodeText(device_code_));
+  return Format("{} ({}{})", path_.substr(path_.rfind('/') + 1), abi_, DeviceCodeText(device_code_));
 }
 
 void* ClassicLibrary::LookUp(const std::string& name) const {

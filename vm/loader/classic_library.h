@@ -25,9 +25,11 @@ class ClassicLibrary : public KernelSource,
     const DeviceCode::Kernel* kernel = nullptr;  // device code, in place of a function
   };
 
-  // Loads `path`, whose symbols are in `elf`, and sets the variables through which it calls back. Errors:
-  // kUnsupported if it needs something that is not provided; kIo with the text of dlerror.
-  static Result<std::shared_ptr<const KernelSource>> Load(const std::string& path, const ElfFile& elf);
+  // Loads `path`, whose symbols are in `elf`, and sets the variables through which it calls back. `abi` is
+  // for the description. Errors: kUnsupported if it needs something that is not provided; kIo with the text
+  // of dlerror.
+  static Result<std::shared_ptr<const KernelSource>> Load(const std::string& path, const ElfFile& elf,
+                                                          const char* abi = "classic TVM ABI");
   ~ClassicLibrary() override;
 
   Found Find(const std::string& name) const override;
@@ -35,16 +37,18 @@ class ClassicLibrary : public KernelSource,
   std::string Description() const override;
 
   // Returns an Entry: the library's own function, its device code, or else a function of TVM's runtime
-  // (tvm_contrib.h).
+  // (vm/loader/tvm_runtime/functions.h).
   void* LookUp(const std::string& name) const override;
 
  private:
-  ClassicLibrary(std::string path, Array<std::unique_ptr<DeviceCode>> device_code, void* handle)
-      : path_(std::move(path)), device_code_(std::move(device_code)), handle_(handle) {}
+  ClassicLibrary(std::string path, const char* abi, Array<std::unique_ptr<DeviceCode>> device_code,
+                 void* handle)
+      : path_(std::move(path)), abi_(abi), device_code_(std::move(device_code)), handle_(handle) {}
   Status Initialise(const ElfFile& elf);
   const Entry* FindEntry(const std::string& name) const;
 
   std::string path_;
+  const char* abi_;
   Array<std::unique_ptr<DeviceCode>> device_code_;
   void* handle_;
   void** context_ = nullptr;     // the library's __tvm_module_ctx

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/loader/library_abi.h"
 
+#include <algorithm>
+
 namespace rewire {
 
 LibraryAbi FindAbi(const ElfFile& library) {
@@ -13,7 +15,10 @@ LibraryAbi FindAbi(const ElfFile& library) {
        {"__TVMAPISetLastError", "__TVMFuncCall", "__tvm_module_ctx", "__tvm_main__", "__tvm_dev_mblob"}) {
     if (library.Defines(name)) return LibraryAbi::kTvmClassic;
   }
-  return LibraryAbi::kNone;
+  const bool any = std::any_of(library.functions().begin(), library.functions().end(), &IsPlainName);
+  return any ? LibraryAbi::kUnmarked : LibraryAbi::kNone;
 }
+
+bool IsPlainName(std::string_view function) { return function.front() != '_'; }
 
 }  // namespace rewire

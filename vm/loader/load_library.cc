@@ -105,13 +105,15 @@ Result<Source> LoadByAbi(const std::string& path) {
                   "differ from all later ones; build it with TVM 0.22 or later");
     case LibraryAbi::kTvmClassic:
       return ClassicLibrary::Load(path, *elf);
+    case LibraryAbi::kUnmarked:
+      return ClassicLibrary::Load(path, *elf, "classic TVM ABI, for want of any mark");
     case LibraryAbi::kNone:
       break;
   }
   return Fail(
       StatusCode::kUnsupported,
-      "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor what "
-      "libraries compiled by TVM have");
+      "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor any other "
+      "function whose name does not begin with an underscore");
 }
 
 }  // namespace

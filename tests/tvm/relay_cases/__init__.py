@@ -10,12 +10,14 @@ import tvm
 from tvm import relay
 
 FAMILIES = ("arithmetic", "tuples", "control", "adts", "trees", "closures", "dynamic", "constants", "networks")
+FAMILIES += ("runtime", "target_c")
 
 # inputs: {parameter name: array or casefile.Adt} in parameter order, or such pairs where names repeat.
 Call = collections.namedtuple("Call", "function inputs")
-# late_bound: constants of at least so many bytes are left out of the code and saved beside it.
-Program = collections.namedtuple("Program", "module calls late_bound opt_level")
-Program.__new__.__defaults__ = (None, 3)  # namedtuple has no `defaults` in Python 3.6
+# late_bound: constants of at least so many bytes are left out of the code and saved beside it. target: other than
+# that of the toolchain.
+Program = collections.namedtuple("Program", "module calls late_bound opt_level target")
+Program.__new__.__defaults__ = (None, 3, None)  # namedtuple has no `defaults` in Python 3.6
 
 SINCE_0_9 = "since 0.9"  # the tag of what TVM 0.8 does not parse
 CASES = {}  # name -> (function that makes the Program, tags)

@@ -62,6 +62,18 @@ TEST_CASE("a classic library offers its functions, and nothing of the libraries 
   CHECK(MessageOf(kernels.Resolve(import)) == "kernel 'malloc' is not in: classic.so (classic TVM ABI)");
 }
 
+TEST_CASE("functions of a library without any mark are found under the names that the program has for them") {
+  const KernelSet kernels = Load("unmarked");
+  CHECK(kernels.sources()[0]->Description() == "unmarked.so (classic TVM ABI, for want of any mark)");
+  CHECK(kernels.sources()[0]->Names() ==
+        std::vector<std::string>{"tvmgen_default_fused_add", "vm_mod_fused_add"});
+  CHECK(Resolve(kernels, "vm_mod_fused_add"));
+  KernelImport import;
+  import.name = "fused_add";
+  CHECK(MessageOf(kernels.Resolve(import)) ==
+        "kernel 'fused_add' is not in: unmarked.so (classic TVM ABI, for want of any mark)");
+}
+
 TEST_CASE("classic functions run inside a VM: results, errors, the entry symbol") {
   const KernelSet kernels = Load("classic");
   CHECK(RunKernel(kernels, "classic_add", {40, 2}) == 42);

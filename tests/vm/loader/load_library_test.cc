@@ -93,10 +93,10 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
           "it speaks the tvm-ffi ABI of TVM 0.21 (it has __tvm_ffi_library_ctx), whose type numbers differ "
           "from all "
           "later ones; build it with TVM 0.22 or later");
-  refused("no_kernels",
-          "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor what "
-          "libraries "
-          "compiled by TVM have");
+  refused(
+      "no_kernels",
+      "it exports no kernels: neither __rewire_kernel_table, nor a function __tvm_ffi_<name>, nor any other "
+      "function whose name does not begin with an underscore");
   refused(
       "modules",
       "it carries modules of the kind 'metal' (7 bytes), for which there is no loader; build it for the CPU, "

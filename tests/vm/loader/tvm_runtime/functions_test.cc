@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/loader/tvm_contrib.h"
+#include "rewire/vm/loader/tvm_runtime/functions.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <regex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/text/assembler.h"
+#include "rewire/tests/support/paths.h"
 #include "rewire/tests/vm/loader/run_kernel.h"
 #include "rewire/vm/vm.h"
 
@@ -134,14 +139,34 @@ TEST_CASE("what the runtime's functions cannot do is said, and nothing is writte
   };
   CHECK_THAT(error("classic_argsort", "f32[3]", "i32[2]", TensorOf<float>({1, 2, 3}, {3})),
              Catch::EndsWith("tvm.contrib.sort.argsort: an output has another shape"));
-  CHECK_THAT(error("classic_argsort", "f32[3]", "i8[3]", TensorOf<float>({1, 2, 3}, {3})),
-             Catch::EndsWith("tvm.contrib.sort.argsort: indices cannot be i8"));
+  CHECK_THAT(error("classic_argsort", "f32[3]", "f16[3]", TensorOf<float>({1, 2, 3}, {3})),
+             Catch::EndsWith("tvm.contrib.sort.argsort: indices cannot be f16"));
   CHECK_THAT(error("classic_sort_down", "f32[3]", "f64[3]", TensorOf<float>({1, 2, 3}, {3})),
              Catch::EndsWith("tvm.contrib.sort.sort: the sorted elements have another dtype"));
   CHECK_THAT(error("classic_argsort", "f32[]", "i32[]", TensorOf<float>({1}, {})),
              Catch::EndsWith("tvm.contrib.sort.argsort: axis 0 of a tensor of rank 0"));
   CHECK_THAT(error("classic_matmul", "f32[3]", "f32[3]", TensorOf<float>({1, 2, 3}, {3})),
              Catch::Contains("tvm.contrib.cblas.matmul: "));
+}
+
+TEST_CASE("docs/vm-convert.md says which functions of TVM's runtime are provided") {
+  std::ifstream page(std::string(test::SourceDir()) + "/docs/vm-convert.md");
+  REQUIRE(page);
+  const std::regex name("`(tvm\\.contrib\\.[^`]+)`");
+  std::set<std::string> provided, refused;
+  for (std::string line; std::getline(page, line);) {
+    if (line.rfind("| `tvm.", 0) != 0) continue;
+    const bool yes = line.find(" | yes: ") != std::string::npos;
+    CHECK(yes != (line.find(" | no: ") != std::string::npos));
+    for (std::sregex_iterator at(line.begin(), line.end(), name), end; at != end; ++at) {
+      (yes ? provided : refused).insert((*at)[1]);
+    }
+  }
+  std::set<std::string> functions;
+  for (const tvm_runtime::Function& function : tvm_runtime::Functions()) functions.emplace(function.name);
+  CHECK(provided == functions);
+  CHECK(refused.size() > 20);
+  for (const std::string& each : refused) CHECK(functions.count(each) == 0);
 }
 
 }  // namespace
