@@ -171,7 +171,7 @@ class REWIRE_API VirtualMachine {
   // plain runs in every case. Whatever ends a recording begins the count anew.
   //
   // A run that cannot be recorded goes on as it always does. Recording is then not tried again, until this
-  // function is called.
+  // function is called. A run that was cancelled or late while it was recorded does not count.
   Status TrySetAutomaticRecording(bool automatic);
   // The same, but it releases the bindings' owners before it returns, also after an error. If nobody else
   // holds the memory, its deleter has run.
@@ -200,11 +200,12 @@ class REWIRE_API VirtualMachine {
 
   Status TrySetLimits(const Limits& limits);
   // Ends the current run with kCancelled. The run stops at its next instruction, inside kernels that check
-  // for it, or at the latest when it would return. Does nothing if no run is going on, and never affects a
-  // later run. Any thread may call it.
+  // for it, or at the latest when it would return and its devices have done what they were given. It ends
+  // TryWait in the same way. Does nothing if no such call is going on, and never affects a later run. Any
+  // thread may call it.
   void Cancel();
-  // Later runs fail with kDeadlineExceeded if they are not finished at this time. time_point::max() means no
-  // deadline.
+  // Later runs fail with kDeadlineExceeded if they are not finished at this time. A run is finished when its
+  // call returns, an asynchronous one when TryWait does. time_point::max() means no deadline.
   Status TrySetDeadline(std::chrono::steady_clock::time_point deadline);
 
   // The observer is told of every instruction or kernel call, from the next run on. It is borrowed. Null
@@ -218,7 +219,8 @@ class REWIRE_API VirtualMachine {
   WaitCounts device_waits() const;
   // Releases the last result.
   Status TryDropResult();
-  // Releases everything that no live value uses: free lists, stack, last result and the state of kernels.
+  // Releases everything that no live value uses: free lists, stack, last result and the state of kernels. A
+  // device that does not take its memory back is an error; the VM no longer uses that memory.
   Status TryTrim();
 
 #if defined(__cpp_exceptions)

@@ -77,7 +77,7 @@ TEST_CASE("a kernel that asks for a device which the executable does not name fa
     .end)",
                               options));
   const Value x = Floats({1});
-  CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})).find("the executable does not use device type 2, id 3") !=
+  CHECK(MessageOf(vm.TryInvoke("main", {&x, 1})).find("the executable does not name device cuda:3") !=
         std::string::npos);
 }
 

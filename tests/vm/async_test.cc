@@ -173,9 +173,8 @@ TEST_CASE("work goes to the caller's stream, and events order it with the caller
     CHECK(h[0] == 3);
     CHECK(FloatsOf(second.result().field(0).tensor()) == std::vector<float>{5, 6, 7});
     vm.Wait();
-    CHECK(MessageOf(vm.TrySetStream({kDLCUDA, 1}, stream)) ==
-          "the executable does not use device type 2, id 1");
-    CHECK(MessageOf(vm.TryDoneEvent({kDLCUDA, 1})) == "the executable does not use device type 2, id 1");
+    CHECK(MessageOf(vm.TrySetStream({kDLCUDA, 1}, stream)) == "the executable does not name device cuda:1");
+    CHECK(MessageOf(vm.TryDoneEvent({kDLCUDA, 1})) == "the executable does not name device cuda:1");
   }
   CHECK(device.streams.size() == 1);  // the caller's stays
   CHECK(device.misuse.empty());

@@ -22,7 +22,7 @@ int AddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
   const std::int64_t count = from.shape[0];
   const void* source = from.data;
   const void* target = to.data;
-  return device->Give(stream, [=] {
+  const auto work = [=] {
     const auto bytes = static_cast<std::uint64_t>(count) * sizeof(float);
     unsigned char* in = device->Memory(source, bytes);
     unsigned char* out = device->Memory(target, bytes);
@@ -33,7 +33,10 @@ int AddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
       std::memcpy(out + i * 4, &value, 4);
     }
     return true;
-  });
+  };
+  if (device->Give(stream, work) == REWIRE_DEVICE_OK) return 0;
+  SetKernelError("RuntimeError", device->words.c_str());
+  return -1;
 }
 
 // Adds one on the host.

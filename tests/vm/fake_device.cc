@@ -23,35 +23,59 @@ int Allocate(void* context, DLDevice, std::uint64_t bytes, std::uint64_t alignme
   FakeDevice* self = Self(context);
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
   if (self->full) return self->Fail("no memory is left", REWIRE_DEVICE_NO_MEMORY);
-  self->next = (self->next + alignment - 1) / alignment * alignment;
-  const std::uintptr_t address = self->next;
-  self->next += bytes + 64;
-  self->blocks[address] = {std::vector<unsigned char>(bytes, 0xCD), scope};
+  if (self->Fails(FakeDevice::kAllocations)) return self->Fail("the driver refuses to allocate");
+  const std::uint64_t room = (bytes + alignment) / alignment * alignment;
+  auto* data = static_cast<unsigned char*>(std::aligned_alloc(alignment, room));
+  std::memset(data, 0xCD, bytes);
+  auto address = reinterpret_cast<std::uintptr_t>(data);
+  if ((self->api.flags & REWIRE_DEVICE_HOST_ADDRESSABLE) == 0) {
+    self->next = (self->next + alignment - 1) / alignment * alignment;
+    address = self->next;
+    self->next += bytes + 64;
+  }
+  self->blocks[address] = {data, bytes, scope, {data, std::free}};
   *block = reinterpret_cast<void*>(address);
   return REWIRE_DEVICE_OK;
 }
 
 int Deallocate(void* context, DLDevice, void* block, void* stream) {
   FakeDevice* self = Self(context);
-  return self->Give(stream, [self, block] {
+  const auto free = [self, block] {
     self->blocks.erase(reinterpret_cast<std::uintptr_t>(block));
     return true;
-  });
+  };
+  self->Give(stream, free, FakeDevice::kFrees);
+  return self->Fails(FakeDevice::kFrees) ? self->Fail("the driver refuses to free") : REWIRE_DEVICE_OK;
 }
 
 int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice from_device,
          std::uint64_t bytes, void* stream) {
   FakeDevice* self = Self(context);
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
-  if (self->broken) return self->Fail("the bus is down");
+  if (self->broken || self->Fails(FakeDevice::kCopies)) return self->Fail("the bus is down");
   ++self->copies;
-  return self->Give(stream, [=] {
+  const auto copy = [=] {
     if (self->breaks_late) return false;
     void* target = to_device.device_type == kDLCPU ? to : self->Memory(to, bytes);
     const void* source = from_device.device_type == kDLCPU ? from : self->Memory(from, bytes);
     if (target != nullptr && source != nullptr) std::memmove(target, source, bytes);
     return true;
-  });
+  };
+  return self->Give(stream, copy, FakeDevice::kCopies);
+}
+
+int Fill(void* context, DLDevice, void* to, std::uint64_t bytes, const void* pattern, std::uint32_t length,
+         void* stream) {
+  FakeDevice* self = Self(context);
+  if (self->Fails(FakeDevice::kFills)) return self->Fail("the driver refuses to fill");
+  const std::string unit(static_cast<const char*>(pattern), length);
+  const auto fill = [=] {
+    unsigned char* target = self->Memory(to, bytes);
+    for (std::uint64_t i = 0; target != nullptr && i < bytes; ++i)
+      target[i] = static_cast<unsigned char>(unit[i % length]);
+    return true;
+  };
+  return self->Give(stream, fill, FakeDevice::kFills);
 }
 
 int Synchronize(void* context, DLDevice, void* stream) {
@@ -59,6 +83,8 @@ int Synchronize(void* context, DLDevice, void* stream) {
   ++self->waits;
   Stream* own = StreamOf(self, stream);
   if (own->recording && self->misuse.empty()) self->misuse = "a wait while work is recorded";
+  if (self->Fails(FakeDevice::kWaits)) return self->Fail("the driver refuses to wait");
+  if (self->at_wait) self->at_wait();
   const bool ok = self->RunTo(own, own->given);
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
   if (ok && !std::exchange(own->failed, false)) return REWIRE_DEVICE_OK;
@@ -94,6 +120,7 @@ int DestroyEvent(void* context, DLDevice, void* event) {
 }
 
 int RecordEvent(void* context, DLDevice, void* event, void* stream) {
+  if (Self(context)->Fails(FakeDevice::kEvents)) return Self(context)->Fail("the driver refuses an event");
   Stream* own = StreamOf(Self(context), stream);
   *static_cast<Event*>(event) = {own, own->given};
   return REWIRE_DEVICE_OK;
@@ -102,8 +129,8 @@ int RecordEvent(void* context, DLDevice, void* event, void* stream) {
 int WaitEvent(void* context, DLDevice, void* stream, void* event) {
   FakeDevice* self = Self(context);
   const Event at = *static_cast<Event*>(event);
-  return self->Give(stream,
-                    [self, at] { return at.stream == nullptr || self->RunTo(at.stream, at.position); });
+  const auto wait = [self, at] { return at.stream == nullptr || self->RunTo(at.stream, at.position); };
+  return self->Give(stream, wait, FakeDevice::kEvents);
 }
 
 int QueryEvent(void*, DLDevice, void* event, std::int32_t* done) {
@@ -121,6 +148,7 @@ int SynchronizeEvent(void* context, DLDevice, void* event) {
 }
 
 int BeginRecording(void* context, DLDevice, void* stream) {
+  if (Self(context)->Fails(FakeDevice::kRecords)) return Self(context)->Fail("the driver refuses to record");
   Stream* own = StreamOf(Self(context), stream);
   own->recording = true;
   own->recorded.clear();
@@ -130,6 +158,10 @@ int BeginRecording(void* context, DLDevice, void* stream) {
 int EndRecording(void* context, DLDevice, void* stream, void** recording) {
   Stream* own = StreamOf(Self(context), stream);
   own->recording = false;
+  if (Self(context)->Fails(FakeDevice::kRecords)) {
+    own->recorded.clear();
+    return Self(context)->Fail("the driver cannot make this graph");
+  }
   auto made = std::make_unique<FakeDevice::Recording>(std::move(own->recorded));
   *recording = made.get();
   Self(context)->recordings[made.get()] = std::move(made);
@@ -139,8 +171,10 @@ int EndRecording(void* context, DLDevice, void* stream, void** recording) {
 int Replay(void* context, DLDevice, void* recording, void* stream) {
   FakeDevice* self = Self(context);
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
+  if (self->Fails(FakeDevice::kReplays)) return self->Fail("the driver refuses to replay");
   ++self->replays;
-  for (const auto& work : *static_cast<FakeDevice::Recording*>(recording)) self->Give(stream, work);
+  for (const auto& [kind, run] : *static_cast<FakeDevice::Recording*>(recording))
+    self->Give(stream, run, kind);
   return REWIRE_DEVICE_OK;
 }
 
@@ -177,6 +211,16 @@ FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
 
 FakeDevice::~FakeDevice() = default;
 
+void FakeDevice::FillMemory() { api.fill = Fill; }
+
+void FakeDevice::ShareMemory() { api.flags |= REWIRE_DEVICE_HOST_ADDRESSABLE; }
+
+std::size_t FakeDevice::Pending() const {
+  std::size_t pending = default_stream.work.size();
+  for (const auto& [address, stream] : streams) pending += stream->work.size();
+  return pending;
+}
+
 void FakeDevice::PinHostMemory() {
   api.allocate_host = [](void* context, DLDevice, std::uint64_t bytes, void** block) {
     FakeDevice* self = Self(context);
@@ -211,19 +255,20 @@ unsigned char* FakeDevice::Memory(const void* address, std::uint64_t bytes) {
   if (block != blocks.begin()) {
     --block;
     const std::uint64_t offset = at - block->first;
-    if (offset + bytes <= block->second.bytes.size()) return block->second.bytes.data() + offset;
+    if (offset + bytes <= block->second.bytes) return block->second.data + offset;
   }
   if (misuse.empty()) misuse = "no block has " + std::to_string(bytes) + " bytes at " + std::to_string(at);
   return nullptr;
 }
 
-int FakeDevice::Give(void* stream, std::function<bool()> work) {
+int FakeDevice::Give(void* stream, std::function<bool()> work, Kind kind) {
+  if (kind == kKernels && Fails(kKernels)) return Fail("the driver refuses to launch");
   Stream* own = StreamOf(this, stream);
   if (own->recording) {
-    own->recorded.push_back(std::move(work));
+    own->recorded.push_back({kind, std::move(work)});
     return REWIRE_DEVICE_OK;
   }
-  own->work.push_back(std::move(work));
+  own->work.push_back({kind, std::move(work)});
   ++own->given;
   if (!put_off) RunTo(own, own->given);
   return REWIRE_DEVICE_OK;
@@ -232,10 +277,11 @@ int FakeDevice::Give(void* stream, std::function<bool()> work) {
 bool FakeDevice::RunTo(Stream* stream, std::uint64_t position) {
   bool ok = true;
   while (stream->done < position && !stream->work.empty()) {
-    const std::function<bool()> work = std::move(stream->work.front());
+    const Work work = std::move(stream->work.front());
     stream->work.pop_front();
     ++stream->done;
-    if (!work()) {
+    const bool fails = Hits(&work_fails_[work.kind]);
+    if ((fails && work.kind != kFrees) || !work.run() || fails) {
       ok = false;
       stream->failed = true;
     }

@@ -5,14 +5,18 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "rewire/tests/support/test_allocator.h"
 #include "rewire/tests/vm/acting_observer.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/value/ffi_object.h"
 #include "rewire/vm/value/objects.h"
 
 namespace rewire::test {
@@ -78,7 +82,7 @@ TEST_CASE("a tensor that a kernel keeps may be returned in any VM, on any thread
   second.join();
   // Only the kernel's reference is left, and nobody counts the object locally any more.
   Object* object = kept.exchange(nullptr);
-  CHECK(object->strong() == 1);
+  CHECK(object->alone());
   CHECK(object->local == kShared);
   DropStrong(object);
 }
@@ -171,9 +175,76 @@ TEST_CASE("an ADT that a kernel keeps passes between VMs on threads with all tha
   CHECK(others == 0);
   CHECK(returned > 0);
   Object* object = kept.exchange(nullptr);
-  CHECK(object->strong() == 1);
+  CHECK(object->alone());
   CHECK(object->local == kShared);
   DropStrong(object);
+}
+
+// A weak reference as tvm-ffi counts it.
+void AddWeak(Object* object) { __atomic_fetch_add(&object->combined_ref_count, kOneWeak, __ATOMIC_RELAXED); }
+void DropWeak(Object* object) {
+  if (DropWeakCount(reinterpret_cast<RewireFFIObject*>(object))) object->deleter(object, kRewireFFIWeakGone);
+}
+
+TEST_CASE("the memory of an object stays while a weak reference names it") {
+  std::vector<Object*> named;
+  const auto name = [&named](const RewireFFIAny& value) {
+    AddWeak(ObjectOf(value));
+    named.push_back(ObjectOf(value));
+  };
+  LinkOptions options;
+  TestAllocator allocator;
+  options.allocator = allocator.allocator();
+  options.kernels.AddFunction("host.name", MakePackedFunction([name](const RewireFFIAny& x) { name(x); }));
+  options.kernels.AddFunction(
+      "host.adt", MakePackedFunction([name](const RewireFFIAny& x, RewireFFIAny* result) -> kernel::Status {
+        if (KernelApi()->new_adt(3, 1, &x, result) != 0) return kernel::RuntimeError("no object");
+        name(*result);
+        return kernel::Status();
+      }));
+  const Program program = ProgramOf(R"(
+    .kernel name = "host.name"
+    .kernel adt = "host.adt"
+    .func main(x: f32[3]) -> f32[3]
+      invoke_packed name(%x), outputs=0
+      %s = alloc_storage _, alignment=64, f32[3], cpu
+      %a = alloc_tensor %s, _, f32[3]
+      invoke_packed name(%a), outputs=1
+      %t = invoke_packed adt(%a), outputs=0
+      kill %t
+      kill %a
+      %b = alloc_tensor %s, _, f32[3]
+      invoke_packed name(%b), outputs=1
+      kill %s
+      ret %b
+    .end)",
+                                    std::move(options));
+  for (const bool bound : {false, true}) {
+    const std::int64_t before = allocator.blocks();
+    VirtualMachine vm(program);
+    float x[3] = {1, 2, 3};
+    float y[3] = {};
+    if (bound) vm.SetOutput(0, TensorView(y, {3}));
+    for (int i = 0; i < 3; ++i) {
+      vm.SetInput("x", TensorView(x, {3}));  // the object of the last input is named
+      vm.Invoke();
+    }
+    CHECK(named.size() == 3 * 4);
+    CHECK(std::set<Object*>(named.begin(), named.end()).size() == named.size());  // none took another's place
+    REQUIRE(vm.TryClearInputs());
+    vm.DropResult();
+    for (Object* object : named) {
+      CHECK(__atomic_load_n(&object->combined_ref_count, __ATOMIC_ACQUIRE) == kOneWeak);  // they are all dead
+      DropWeak(object);
+    }
+    named.clear();
+    vm.SetInput("x", TensorView(x, {3}));
+    vm.Invoke();
+    for (Object* object : named) DropWeak(object);  // some before their last strong reference is gone
+    named.clear();
+    vm = VirtualMachine(program);
+    CHECK(allocator.blocks() == before);
+  }
 }
 
 }  // namespace

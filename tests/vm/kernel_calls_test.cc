@@ -475,8 +475,7 @@ TEST_CASE("a returned object that the VM cannot take is an error, and let go") {
   CHECK(gone == 2);
   CHECK(MessageOf(vm.TryInvoke("device")) ==
         "device@0 (%0 = invoke_packed device(), outputs=0): ValueError: new_tensor: the executable does not "
-        "use "
-        "this device");
+        "name this device");
 }
 
 TEST_CASE("a kernel that writes more than its one empty output is called") {

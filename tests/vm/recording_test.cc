@@ -2,6 +2,7 @@
 // Runs that are recorded once and replayed.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/memory_bound.h"
+#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {
@@ -175,6 +177,35 @@ TEST_CASE("a recording has one device") {
                               WithDevice(device)));
   vm.SetInput("x", Floats({1, 2, 3}));
   CHECK(MessageOf(vm.TryRecord()) == "the VM has used several devices; a recording has one");
+}
+
+TEST_CASE("a run that is recorded begins no work on a further device") {
+  FakeDevice device;
+  LinkOptions options = WithDevice(device);
+  int calls = 0;
+  const auto ask = [](void* made, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
+    const RewireDeviceApi* api = nullptr;
+    void* stream = nullptr;
+    const std::int32_t id = (*static_cast<int*>(made))++ == 0 ? 0 : 1;
+    return KernelApi()->device({kDLExtDev, id}, &api, &stream);
+  };
+  options.kernels.AddFunction("test.ask", Packed(ask, &calls));
+  VirtualMachine vm(ProgramOf(R"(
+    .device first = ext_dev:0
+    .device second = ext_dev:1
+    .kernel test.ask
+    .func main(x: f32[3]) -> f32[3]
+      %a = device_copy %x, cpu, first
+      invoke_packed test.ask(%a), outputs=0
+      %h = device_copy %a, first, cpu
+      ret %h
+    .end)",
+                              options));
+  vm.SetInput("x", Floats({1, 2, 3}));
+  CHECK_THAT(MessageOf(vm.TryRecord()),
+             Catch::EndsWith("the run cannot be recorded: it uses a further device"));
+  CHECK(device.recordings.empty());
+  CHECK(MessageOf(vm.TryInvoke()).empty());
 }
 
 TEST_CASE("a replay that fails is an error of its call, and the next run is right") {

@@ -150,7 +150,7 @@ TEST_CASE("inputs on devices say what is wrong, and the next call is right") {
   host.Check(vm.TrySetInput(d, on(kDLCUDA)),
              there_d + "f32[2]@1 expected, f32[2] given; device ext_dev:0 expected, cuda:0 given");
   host.Check(vm.TrySetInput(x, on(kDLCUDA)),
-             "function main, input 0 (x): the tensor is on a device that the executable does not name");
+             "function main, input 0 (x): the executable does not name device cuda:0");
   host.Check(vm.TrySetInput(d, on(kDLExtDev, strides)),
              there_d + "memory of a device must be contiguous and aligned to 4 bytes, and cannot be copied");
   host.Check(vm.TrySetInput(d, on(kDLExtDev), InputMode::kCopy),

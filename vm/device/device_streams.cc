@@ -2,6 +2,10 @@
 #include "rewire/vm/device/device_streams.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "rewire/executable_format/instruction_text.h"
 
 namespace rewire {
 
@@ -22,6 +26,10 @@ DeviceStreams::Stream* DeviceStreams::Get(std::uint32_t index, Status* failed) {
   }
   Stream& stream = streams_[index];
   if (stream.api != nullptr) return &stream;
+  if (recording_) {  // its work would be done once, and not in the replays
+    *failed = Fail(StatusCode::kUnsupported, "the run cannot be recorded: it uses a further device");
+    return nullptr;
+  }
   for (const LinkedDevice& device : devices_) {
     if (device.api == nullptr || device.stream != index) continue;
     if (device.api->make_stream != nullptr) {
@@ -38,18 +46,47 @@ DeviceStreams::Stream* DeviceStreams::Get(std::uint32_t index, Status* failed) {
   return &stream;
 }
 
-DeviceStreams::Stream* DeviceStreams::Find(DLDevice device, Status* failed) {
+const LinkedDevice* DeviceStreams::Entry(DLDevice device) const {
   for (const LinkedDevice& entry : devices_) {
-    if (entry.api != nullptr && IsSameDevice(entry.device, device)) return Get(entry.stream, failed);
+    if (IsSameDevice(entry.device, device)) return &entry;
   }
   return nullptr;
 }
 
-void* DeviceStreams::HandleOf(const DeviceApi* api, DLDevice device) const {
-  for (const Stream& stream : streams_) {
-    if (stream.api == api && IsSameDevice(stream.device, device)) return stream.stream;
-  }
+DeviceStreams::Stream* DeviceStreams::Find(DLDevice device, Status* failed) {
+  const LinkedDevice* entry = Entry(device);
+  if (entry != nullptr && entry->api != nullptr) return Get(entry->stream, failed);
+  const std::string name = DeviceText({DeviceTypeOf(device), device.device_id, {}});
+  *failed = entry != nullptr
+                ? Fail(StatusCode::kInvalidArgument, "device {} has no streams", name)
+                : Fail(StatusCode::kInvalidArgument, "the executable does not name device {}", name);
   return nullptr;
+}
+
+// A driver may fail to wait before it has waited. Memory that the work uses is free only when it is done, so
+// the VM waits once more.
+Status DeviceStreams::Synchronize(const Stream& stream) {
+  const DeviceApi& api = *stream.api;
+  const int code = api.synchronize(api.context, stream.device, stream.stream);
+  if (code == REWIRE_DEVICE_OK) return {};
+  Status failure = DeviceFailure(api, stream.device, code);
+  if (code != REWIRE_DEVICE_LOST) (void)api.synchronize(api.context, stream.device, stream.stream);
+  return failure;
+}
+
+void DeviceStreams::NoteFailure(Stream* stream, const Status& status) {
+  if (!stream->failure.status) return;
+  stream->failure = {status, stream->busy, stream->first, stream->last};
+}
+
+DeviceStreams::Failure DeviceStreams::TakeFailure() {
+  Failure taken;
+  for (Stream& stream : streams_) {
+    if (stream.failure.status) continue;
+    const Failure kept = std::exchange(stream.failure, Failure());
+    if (taken.status) taken = kept;
+  }
+  return taken;
 }
 
 Status DeviceStreams::MarkEvent(Stream* stream) {
@@ -79,10 +116,7 @@ Status DeviceStreams::Use(Stream* stream, void* callers) {
 
 Status DeviceStreams::Order(Stream* done, Stream* waiting) {
   const DeviceApi& api = *done->api;
-  if (api.make_event == nullptr) {
-    const int code = api.synchronize(api.context, done->device, done->stream);
-    return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, done->device, code);
-  }
+  if (api.make_event == nullptr) return Synchronize(*done);
   if (Status marked = MarkEvent(done); !marked) return marked;
   const int code = api.wait_event(api.context, waiting->device, waiting->stream, done->event);
   return code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, waiting->device, code);

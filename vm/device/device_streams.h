@@ -32,6 +32,14 @@ class DeviceStreams {
     std::uint32_t pc = 0;
   };
 
+  // Work that went wrong, and who gave it to its device.
+  struct Failure {
+    Status status;  // a success: there is no failure
+    bool placed = false;
+    Source first;  // if `placed`
+    Source last;
+  };
+
   struct Stream {
     const DeviceApi* api = nullptr;  // null until the stream is made
     DLDevice device = kHost;
@@ -41,12 +49,14 @@ class DeviceStreams {
     bool busy = false;      // it may have work that the host has not waited for
     Source first;           // of that work
     Source last;
+    Failure failure;  // the first one since TakeFailure
   };
 
   // The stream of a device of the table, made now if it is new. `index` is LinkedDevice::stream. Null after a
   // failure, with `*failed` set.
   Stream* Get(std::uint32_t index, Status* failed);
-  // The same for a device. Null without a failure if the table has no such device, or if it is the host.
+  // The same for a device. Null after a failure, with `*failed` set. A device without a stream, which is the
+  // host or none of the table's, is such a failure (kInvalidArgument). So null never stands for the host.
   Stream* Find(DLDevice device, Status* failed);
   // The stream of a device if it has been made, else null.
   Stream* FindMade(DLDevice device) {
@@ -55,11 +65,19 @@ class DeviceStreams {
     }
     return nullptr;
   }
-  // The handle of the stream that memory of this kind is taken and freed in. NULL if there is none yet.
-  void* HandleOf(const DeviceApi* api, DLDevice device) const;
+  // The entry of a device in the table; null if there is none.
+  const LinkedDevice* Entry(DLDevice device) const;
+
+  // Waits for what the stream has been given. All waits of the VM for a stream are made here.
+  static Status Synchronize(const Stream& stream);
+  // Notes a failure of what the stream has been given. The stream keeps the first one.
+  static void NoteFailure(Stream* stream, const Status& status);
+  // Gives away the first failure that a stream keeps. All streams then keep none. Every end of a run takes
+  // it, so that no failure is lost.
+  Failure TakeFailure();
 
   // Lets later work of `waiting` start when what `done` has so far is done.
-  Status Order(Stream* done, Stream* waiting);
+  static Status Order(Stream* done, Stream* waiting);
   // Sets the stream's event to what the stream has so far. Not for devices without events.
   static Status MarkEvent(Stream* stream);
   // Gives later work to the caller's stream. The earlier stream has no work.

@@ -46,12 +46,9 @@ int AllocateBlock(const DeviceApi& api, DLDevice device, std::uint64_t bytes, st
   return api.allocate(api.context, device, bytes, alignment, scope, stream, block);
 }
 
-void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block) {
-  if (scope == kPinned) {
-    api.deallocate_host(api.context, device, block);
-  } else {
-    api.deallocate(api.context, device, block, stream);
-  }
+int FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block) {
+  if (scope == kPinned) return api.deallocate_host(api.context, device, block);
+  return api.deallocate(api.context, device, block, stream);
 }
 
 std::shared_ptr<const void> OwnerOf(const DeviceApi& api, DLDevice device, Held what, void* held) {

@@ -41,10 +41,11 @@ inline bool IsHostAddressable(const DeviceApi& api) {
 // The failure that `code` stands for, with the driver's words: "cuda:0: CUDA_ERROR_OUT_OF_MEMORY (...)".
 Status DeviceFailure(const DeviceApi& api, DLDevice device, int code);
 
-// Takes and frees memory of a device, or memory of the host that the device pins, as `scope` says.
+// Takes and frees memory of a device, or memory of the host that the device pins, as `scope` says. Both
+// return the device's code.
 int AllocateBlock(const DeviceApi& api, DLDevice device, std::uint64_t bytes, std::uint64_t alignment,
                   const char* scope, void* stream, void** block);
-void FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block);
+int FreeBlock(const DeviceApi& api, DLDevice device, const char* scope, void* stream, void* block);
 
 // Owns a block of the device's memory, or an address that the device has given for a handle.
 enum class Held : std::uint8_t { kBlock, kHandle };

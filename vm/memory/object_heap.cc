@@ -38,6 +38,7 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
 [[gnu::cold]] bool ObjectHeap::TakeDeviceMemory(StorageObject* storage) {
   const bool pinned = storage->scope == kPinned;
   const std::uint64_t bytes = DeviceBlockBytes(storage->size, storage->alignment, pinned);
+  bool again = false;
   storage->block_bytes = bytes;
   for (std::size_t i = 0; i < device_blocks_.size(); ++i) {
     const DeviceBlock& free = device_blocks_[i];
@@ -47,6 +48,7 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
       continue;
     }
     storage->block = free.block;
+    again = true;
     device_blocks_[i] = device_blocks_.back();
     device_blocks_.pop_back();
     break;
@@ -64,7 +66,10 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
     storage->data =
         reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(storage->block) + mask) & ~mask);
   }
-  if (pinned || IsHostAddressable(*storage->device_api)) Fill(storage);
+  if (!pinned && !IsHostAddressable(*storage->device_api)) return true;
+  // The device may still work on a block that is used again. The host's fill comes in no stream's order.
+  if (again && fill_ != StorageFill::kUndefined && own_release_ != nullptr) own_release_(own_context_);
+  Fill(storage);
   return true;
 }
 
@@ -73,8 +78,8 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
   void* stream = nullptr;
   if (streams_ != nullptr) {
     const DeviceStreams::Stream* own = streams_->Find(storage->device, &device_failure_);
-    if (own == nullptr && !device_failure_) return false;
-    if (own != nullptr) stream = own->stream;
+    if (own == nullptr) return false;
+    stream = own->stream;
     if (streams_->recording()) {
       device_failure_ = Fail(StatusCode::kUnsupported, "it takes new memory of the device");
       return false;
@@ -192,8 +197,8 @@ void ObjectHeap::Reclaim(Object* object) {
   }
 }
 
-// The VM's last reference is gone, but somebody outside holds the object. From now on all references are
-// strong.
+// The VM's last reference is gone, but somebody outside holds or names the object. From now on all references
+// are strong.
 void ObjectHeap::LetGo(Object* object) {
   object->local = 1;  // stands for the VM's strong reference, which is about to be dropped
   Share(MakeAny(object->type_index, object));
@@ -205,13 +210,13 @@ void ObjectHeap::ReleaseField(Object* object) {
     if (--object->local != 0) return;
   } else if (object->local == kUncounted) {
     return;
-  } else if (AccountOf(object) == account_ && object->strong() == 1 && CanReclaim(object)) {
+  } else if (AccountOf(object) == account_ && object->alone() && CanReclaim(object)) {
     Reclaim(object);
   } else {
     DropStrong(object);
     return;
   }
-  if (object->strong() != 1) {
+  if (!object->alone()) {
     LetGo(object);
     return;
   }
@@ -245,7 +250,7 @@ void ObjectHeap::Drain() {
 void ObjectHeap::ReleaseLast(Object* object) {
   // The usual cases without a loop: a storage, or a tensor on a storage that others use, without references
   // from outside.
-  if (__builtin_expect(object->strong() == 1, 1)) {
+  if (__builtin_expect(object->alone(), 1)) {
     if (object->type_index == kTensorKind) {
       auto* tensor = static_cast<TensorObject*>(object);
       if (RecycleUsual(tensor)) return;
@@ -361,8 +366,14 @@ void ObjectHeap::Reclaim() {
 [[gnu::cold]] void ObjectHeap::Trim() {
   pool_.Trim();
   for (const DeviceBlock& free : device_blocks_) {
-    void* stream = streams_ != nullptr ? streams_->HandleOf(free.api, free.device) : nullptr;
-    FreeBlock(*free.api, free.device, free.scope, stream, free.block);
+    DeviceStreams::Stream* stream = streams_ != nullptr ? streams_->FindMade(free.device) : nullptr;
+    const int code = FreeBlock(*free.api, free.device, free.scope,
+                               stream != nullptr ? stream->stream : nullptr, free.block);
+    // Work that failed may be told here and nowhere else.
+    if (code != REWIRE_DEVICE_OK && stream != nullptr) {
+      const Status failure = DeviceFailure(*free.api, free.device, code);
+      DeviceStreams::NoteFailure(stream, Forward(failure, "freeing memory"));
+    }
     account_->Refund(free.bytes);
   }
   device_blocks_.clear();

@@ -115,8 +115,7 @@ class ObjectHeap {
   // True if NewStorage would make the same as this storage of the VM's, which nothing but one register refers
   // to: then it serves again.
   static bool IsAsNew(const StorageObject& storage, std::uint64_t size, std::uint64_t made_as) {
-    return storage.made_as == made_as && storage.size == size && storage.local == 1 &&
-           __atomic_load_n(&storage.combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount &&
+    return storage.made_as == made_as && storage.size == size && storage.local == 1 && storage.alone() &&
            storage.release == nullptr;
   }
   // Returns true if the storage has memory afterwards.
@@ -152,7 +151,7 @@ class ObjectHeap {
   // Releases the usual tensor that dies: its last reference, where nobody outside holds it and its storage
   // has other references. Otherwise returns false and does nothing.
   REWIRE_INLINE bool ReleaseUsual(TensorObject* tensor) {
-    return __builtin_expect(tensor->local == 1 && tensor->strong() == 1, 1) && RecycleUsual(tensor);
+    return __builtin_expect(tensor->local == 1 && tensor->alone(), 1) && RecycleUsual(tensor);
   }
 
   // True if this VM may count references to a Rewire object that a kernel passes to it. It may if the object
@@ -195,11 +194,14 @@ class ObjectHeap {
 
   // The streams in whose order memory of devices is taken and freed. Without them it is the default stream's.
   void set_streams(DeviceStreams* streams) { streams_ = streams; }
-  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only. `share` is
-  // called in its place when the storage leaves the VM, so that any thread may end it.
-  void set_own_release(void (*release)(void* context), void (*share)(void* context, StorageObject* storage)) {
+  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only, and waits for
+  // what devices do with the VM's memory. `share` is called in its place when the storage leaves the VM, so
+  // that any thread may end it.
+  void set_own_release(void (*release)(void* context), void (*share)(void* context, StorageObject* storage),
+                       void* context) {
     own_release_ = release;
     own_share_ = share;
+    own_context_ = context;
   }
   // Why the last request for memory of a device failed; success if none has, or since this was last asked.
   Status TakeDeviceFailure() { return std::exchange(device_failure_, Status()); }
@@ -269,6 +271,7 @@ class ObjectHeap {
   DeviceStreams* streams_ = nullptr;
   void (*own_release_)(void* context) = nullptr;
   void (*own_share_)(void* context, StorageObject* storage) = nullptr;
+  void* own_context_ = nullptr;
   Status device_failure_;
 };
 

@@ -70,16 +70,17 @@ DeviceWork::Stream* DeviceWork::Blocking(Use use, const MemoryRange& memory) {
   return nullptr;
 }
 
-Status DeviceWork::Wait(Stream* stream, WaitCause cause) {
-  if (!stream->busy) return {};
-  if (streams_.recording()) return RefuseWait(cause);
-  const DeviceApi& api = *stream->api;
+void DeviceWork::Wait(Stream* stream, WaitCause cause) {
+  if (!stream->busy) return;
+  if (streams_.recording()) {  // the work is not done, and goes on to use its memory in the replays
+    DeviceStreams::NoteFailure(stream, RefuseWait(cause));
+    return;
+  }
   ++waits_.counts[static_cast<std::uint32_t>(cause)];
-  const int code = api.synchronize(api.context, stream->device, stream->stream);
-  Status status = code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, stream->device, code);
+  const Status waited = DeviceStreams::Synchronize(*stream);
+  if (!waited) DeviceStreams::NoteFailure(stream, waited);
   stream->busy = false;
-  LetGo(stream, code == REWIRE_DEVICE_OK);
-  return status;
+  LetGo(stream, waited.has_value());
 }
 
 Status DeviceWork::RefuseWait(WaitCause cause) {
@@ -87,24 +88,18 @@ Status DeviceWork::RefuseWait(WaitCause cause) {
               WaitCauseText(cause));
 }
 
-Status DeviceWork::WaitForAll(WaitCause cause) {
-  Status first = std::exchange(late_, Status());
-  for (std::uint32_t i = 0; i < streams_.size(); ++i) {
-    const Status status = Wait(&streams_[i], cause);
-    if (first) first = status;
-  }
-  return first;
+void DeviceWork::WaitForAll(WaitCause cause) {
+  for (std::uint32_t i = 0; i < streams_.size(); ++i) Wait(&streams_[i], cause);
 }
 
 // The recorded work has not been done, and what it uses is this VM's or the caller's until it is replayed.
-Status DeviceWork::ForgetRecorded(Stream* stream) {
+void DeviceWork::ForgetRecorded(Stream* stream) {
   stream->busy = false;
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (copies_[i].use == Use::kReads) copies_[i].stream = nullptr;
   }
   LetGo(stream, false);
   recorded_ = std::exchange(count_, 0);
-  return std::exchange(late_, Status());
 }
 
 void DeviceWork::LetGoRecorded() {
@@ -112,11 +107,7 @@ void DeviceWork::LetGoRecorded() {
   LetGo(nullptr, false);
 }
 
-void DeviceWork::OnRelease(void* work) {
-  auto* self = static_cast<DeviceWork*>(work);
-  const Status waited = self->WaitForAll(WaitCause::kReuse);
-  if (self->late_) self->late_ = waited;
-}
+void DeviceWork::OnRelease(void* work) { static_cast<DeviceWork*>(work)->WaitForAll(WaitCause::kReuse); }
 
 void DeviceWork::OnShare(void* work, StorageObject* storage) {
   auto* self = static_cast<DeviceWork*>(work);

@@ -29,7 +29,7 @@ class DeviceWork {
 
   DeviceWork(DeviceStreams* streams, ObjectHeap* heap, MemoryAccount* home)
       : streams_(*streams), heap_(*heap), home_(home) {
-    heap->set_own_release(OnRelease, OnShare);
+    heap->set_own_release(OnRelease, OnShare, this);
   }
 
   // Notes that the stream has got work, and who gave it.
@@ -41,9 +41,10 @@ class DeviceWork {
   bool Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor,
             TensorObject* staging = nullptr);
 
-  bool busy() const {
+  // Whether the end of a run has something to do: a stream may have work, or keeps a failure.
+  bool open() const {
     for (std::uint32_t i = 0; i < streams_.size(); ++i) {
-      if (streams_[i].busy) return true;
+      if (streams_[i].busy || !streams_[i].failure.status) return true;
     }
     return false;
   }
@@ -51,15 +52,16 @@ class DeviceWork {
   // The stream with a copy that keeps the host from this use of the memory; null if there is none.
   Stream* Blocking(Use use, const MemoryRange& memory);
 
-  // Waits for one stream, or for all, and lets go what was kept for it.
-  Status Wait(Stream* stream, WaitCause cause);
-  Status WaitForAll(WaitCause cause);
+  // Waits for one stream, or for all, and lets go what was kept for it. The stream keeps a failure until
+  // DeviceStreams::TakeFailure.
+  void Wait(Stream* stream, WaitCause cause);
+  void WaitForAll(WaitCause cause);
   // What a wait becomes while a run is recorded.
   [[gnu::cold]] static Status RefuseWait(WaitCause cause);
 
-  // The end of a recording. A failure: the run would have waited where memory was let go. What recorded
-  // copies read is held until LetGoRecorded, which must be called before the next run that is no replay.
-  Status ForgetRecorded(Stream* stream);
+  // The end of a recording. What recorded copies read is held until LetGoRecorded, which must be called
+  // before the next run that is no replay.
+  void ForgetRecorded(Stream* stream);
   void LetGoRecorded();
 
   const WaitCounts& waits() const { return waits_; }
@@ -91,7 +93,6 @@ class DeviceWork {
   AccountArray<InFlight> copies_;  // made for the first copy
   std::uint32_t count_ = 0;
   std::uint32_t recorded_ = 0;  // the first copies, while count_ is 0: those of a recording
-  Status late_;                 // a failure that OnRelease met
   WaitCounts waits_;
 };
 

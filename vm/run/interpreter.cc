@@ -456,10 +456,8 @@ std::uint64_t Interpreter::Refuel() {
 bool Interpreter::CheckInterrupts() {
   const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
   if (__builtin_expect(interrupts == 0, 1)) return true;
-  if (vm_.cancelled()) return Fail(StatusCode::kCancelled, "the run was cancelled");
-  if ((interrupts & VmImpl::kHasDeadline) == 0) return true;
-  if (std::chrono::steady_clock::now() < vm_.deadline) return true;
-  return Fail(StatusCode::kDeadlineExceeded, "the deadline passed");
+  const Status interrupted = vm_.CheckInterrupted();
+  return interrupted || Fail(interrupted.code(), interrupted.error().message());
 }
 
 bool Interpreter::AskObserver() {

@@ -104,6 +104,7 @@ class Interpreter {
   OutputSlot* SlotHere();
   bool MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, DLDevice device,
                   const OutputSlot** memory);
+  bool FillOutput(const OutputSlot& slot, std::uint64_t bytes);
   [[gnu::cold]] bool AskForMemory(OutputSlot* slot, std::uint64_t bytes);
   TensorObject* NewTensor(const LinkedDevice& device, DLDataType dtype, Span<const std::int64_t> shape);
   TensorObject* TensorOver(const OutputSlot& slot, DLDataType dtype, Span<const std::int64_t> shape);
@@ -138,7 +139,11 @@ class Interpreter {
   bool RefuseRecordedCall(std::uint32_t kernel, const char* how);
   [[gnu::cold, gnu::noinline]] bool StaysInReplays(const TensorObject* tensor) const;
   void NoteFlights();
+  [[gnu::cold, gnu::noinline]] bool LiesInOutput(const MemoryRange& memory) const;
+  bool FindStream(DLDevice device, DeviceStreams::Stream** stream);
+  bool ReadyToWrite(const MemoryRange& memory, WaitCause cause);
   Status WaitForWork(DeviceStreams::Stream* stream, WaitCause cause);
+  Status TakeFailure();
   bool WaitFor(DeviceStreams::Stream* stream, WaitCause cause);
   bool WaitToUse(DeviceWork::Use use, const MemoryRange& memory, WaitCause cause);
   [[gnu::cold]] bool WaitForArguments(std::uint32_t count, std::uint32_t first_output);

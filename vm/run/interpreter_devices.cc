@@ -69,47 +69,51 @@ bool Interpreter::RefuseRecordedCall(std::uint32_t kernel, const char* how) {
 bool Interpreter::StaysInReplays(const TensorObject* tensor) const {
   if (tensor->local == kUncounted) return true;
   if (tensor->storage == nullptr || tensor->storage->local >= kSharing) return false;
-  if (vm_.outputs.empty()) return true;
-  const MemoryRange memory = RangeOf(tensor->tensor);
-  for (const OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
-    if (slot.mode != OutputSlot::kUnbound && slot.extent().Overlaps(memory)) return false;
-  }
-  return true;
+  return !LiesInOutput(RangeOf(tensor->tensor));
 }
 
-// Waits for one stream, or for all if it is null. A failure of the work names what enqueued it.
+// Whether this memory is part of a bound output of the run.
+bool Interpreter::LiesInOutput(const MemoryRange& memory) const {
+  if (vm_.outputs.empty()) return false;
+  for (const OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
+    if (slot.mode != OutputSlot::kUnbound && slot.extent().Overlaps(memory)) return true;
+  }
+  return false;
+}
+
+// Waits for one stream, or for all if it is null, also where one of them has failed: they may all use the
+// caller's memory.
 Status Interpreter::WaitForWork(DeviceStreams::Stream* stream, WaitCause cause) {
   if (vm_.streams.recording()) return DeviceWork::RefuseWait(cause);
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  DeviceStreams::Source first;
-  DeviceStreams::Source last;
+  bool told = true;
   for (std::uint32_t i = 0; i < vm_.streams.size(); ++i) {
     DeviceStreams::Stream& each = vm_.streams[i];
     if (!each.busy || (stream != nullptr && stream != &each)) continue;
-    first = each.first;
-    last = each.last;
+    const DeviceStreams::Source last = each.last;
     const auto start = wants_kernels_ ? now() : std::chrono::steady_clock::duration::zero();
-    const Status waited = vm_.work.Wait(&each, cause);
-    if (wants_kernels_) {
-      const auto end = now();
-      const bool told = CallHost("the observer", [&] {
-        vm_.observer->OnWait({rep_.module(), each.device, last.function, last.pc, cause,
-                              std::chrono::nanoseconds(start).count(),
-                              std::chrono::nanoseconds(end).count()});
-      });
-      if (!told) return status_;
-    }
-    if (!waited) {
-      NoteFlights();
-      const Module& module = rep_.module();
-      const bool one = first.function == last.function && first.pc == last.pc;
-      return rewire::Fail(waited.code(), "{}; {} enqueued the work that failed{}{}", waited.error().message(),
-                          PlaceText(module, first), one ? "" : ", or an instruction after it, up to ",
-                          one ? std::string() : PlaceText(module, last));
-    }
+    vm_.work.Wait(&each, cause);
+    if (!wants_kernels_ || !told) continue;
+    const auto end = now();
+    told = CallHost("the observer", [&] {
+      vm_.observer->OnWait({rep_.module(), each.device, last.function, last.pc, cause,
+                            std::chrono::nanoseconds(start).count(), std::chrono::nanoseconds(end).count()});
+    });
   }
   NoteFlights();
-  return {};
+  return told ? TakeFailure() : status_;
+}
+
+// What devices have failed to do, as far as nobody has been told. It names what gave them the work.
+Status Interpreter::TakeFailure() {
+  const DeviceStreams::Failure failure = vm_.streams.TakeFailure();
+  if (failure.status || !failure.placed) return failure.status;
+  const Module& module = rep_.module();
+  const bool one = failure.first.function == failure.last.function && failure.first.pc == failure.last.pc;
+  return rewire::Fail(failure.status.code(), "{}; {} enqueued the work that failed{}{}",
+                      failure.status.error().message(), PlaceText(module, failure.first),
+                      one ? "" : ", or an instruction after it, up to ",
+                      one ? std::string() : PlaceText(module, failure.last));
 }
 
 bool Interpreter::WaitFor(DeviceStreams::Stream* stream, WaitCause cause) {
@@ -157,10 +161,11 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
 }
 
 // The last thing of a run: what the caller gets is ready. After an error too, because queued work may still
-// use the caller's memory.
+// use the caller's memory. A run that was cancelled meanwhile, or whose deadline passed, has no result.
 Status Interpreter::FinishWork(bool ok) {
   vm_.open_ends &= static_cast<std::uint8_t>(~VmImpl::kStarted);
-  return WaitForWork(nullptr, ok ? WaitCause::kEnd : WaitCause::kFailure);
+  const Status finished = WaitForWork(nullptr, ok ? WaitCause::kEnd : WaitCause::kFailure);
+  return finished ? vm_.CheckInterrupted() : finished;
 }
 
 // The last thing of a run whose work the caller waits for later (vm_async.cc).
@@ -240,21 +245,35 @@ bool Interpreter::CopyStaged(DeviceStreams::Stream* stream, const CopyEnd& from,
   return done;
 }
 
+// The stream of a device; null for the host. Returns false after a failure.
+bool Interpreter::FindStream(DLDevice device, DeviceStreams::Stream** stream) {
+  *stream = nullptr;
+  if (IsHostDevice(device)) return true;
+  Status failed;
+  *stream = vm_.streams.Find(device, &failed);
+  return *stream != nullptr || FailDevice(failed);
+}
+
+// Before the VM itself writes memory of the host that may be an output's: shapes, fills, and copies by the
+// host. Copies that still use it come first. A replay would not write it again. Returns false after a
+// failure.
+bool Interpreter::ReadyToWrite(const MemoryRange& memory, WaitCause cause) {
+  if (vm_.streams.recording() && LiesInOutput(memory)) return RefuseRecording("the host writes an output");
+  return !vm_.work.in_flight() || WaitToUse(DeviceWork::Use::kWrites, memory, cause);
+}
+
 // Enqueues a copy. What it reads and writes must stay until it is done, so objects are given with their data.
 bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint64_t bytes) {
   if (bytes == 0) return true;  // an empty tensor may have no memory
-  Status failed;
-  DeviceStreams::Stream* source =
-      IsHostDevice(from.device) ? nullptr : vm_.streams.Find(from.device, &failed);
-  if (!failed) return FailDevice(failed);
-  DeviceStreams::Stream* target = IsHostDevice(to.device) ? nullptr : vm_.streams.Find(to.device, &failed);
-  if (!failed) return FailDevice(failed);
+  DeviceStreams::Stream* source = nullptr;
+  DeviceStreams::Stream* target = nullptr;
+  if (!FindStream(from.device, &source) || !FindStream(to.device, &target)) return false;
   if (source == nullptr && target == nullptr) {
     if (vm_.work.in_flight() &&
-        (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from.data, bytes), WaitCause::kHostKernel) ||
-         !WaitToUse(DeviceWork::Use::kWrites, RangeOf(to.data, bytes), WaitCause::kHostKernel))) {
+        !WaitToUse(DeviceWork::Use::kReads, RangeOf(from.data, bytes), WaitCause::kHostKernel)) {
       return false;
     }
+    if (!ReadyToWrite(RangeOf(to.data, bytes), WaitCause::kHostKernel)) return false;
     if (vm_.streams.recording()) return RefuseRecording("the host copies its own memory");
     std::memmove(to.data, from.data, bytes);
     return true;
@@ -277,10 +296,10 @@ bool Interpreter::CopyBetween(const CopyEnd& from, const CopyEnd& to, std::uint6
   }
   if (source->api != target->api) return CopyOverHost(source, target, from, to, bytes);
   // The copy starts when its source is ready, and the source's memory is used again only after the copy.
-  const Status before = vm_.streams.Order(source, target);
+  const Status before = DeviceStreams::Order(source, target);
   if (!before) return FailDevice(before);
   if (!CopyOn(target, from, to, bytes)) return false;
-  const Status after = vm_.streams.Order(target, source);
+  const Status after = DeviceStreams::Order(target, source);
   return after || FailDevice(after);
 }
 
@@ -297,12 +316,8 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
     if (bytes != 0) std::memcpy(to, data, bytes);
     return true;
   }
-  Status failed;
-  DeviceStreams::Stream* stream = vm_.streams.Find(dl.device, &failed);
-  if (!failed) return FailDevice(failed);
-  if (stream == nullptr) {
-    return Fail(StatusCode::kRuntimeFailed, "the tensor is on a device that the executable does not name");
-  }
+  DeviceStreams::Stream* stream = nullptr;
+  if (!FindStream(dl.device, &stream)) return false;
   return CopyOn(stream, {data, dl.device, nullptr}, {to, kHost, nullptr}, bytes) && WaitFor(stream, cause);
 }
 

@@ -38,11 +38,16 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
   }
   const std::uintptr_t mask = std::max<std::uintptr_t>(ElementBytes({dtype.code, dtype.bits, 1}), 1) - 1;
   if (bytes > slot->capacity || (reinterpret_cast<std::uintptr_t>(slot->data) & mask) != 0) return true;
-  // A donated input's contents are the program's own until it is written.
-  if (rep_.storage_fill != StorageFill::kUndefined && !slot->donated && IsHostDevice(device)) {
-    std::memset(slot->data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
-  }
   *memory = slot;
+  return true;
+}
+
+// What new memory holds before it is written (StorageFill), for a tensor in an output's memory. A donated
+// input's contents are the program's own until it is written. Returns false after a failure.
+bool Interpreter::FillOutput(const OutputSlot& slot, std::uint64_t bytes) {
+  if (rep_.storage_fill == StorageFill::kUndefined || slot.donated || !IsHostDevice(slot.device)) return true;
+  if (!ReadyToWrite(RangeOf(slot.data, bytes), WaitCause::kReuse)) return false;
+  std::memset(slot.data, rep_.storage_fill == StorageFill::kZero ? 0 : kPoisonByte, bytes);
   return true;
 }
 
@@ -240,11 +245,12 @@ bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
     overlaps = overlaps || slot.extent().Overlaps(range);
   }
   if (!overlaps) return true;
-  const auto same_device = [&dl](const LinkedDevice& each) { return IsSameDevice(each.device, dl.device); };
-  const LinkedDevice* device = std::find_if(rep_.devices.begin(), rep_.devices.end(), same_device);
-  TensorObject* copy = NewHeapTensor(heap_, *device, dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)});
-  if (copy == nullptr) return FailMemory(range.end - range.begin);
   const bool on_host = IsHostDevice(dl.device);
+  DeviceStreams::Stream* stream = nullptr;  // a device that has one is in the table
+  if (!FindStream(dl.device, &stream)) return false;
+  const LinkedDevice& device = on_host ? rep_.devices[kHostDevice] : *vm_.streams.Entry(dl.device);
+  TensorObject* copy = NewHeapTensor(heap_, device, dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)});
+  if (copy == nullptr) return FailMemory(range.end - range.begin);
   const CopyEnd from{static_cast<char*>(dl.data) + dl.byte_offset, dl.device, TensorOf(*value)};
   const CopyEnd to{copy->tensor.data, dl.device, copy};
   const bool ready = on_host ? WaitToUse(DeviceWork::Use::kReads, range, WaitCause::kEnd)
@@ -264,9 +270,8 @@ bool Interpreter::CopyLeaf(const OutputSlot& slot, const RewireFFIAny& value) {
   const DLTensor& from = TensorOf(value)->tensor;
   const char* data = static_cast<const char*>(from.data) + from.byte_offset;
   if (IsHostDevice(from.device) && IsHostDevice(slot.device)) {
-    if (vm_.streams.recording()) return RefuseRecording("the host writes an output");
-    if (!WaitToUse(DeviceWork::Use::kReads, RangeOf(from), WaitCause::kEnd) ||
-        !WaitToUse(DeviceWork::Use::kWrites, slot.extent(), WaitCause::kEnd)) {
+    if (!ReadyToWrite(slot.extent(), WaitCause::kEnd) ||
+        !WaitToUse(DeviceWork::Use::kReads, RangeOf(from), WaitCause::kEnd)) {
       return false;
     }
     if (slot.strided) {

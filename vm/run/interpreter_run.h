@@ -29,7 +29,7 @@ REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIA
 
 // Returns the result, or nothing if the run failed.
 REWIRE_INLINE RewireFFIAny Interpreter::EndRun(bool ok) {
-  if (__builtin_expect(vm_.work.busy(), 0)) ok = EndWork(ok);
+  if (__builtin_expect(vm_.work.open(), 0)) ok = EndWork(ok);
   if (__builtin_expect(ok, 1)) return result_;
   Unwind();
   return {};

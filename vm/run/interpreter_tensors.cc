@@ -133,6 +133,7 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
   if (sites_ != nullptr && !MemoryHere(dtype, shape, storage->device, &slot)) return false;
   TensorObject* tensor = nullptr;
   if (slot != nullptr) {
+    if (!FillOutput(*slot, bytes)) return false;
     tensor = TensorOver(*slot, dtype, shape);
     if (tensor == nullptr) return false;
   } else {
@@ -198,9 +199,9 @@ bool Interpreter::ShapeOf() {
   }
   TensorObject* shape = NewTensor(rep_.devices[kHostDevice], kInt64, {&rank, 1});
   if (shape == nullptr) return false;
-  if (vm_.streams.recording() && !StaysInReplays(shape)) {
+  if (!ReadyToWrite(RangeOf(shape->tensor), WaitCause::kReuse)) {
     heap_.Release(shape);
-    return RefuseRecording("the host writes an output");
+    return false;
   }
   if (rank > 0) std::memcpy(shape->tensor.data, tensor->tensor.shape, static_cast<std::size_t>(rank) * 8);
   Put(pc_[WordOf(Opcode::kShapeOf, "dst")], MakeAny(kTensorKind, shape));

@@ -170,14 +170,13 @@ int RunBranches(RewireBranch* branches, std::int32_t count) {
   return of_vm.failed.load(std::memory_order_relaxed) ? -1 : 0;
 }
 
-// The running VM's stream on a device, for a kernel that is about to give it work. Null without a stream.
-DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
+// The running VM's stream on a device, for a kernel that is about to give it work.
+Result<DeviceStreams::Stream*> StreamForWork(VmImpl* vm, DLDevice device) {
   DeviceStreams::Stream* stream = vm->streams.FindMade(device);
   if (stream == nullptr) {
-    Status failed;
-    stream = vm->streams.Find(device, &failed);
-    if (!failed) SetKernelError("RuntimeError", failed.error().message().c_str());
-    if (stream == nullptr) return nullptr;
+    Result<DeviceStreams::Stream*> found = vm->StreamOf(device, /*events=*/false);
+    if (!found) return found;
+    stream = *found;
   }
   vm->stream_asked = true;
   const Frame& frame = vm->frames.back();
@@ -189,22 +188,26 @@ DeviceStreams::Stream* StreamForWork(VmImpl* vm, DLDevice device) {
 void* Stream(std::int32_t device_type, std::int32_t device_id) {
   VmImpl* vm = KernelContext::Current();
   if (vm == nullptr) return nullptr;
-  const DeviceStreams::Stream* stream = StreamForWork(vm, MakeDevice(device_type, device_id));
-  return stream == nullptr ? nullptr : stream->stream;
+  const Result<DeviceStreams::Stream*> stream = StreamForWork(vm, MakeDevice(device_type, device_id));
+  if (stream) return (*stream)->stream;
+  // That there is none is an answer.
+  if (stream.error().code() != StatusCode::kInvalidArgument) {
+    SetKernelError("RuntimeError", stream.error().message().c_str());
+  }
+  return nullptr;
 }
 
 int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
   VmImpl* vm = CurrentVm();
   if (vm == nullptr) return -1;
-  const DeviceStreams::Stream* found = StreamForWork(vm, device);
-  if (found == nullptr) {
-    SetKernelError("ValueError", Format("the executable does not use device type {}, id {}",
-                                        DeviceTypeOf(device), device.device_id)
-                                     .c_str());
+  const Result<DeviceStreams::Stream*> found = StreamForWork(vm, device);
+  if (!found) {
+    const bool none = found.error().code() == StatusCode::kInvalidArgument;
+    SetKernelError(none ? "ValueError" : "RuntimeError", found.error().message().c_str());
     return -1;
   }
-  *api = found->api;
-  *stream = found->stream;
+  *api = (*found)->api;
+  *stream = (*found)->stream;
   return 0;
 }
 
@@ -222,7 +225,8 @@ int Cancelled() {
 int HandOut(VmImpl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
   if (object == nullptr || !vm->temporaries.Push(MakeAny(kind, object))) {
     if (object != nullptr) vm->heap.Release(object);
-    SetKernelError("MemoryError", "no memory for a new object");
+    const Status device = vm->heap.TakeDeviceFailure();
+    SetKernelError("MemoryError", device ? "no memory for a new object" : device.error().message().c_str());
     return -1;
   }
   object->AddStrong();
@@ -234,18 +238,12 @@ int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DL
               RewireFFIAny* result) {
   VmImpl* vm = CurrentVm();
   if (vm == nullptr) return -1;
-  const LinkedDevice* found = nullptr;
-  for (const LinkedDevice& entry : vm->rep.devices) {
-    if (IsSameDevice(entry.device, device)) {
-      found = &entry;
-      break;
-    }
-  }
+  const LinkedDevice* found = vm->streams.Entry(device);
   const bool valid = rank >= 0 && rank <= kMaxRank && IsValidDType(dtype) &&
                      TensorBytes(dtype, {shape, static_cast<std::size_t>(rank)}).has_value();
   if (found == nullptr || !valid) {
     SetKernelError("ValueError", found == nullptr
-                                     ? "new_tensor: the executable does not use this device"
+                                     ? "new_tensor: the executable does not name this device"
                                      : "new_tensor: a dimension is negative or the size overflows");
     return -1;
   }

@@ -185,7 +185,7 @@ Status VirtualMachine::TryInvokeAsync(std::string_view function) {
 Status VirtualMachine::TryWait() {
   const VmHold hold(impl_.get(), VmHold::kRun);
   if (!hold) return hold.Refusal();
-  return impl_->WaitForStarted();
+  return impl_->Wait();
 }
 
 Status VirtualMachine::TrySetStream(DLDevice device, void* stream) {
@@ -292,8 +292,7 @@ Status VirtualMachine::TryDropResult() {
 Status VirtualMachine::TryTrim() {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  impl_->Trim();
-  return {};
+  return impl_->Trim();
 }
 
 }  // namespace rewire

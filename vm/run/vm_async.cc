@@ -17,6 +17,14 @@ Status VmImpl::InvokeAsync(std::uint32_t function) {
   return status;
 }
 
+// A cancellation ends the wait as it ends a run.
+Status VmImpl::Wait() {
+  BeginRun();
+  Status finished = WaitForStarted();
+  runs.End();
+  return finished;
+}
+
 // Waits for what was started, and tells a failure that nobody was told of.
 Status VmImpl::WaitForStarted() {
   Status first = std::exchange(late, Status());
@@ -56,11 +64,7 @@ Status VmImpl::ContinueRun(std::uint32_t function, const RewireFFIAny* run_input
 Result<DeviceStreams::Stream*> VmImpl::StreamOf(DLDevice device, bool events) {
   Status failed;
   DeviceStreams::Stream* stream = streams.Find(device, &failed);
-  if (!failed) return Forward(failed);
-  if (stream == nullptr) {
-    return Fail(StatusCode::kInvalidArgument, "the executable does not use device type {}, id {}",
-                DeviceTypeOf(device), device.device_id);
-  }
+  if (stream == nullptr) return Forward(failed);
   if (events && stream->api->make_event == nullptr) {
     return Fail(StatusCode::kUnsupported, "device {}:{} has no events", stream->api->name, device.device_id);
   }

@@ -13,7 +13,8 @@
 namespace rewire {
 
 // Holds a VM during a call that changes it. Meanwhile other calls are refused, whether they come from another
-// thread or from a callback. So no callback sees a VM in the middle of a change.
+// thread or from a callback. So no callback sees a VM in the middle of a change. Taking the hold is one
+// exchange: of two threads that come at once, one is refused.
 class VmHold {
  public:
   // A change waits for work that an earlier run has left, and ends a recording.
@@ -21,15 +22,8 @@ class VmHold {
 
   // `vm` is null if the VM was moved from.
   explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
-    // For calls that are shorter than runs an atomic exchange would cost more than the call itself.
-    if (purpose == kRun) {
-      Begin(vm);
-      return;
-    }
-    if (vm == nullptr || vm->held.load(std::memory_order_relaxed)) return;
-    vm->held.store(true, std::memory_order_relaxed);
-    if (__builtin_expect(purpose == kChange && vm->open_ends != 0, 0)) vm->Settle();
-    vm_ = vm;
+    Begin(vm);
+    if (__builtin_expect(purpose == kChange && vm_ != nullptr && vm_->open_ends != 0, 0)) vm_->Settle();
   }
   // The same as kRun, inlined.
   struct ForRun {};
@@ -45,7 +39,6 @@ class VmHold {
   Status Refusal() const { return RefusalOf(empty_); }
 
  private:
-  // If two threads begin runs at once, which is a mistake of the host, one is refused.
   REWIRE_INLINE void Begin(VmImpl* vm) {
     if (vm != nullptr && !vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
   }

@@ -91,7 +91,7 @@ VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount*
 VmImpl::~VmImpl() {
   account->set_reclaim(nullptr, nullptr);
   // Work that nobody has waited for may still use the caller's memory.
-  if ((open_ends & kStarted) != 0) (void)work.WaitForAll(WaitCause::kEnd);
+  if ((open_ends & kStarted) != 0) work.WaitForAll(WaitCause::kEnd);
   DropRecording();
   DropKernelState();
   for (const RewireFFIAny& input : inputs) heap.Unpin(input);
@@ -142,10 +142,17 @@ void VmImpl::SetLimits(const Limits& given) {
 }
 
 void VmImpl::Cancel() {
-  const std::uint64_t run = run_number.load(std::memory_order_acquire);
-  if (run % 2 == 0) return;
-  cancelled_run.store(run, std::memory_order_relaxed);
+  const std::uint64_t run = runs.current();
+  if (!RunCounter::IsRun(run)) return;
+  runs.Cancel(run);
   interrupts.fetch_or(kCancelRequested, std::memory_order_release);
+}
+
+Status VmImpl::CheckInterrupted() const {
+  if (cancelled()) return Fail(StatusCode::kCancelled, "the run was cancelled");
+  const bool timed = (interrupts.load(std::memory_order_relaxed) & kHasDeadline) != 0;
+  if (!timed || std::chrono::steady_clock::now() < deadline) return {};
+  return Fail(StatusCode::kDeadlineExceeded, "the deadline passed");
 }
 
 void VmImpl::SetDeadline(std::chrono::steady_clock::time_point when) {
@@ -157,10 +164,12 @@ void VmImpl::SetDeadline(std::chrono::steady_clock::time_point when) {
   }
 }
 
-void VmImpl::Trim() {
+// Blocks that a device does not take back are an error of this call.
+Status VmImpl::Trim() {
   DropResult();
   DropKernelState();
   GiveBackRunMemory();
+  return streams.TakeFailure().status;
 }
 
 }  // namespace rewire

@@ -27,6 +27,7 @@
 #include "rewire/vm/outputs/output_slot.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/run/device_work.h"
+#include "rewire/vm/run/run_counter.h"
 #include "rewire/vm/shared_arena.h"
 #include "rewire/vm/value.h"
 #include "rewire/vm/value/memory_range.h"
@@ -97,7 +98,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   Result<OutputReport> ReportOutput(OutputHandle handle) const;
   void SetLimits(const Limits& given);
   void SetDeadline(std::chrono::steady_clock::time_point when);
-  void Trim();
+  Status Trim();
   // The same, for a VM that may be running. Only Cancel may come from another thread.
   Result<InputHandle> Resolve(const InputRef& input) const;
   Result<OutputHandle> Resolve(const OutputRef& output) const;
@@ -158,6 +159,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
   // Runs that go on after the call (vm_async.cc), and recorded ones (vm_recording.cc).
   Status InvokeAsync(std::uint32_t function);
+  Status Wait();
   Status WaitForStarted();
   [[gnu::cold]] void Settle();
   [[gnu::cold]] Status ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* replayed);
@@ -170,6 +172,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   [[gnu::cold]] Status RecordRun(std::uint32_t function, DeviceStreams::Stream* stream);
   [[gnu::cold]] bool RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status Replay();
+  Status GiveReplay();
   [[gnu::cold]] void DropRecording();
   [[gnu::cold]] Status TooSmall(const Error& error, std::uint32_t function) const;
   void SetResult(const RewireFFIAny& value);
@@ -253,6 +256,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
     DeviceStreams::Stream* stream = nullptr;
     DeviceStreams::Source first;
     DeviceStreams::Source last;
+    Value result;  // of the recorded run, which each replay writes again
   };
   Recording recording;
 
@@ -268,14 +272,19 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   static constexpr std::uint32_t kInFlight = 4;  // copies use memory of the host (DeviceWork::in_flight)
   static constexpr std::uint32_t kObserved = 8;  // an observer wants to know of kernel calls
   std::atomic<std::uint32_t> interrupts{0};
-  // A cancellation applies to the run that was going on when it came. So runs are numbered: 1, 3, 5 and so
-  // on. Between two of them the number is even.
-  std::atomic<std::uint64_t> run_number{0};
-  std::atomic<std::uint64_t> cancelled_run{0};
+  RunCounter runs;
   bool cancelled() const {
-    return (interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0 &&
-           cancelled_run.load(std::memory_order_relaxed) == run_number.load(std::memory_order_relaxed);
+    return (interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0 && runs.cancelled();
   }
+  // Before a run, or the wait for one: what was asked of an earlier run is not asked of this one.
+  void BeginRun() {
+    if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
+      interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
+    }
+    runs.Begin();
+  }
+  // Whether the run that is going on may go on. Errors: kCancelled, kDeadlineExceeded.
+  [[gnu::cold]] Status CheckInterrupted() const;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Observer* observer = nullptr;
 };

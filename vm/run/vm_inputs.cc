@@ -61,7 +61,7 @@ bool VmImpl::MoveInput(InputHandle handle, const TensorView& view) {
 // The object of a borrowed tensor is reused for the next tensor if nobody else refers to it.
 bool VmImpl::MayDescribeAnother(const TensorObject& object) const {
   const bool alone = object.local == 1 || (object.local == kShared && object.account == home);
-  return alone && object.strong() == 1 && object.storage == nullptr;
+  return alone && object.alone() && object.storage == nullptr;
 }
 
 // A tensor that has a handle of the driver's, with an address in its place. Empty for all others.
@@ -228,10 +228,7 @@ Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDev
   }
   Status failed;
   DeviceStreams::Stream* stream = streams.Find(device.api != nullptr ? device.device : from.device, &failed);
-  if (!failed) return Forward(failed);
-  if (stream == nullptr) {
-    return Fail(StatusCode::kInvalidArgument, "the tensor is on a device that the executable does not name");
-  }
+  if (stream == nullptr) return Forward(failed);
   const Span<const std::int64_t> shape(from.shape, static_cast<std::size_t>(from.ndim));
   TensorObject* packed = IsContiguous(from) ? nullptr : CopyOf(from);
   TensorObject* copy =
@@ -239,20 +236,25 @@ Result<TensorObject*> VmImpl::CopyToDevice(const DLTensor& from, const LinkedDev
   const void* data =
       packed != nullptr ? packed->tensor.data : static_cast<const char*>(from.data) + from.byte_offset;
   const std::uint64_t bytes = TensorBytes(from.dtype, shape).value_or(0);
-  int code = REWIRE_DEVICE_OK;
+  Status done;
   const DeviceApi& api = *stream->api;
   if (copy != nullptr) {
-    code = api.copy(api.context, copy->tensor.data, device.device, data, from.device, bytes, stream->stream);
-    if (code == REWIRE_DEVICE_OK) code = api.synchronize(api.context, stream->device, stream->stream);
+    const int code =
+        api.copy(api.context, copy->tensor.data, device.device, data, from.device, bytes, stream->stream);
+    done = code == REWIRE_DEVICE_OK ? DeviceStreams::Synchronize(*stream)
+                                    : DeviceFailure(api, stream->device, code);
   }
   if (packed != nullptr) heap.Release(packed);
-  if (copy == nullptr) return Forward(NoMemory("a copied input"));
-  if (code == REWIRE_DEVICE_OK) {
+  if (copy == nullptr) {
+    const Status of_device = heap.TakeDeviceFailure();
+    return Forward(of_device ? NoMemory("a copied input") : of_device);
+  }
+  if (done) {
     copy->flags |= TensorObject::kReadOnly;
     return copy;
   }
   heap.Release(copy);
-  return Forward(DeviceFailure(api, stream->device, code), "the copy to its device failed");
+  return Forward(done, "the copy to its device failed");
 }
 
 // A copy of a tree of tensors and integers, with all tensors on the device. Without recursion: lists are

@@ -63,49 +63,65 @@ Status VmImpl::RecordRun(std::uint32_t function, DeviceStreams::Stream* stream) 
   streams.set_recording(false);
   interrupts.fetch_and(~kInFlight, std::memory_order_relaxed);
   open_ends &= static_cast<std::uint8_t>(~kStarted);
-  const Recording made{nullptr, function, stream, stream->first, stream->last};
+  const Recording made{nullptr, function, stream, stream->first, stream->last, Value()};
   const bool any = stream->busy;
-  const Status let_go = work.ForgetRecorded(stream);
+  work.ForgetRecorded(stream);
   void* handle = nullptr;
   code = api.end_recording(api.context, stream->device, stream->stream, &handle);
+  const Status ended = code == REWIRE_DEVICE_OK ? Status() : DeviceFailure(api, stream->device, code);
   EndOfCall();
-  if (status) status = let_go;
-  if (status && code != REWIRE_DEVICE_OK) status = DeviceFailure(api, stream->device, code);
+  const Status failed = streams.TakeFailure().status;
+  if (status) status = failed;
+  if (status) status = ended;
   if (status && !any) {
     status =
         Fail(StatusCode::kUnsupported, "function {} gives no work to a device, there is nothing to record",
              FunctionName(function));
   }
   if (!status) {
-    if (code == REWIRE_DEVICE_OK) api.destroy_recording(api.context, stream->device, handle);
+    if (ended) (void)api.destroy_recording(api.context, stream->device, handle);
     work.LetGoRecorded();
     DropResult();
     return status;
   }
   recording = made;
   recording.handle = handle;
+  recording.result = shared_result;
   open_ends |= kRecorded;
   return {};
 }
 
 Status VmImpl::Replay() {
-  if ((interrupts.load(std::memory_order_relaxed) & kHasDeadline) != 0 &&
-      std::chrono::steady_clock::now() >= deadline) {
-    return Fail(StatusCode::kDeadlineExceeded, "the deadline passed before the recorded run of {}",
+  if (const Status interrupted = CheckInterrupted(); !interrupted) {
+    DropResult();
+    return Fail(interrupted.code(), "{} before the recorded run of {}", interrupted.error().message(),
                 FunctionName(recording.function));
   }
+  Status status = GiveReplay();
+  if (!async || !status) {
+    const Status finished = WaitForStarted();
+    if (status) status = finished;
+  }
+  if (status) {
+    if (!has_result()) shared_result = recording.result;
+    return {};
+  }
+  DropResult();
+  // After a failure of the device the next run is an ordinary one.
+  if (status.code() != StatusCode::kCancelled && status.code() != StatusCode::kDeadlineExceeded)
+    DropRecording();
+  return status;
+}
+
+Status VmImpl::GiveReplay() {
   DeviceStreams::Stream& stream = *recording.stream;
   const DeviceApi& api = *stream.api;
   DeviceWork::Note(&stream, recording.first);
   DeviceWork::Note(&stream, recording.last);
   open_ends |= kStarted;
   const int code = api.replay(api.context, stream.device, recording.handle, stream.stream);
-  if (code != REWIRE_DEVICE_OK) {
-    const Status failed = DeviceFailure(api, stream.device, code);
-    (void)WaitForStarted();
-    return Forward(failed, "replaying the recorded run");
-  }
-  return async ? Status() : WaitForStarted();
+  if (code == REWIRE_DEVICE_OK) return {};
+  return Forward(DeviceFailure(api, stream.device, code), "replaying the recorded run");
 }
 
 // True if a recording of the function has just been made, because automatic recording is on and the function
@@ -127,8 +143,8 @@ bool VmImpl::RecordsRepeated(std::uint32_t function, const RewireFFIAny* run_inp
   DropResult();
   const Status recorded = RecordUsed(function);
   if (recorded) return true;
-  // Otherwise it would be tried again and again.
-  if (recorded.code() == StatusCode::kUnsupported || recorded.code() == StatusCode::kMemoryLimit)
+  // Whatever the reason was, it would be met again and again; but for what the host asked of this run alone.
+  if (recorded.code() != StatusCode::kCancelled && recorded.code() != StatusCode::kDeadlineExceeded)
     open_ends &= static_cast<std::uint8_t>(~kAutomatic);
   return false;
 }
@@ -145,7 +161,9 @@ void VmImpl::DropRecording() {
       open_ends |= kLate;
     }
   }
-  api.destroy_recording(api.context, stream.device, recording.handle);
+  const int code = api.destroy_recording(api.context, stream.device, recording.handle);
+  if (code != REWIRE_DEVICE_OK) DeviceStreams::NoteFailure(&stream, DeviceFailure(api, stream.device, code));
+  heap.Unpin(recording.result.Release());
   work.LetGoRecorded();
 }
 

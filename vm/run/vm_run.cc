@@ -40,7 +40,7 @@ REWIRE_INLINE void VmImpl::SetResult(const RewireFFIAny& value) {
   if (__builtin_expect(shared_result.any().type_index != kRewireFFINone, 0)) DropResult();
   heap.Release(std::exchange(own_result, value));
   const bool stays = value.type_index == kTensorKind && TensorOf(value)->local < kSharing &&
-                     TensorOf(value)->strong() == 1 && !result_wanted;
+                     TensorOf(value)->alone() && !result_wanted;
   if (__builtin_expect(!stays, 0)) ShareResult();
 }
 
@@ -111,12 +111,7 @@ void VmImpl::EndOfCall() {
 
 template <bool kPlainly>
 REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  // What was asked of an earlier run is not asked of this one.
-  if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
-    interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
-  }
-  const std::uint64_t number = run_number.load(std::memory_order_relaxed) + 1;
-  run_number.store(number, std::memory_order_release);
+  BeginRun();
   const bool usual = open_ends == 0 && !limited() && !bounded();
   const bool plain =
       kPlainly && usual && has_arrays && observer == nullptr && account == home && !IsBound(function);
@@ -126,7 +121,7 @@ REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run
   // Work that goes on would have to end before the memory of a result of the VM's own is used again.
   if (__builtin_expect(open_ends != 0, 0)) ShareResult();
   if (__builtin_expect(usual, 1)) EndOfUsualCall();
-  run_number.store(number + 1, std::memory_order_relaxed);
+  runs.End();
   return status;
 }
 

@@ -45,7 +45,8 @@ std::uint64_t DeallocateObject(Object* object) {
 std::uint64_t DestroyStorage(StorageObject* storage) {
   std::uint64_t bytes = 0;
   if (storage->block != nullptr && storage->device_api != nullptr) {
-    FreeBlock(*storage->device_api, storage->device, storage->scope, nullptr, storage->block);
+    // Nobody waits here who could be told of a failure.
+    (void)FreeBlock(*storage->device_api, storage->device, storage->scope, nullptr, storage->block);
     storage->account->Refund(storage->block_bytes);
   } else if (storage->block != nullptr) {
     bytes = Deallocate(storage->account, storage->block, storage->block_bytes);

@@ -14,9 +14,9 @@
 //                make. Objects that a shared object refers to are shared, too.
 //   kUncounted   VMs do not count references: constants and parameters, which the Program keeps alive.
 //
-// When n reaches zero, the VM recycles the object if nobody else holds a strong reference. Otherwise the
-// object becomes shared and the VM drops its reference (Release in object_heap.cc). Nothing here recurses:
-// releasing a list of a million cells is a loop.
+// When n reaches zero, the VM recycles the object if nobody else holds a strong or weak reference. Otherwise
+// the object becomes shared and the VM drops its reference (Release in object_heap.cc). Nothing here
+// recurses: releasing a list of a million cells is a loop.
 #pragma once
 
 #include <cstddef>
@@ -81,8 +81,10 @@ struct Object {
   LocalCount local;
   void (*deleter)(void* self, int flags);
 
-  REWIRE_INLINE_TINY std::uint32_t strong() const {
-    return static_cast<std::uint32_t>(__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE));
+  // Whether there is one strong reference and no weak one beside it. Then nobody but its holder can reach the
+  // object. A weak reference may become a strong one at any time, on any thread, so it counts as somebody.
+  REWIRE_INLINE_TINY bool alone() const {
+    return __atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount;
   }
   REWIRE_INLINE_TINY void AddStrong(std::uint32_t count = 1) {
     __atomic_fetch_add(&combined_ref_count, std::uint64_t{count}, __ATOMIC_RELAXED);

@@ -12,7 +12,7 @@ FAULTS = [
     Fault("devices", "a replay copies what the host had computed", "device_work.cc",
           "if (copies_[i].use == Use::kReads) «copies_[i].stream = nullptr;»", "", DEVICES),
     Fault("devices", "the end of a recording gives memory back", "vm_recording.cc",
-          "stream.device, recording.handle);\n  «work.LetGoRecorded();»\n}", "", DEVICES),
+          "heap.Unpin(recording.result.Release());\n  «work.LetGoRecorded();»\n}", "", DEVICES),
     Fault("devices", "a copy's memory stays the copy's own to the end of the run", "lives.cc",
           "if (!node.inputs[0]->on_device) «forever_.insert(node.inputs[0]);»", "", PLACING),
     Fault("place", "integers that vary with an input go to the device", "place_on_device.cc",

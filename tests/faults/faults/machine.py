@@ -114,7 +114,7 @@ FAULTS = [
           "const bool alone = object.local == 1 || («object.local == kShared» && object.account == home);", "true",
           ("vm_lifetime_test",)),
     Fault("accounts", "a result that a kernel holds is shared", "vm_run.cc",
-          "«TensorOf(value)->strong() == 1» && !result_wanted;", "true", ("vm_callbacks_test", "vm_lifetime_test")),
+          "«TensorOf(value)->alone()» && !result_wanted;", "true", ("vm_callbacks_test", "vm_lifetime_test")),
     Fault("accounts", "a constant that is passed with a call stays counted", "interpreter_run.h",
           "if («!ObjectHeap::IsUncounted(inputs[i])») given[i] = {};", "true", ("vm_inputs_test",)),
     Fault("accounts", "the step limit is exact", "interpreter.cc",

@@ -287,7 +287,7 @@ TEST_CASE("bindings are checked against the signature") {
   CHECK(rewire_vm_invoke_async(host.vm, "mian") == kRewireNotFound);
   CHECK(rewire_vm_record(host.vm, "mian") == kRewireNotFound);
   CHECK(rewire_vm_set_stream(host.vm, {kDLCUDA, 0}, nullptr) == kRewireInvalidArgument);
-  CHECK(Message() == "the executable does not use device type 2, id 0");
+  CHECK(Message() == "the executable does not name device cuda:0");
   void* event = nullptr;
   CHECK(rewire_vm_done_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);
   CHECK(rewire_vm_wait_for_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);

@@ -139,7 +139,7 @@ TEST_CASE("workspaces are the VM's memory on every thread, counted and given bac
   CHECK_THAT(MessageOf(RunKernel(kernels, "ctx_keep_workspace", {1 << 21}, nullptr, limits)),
              Catch::EndsWith("MemoryError: no 2097152 bytes of workspace"));
   CHECK_THAT(KernelMessage(kernels, "ctx_device_workspace", {}),
-             Catch::EndsWith("ValueError: new_tensor: the executable does not use this device"));
+             Catch::EndsWith("ValueError: new_tensor: the executable does not name this device"));
 }
 
 TEST_CASE("exceptions of C++ kernels and factories arrive as errors") {
