@@ -18,6 +18,7 @@
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
+#include "rewire/compiler/passes/run_passes.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
 #include "rewire/vm/kernel/amx.h"
 
@@ -153,26 +154,12 @@ Result<std::optional<TargetDevice>> DeviceOf(const CompileOptions& options) {
   return std::optional<TargetDevice>(device);
 }
 
-// Runs the passes; `each` is called before and after one.
-void Optimise(const CompileOptions& options, Graph* graph,
-              const std::function<void(const char* pass, bool done)>& each) {
-  for (const Pass& pass : Passes()) {
-    if (options.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
-    if (pass.run == RunBranchesAtOnce && options.parallel == Parallel::kOff) continue;
-    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
-    each(pass.name, false);
-    pass.run(graph);
-    each(pass.name, true);
-  }
-}
-
 // Affine nodes move into the weights first, so that integers have the scales that the outputs have.
 Result<CalibrationReport> QuantizeGraph(const CompileOptions& options, const KernelSet& kernels,
-                                        Graph* graph) {
+                                        const AfterPass& after, Graph* graph) {
   if (options.precision == Precision::kModel) return CalibrationReport();
   RemoveDeadCode(graph);
-  const Building building = {[&](Graph* copy) { Optimise(options, copy, [](const char*, bool) {}); },
-                             kernels};
+  const Building building = {[&](Graph* copy) { return PassRun(options, after).Run(copy, {}); }, kernels};
   const auto progress = [&](const std::string& what) { Begin(options, what); };
   graph->tiles = options.cpu == Cpu::kTiles || (options.cpu == Cpu::kNative && CpuHasAmx());
   if (options.precision == Precision::kBf16) return UseBf16(graph, options.calibration, building, progress);
@@ -200,7 +187,7 @@ Lowered LowerModel(const ModelFile& model, const LoweringOptions& lowering, cons
 }
 
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
-                              std::vector<Unsupported>* unsupported) {
+                              std::vector<Unsupported>* unsupported, const AfterPass& after) {
   for (const std::string& pass : options.disabled_passes) {
     const std::vector<std::string> names = PassNames();
     if (std::find(names.begin(), names.end(), pass) == names.end()) {
@@ -246,16 +233,21 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   const auto lists = lowering.strings().Metadata(graph.main.parameters, graph.main.results);
   if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
-  Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), &graph);
+  PassRun run(options, after);
+  if (Status sound = run.Check("lowering the model", graph); !sound) return Forward(sound, what);
+  Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), after, &graph);
   if (!calibrated) return Forward(calibrated, what);
-  Optimise(options, &graph, [&](const char* pass, bool done) {
+  if (Status sound = run.Check("quantizing the model", graph); !sound) return Forward(sound, what);
+  const Status optimised = run.Run(&graph, [&](const char* pass, bool done) {
     if (!done) Begin(options, pass);
     if (done && options.dump) options.dump(pass, GraphText(graph));
   });
+  if (!optimised) return Forward(optimised, what);
   if (graph.bf16) FindBf16Products(graph, &calibrated->products);
   if (lowering_options.fold) {
     FoldInit(folder, options, &graph);
     FoldCopies(&graph);
+    if (Status sound = run.Check("packing the weights", graph); !sound) return Forward(sound, what);
   }
   Begin(options, "emitting");
   EmitStatistics statistics;
@@ -292,18 +284,19 @@ std::vector<std::string> PassNames() {
 }
 
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
-                             std::vector<Unsupported>* unsupported) {
+                             std::vector<Unsupported>* unsupported, const AfterPass& after) {
   Begin(options, "reading");
   const Result<ModelFile> model = ModelFile::Read(path, options.external_folders);
   if (!model) return Forward(model);
-  return CompileModel(*model, path, options, unsupported);
+  return CompileModel(*model, path, options, unsupported, after);
 }
 
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
-                             const CompileOptions& options, std::vector<Unsupported>* unsupported) {
+                             const CompileOptions& options, std::vector<Unsupported>* unsupported,
+                             const AfterPass& after) {
   const Result<ModelFile> model = ModelFile::Parse(bytes, {folder, options.external_folders}, what);
   if (!model) return Forward(model);
-  return CompileModel(*model, what, options, unsupported);
+  return CompileModel(*model, what, options, unsupported, after);
 }
 
 }  // namespace rewire::compiler

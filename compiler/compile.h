@@ -10,6 +10,7 @@
 #include "rewire/base/status.h"
 #include "rewire/compiler/compiler.h"
 #include "rewire/compiler/lower/lowering.h"
+#include "rewire/compiler/passes/run_passes.h"
 #include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {
@@ -44,12 +45,13 @@ std::vector<std::string> PassNames();
 //
 // Errors: kStepLimit if `limits.work` is used up. kUnsupported, and `*unsupported` then lists every node that
 // cannot be compiled, with the reason. Other errors come from reading the model. A message names the model
-// and what to do.
+// and what to do. `after` is for tests.
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
-                             std::vector<Unsupported>* unsupported);
+                             std::vector<Unsupported>* unsupported, const AfterPass& after = {});
 // The same from memory. External data may lie in `folder`; an empty `folder` refuses external data. `what`
 // names the model in messages.
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
-                             const CompileOptions& options, std::vector<Unsupported>* unsupported);
+                             const CompileOptions& options, std::vector<Unsupported>* unsupported,
+                             const AfterPass& after = {});
 
 }  // namespace rewire::compiler

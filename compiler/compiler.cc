@@ -34,6 +34,15 @@ MemoryBound BoundOf(const Executable& executable) {
   return none;
 }
 
+// Passes that are checked name what breaks a program. What they do not see is emission's.
+Status Unverified(const Error& error, const CompileOptions& options) {
+  const char* what = options.check_passes.value_or(false)
+                         ? "emission made a program that does not verify, though all passes left it sound"
+                         : "the compiler made a program that does not verify; CompileOptions::check_passes "
+                           "(--check-passes) names the pass that broke it";
+  return Fail(StatusCode::kInternal, std::string(what) + ": " + error.message());
+}
+
 Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOptions& options,
                            Clock::time_point start) {
   if (!compiled) return Forward(compiled);
@@ -59,7 +68,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   Begin(options, "verifying");
   compiled->module.compressed = options.compress;
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
-  if (!verified) return Forward(verified, "the compiler made a program that does not verify");
+  if (!verified) return Unverified(verified.error(), options);
   if (options.bound_memory) {
     Begin(options, "bounding memory");
     report.memory = BoundOf(*verified);

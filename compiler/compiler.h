@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,6 +91,9 @@ struct CompileOptions {
   bool compress = true;
   // Whether to compute CompileReport::memory. It takes part of the time of compiling.
   bool bound_memory = true;
+  // Whether to check the program after each pass, so that a fault of the compiler is an error that names the
+  // pass (kInternal). It takes about as long as the passes. Not set: in builds with assertions alone.
+  std::optional<bool> check_passes;
   // Called after each stage with its name and the program as text. Empty: not called.
   std::function<void(const std::string& stage, const std::string& text)> dump;
   // Called when work begins: "reading", the name of a pass, "packing weights 3 of 20", and so on. Empty: not

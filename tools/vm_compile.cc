@@ -56,6 +56,7 @@ struct Options {
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
   bool json = false;
+  bool check_passes = false;
 };
 
 // Programs after each stage as DIR/00-lowered.txt and so on; the first failure is kept.
@@ -132,6 +133,7 @@ Result<int> Run(const Options& options) {
   if (!compile) return Forward(compile);
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   compile->external_folders = options.allow_external;
+  if (options.check_passes) compile->check_passes = true;
   if (Status read = ReadCalibration(options, &*compile); !read) return Forward(read);
   Dump dump(options.dump);
   if (!options.dump.empty()) {
@@ -314,6 +316,9 @@ int main(int argc, char** argv) {
   app.add_option("--dump", options.dump,
                  "write the program after each optimisation step into this folder, as text")
       ->type_name("FOLDER");
+  app.add_flag("--check-passes", options.check_passes,
+               "check the program after each optimisation step, so that a fault of the compiler is an error "
+               "that names the step");
   app.add_flag("--json", options.json, "print the summary, or the list of unsupported nodes, as JSON");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });
 }

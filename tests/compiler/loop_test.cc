@@ -57,6 +57,34 @@ TEST_CASE("a loop without a trip count, or without both, ends by its body's cond
   }
 }
 
+// Both lists begin empty, and one is of pairs, the other of single numbers.
+TEST_CASE("a loop stacks elements of different shapes apart") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  AddInts(graph, "three", {3}, true);
+  AddInts(graph, "zero", {0}, true);
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"three", ""}, "pairs");
+  loop->add_output("firsts");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  AddNode(body, "Identity", {"go_on"}, "on");
+  AddNode(body, "Neg", {"x"}, "pair");
+  AddNode(body, "Gather", {"x", "zero"}, "first");
+  SetValue(body->add_output(), "on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_output(), "pair", {2});
+  SetValue(body->add_output(), "first", {});
+  AddNode(graph, "ReduceSum", {"pairs"}, "all");
+  AddNode(graph, "ReduceSum", {"firsts"}, "some");
+  AddNode(graph, "Sub", {"some", "all"}, "y");
+  SetValue(graph->add_output(), "y", {});
+  const Outcome outcome = CompileProto(model);
+  INFO(outcome.message);
+  REQUIRE(outcome.message.empty());
+  CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{3});
+}
+
 // y = x W^3, where W and a term are carried along. The term is changed once it is doubled.
 TEST_CASE("what a body gives on as it is stays the constant that it was") {
   const bool doubled = GENERATE(false, true);

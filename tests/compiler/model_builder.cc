@@ -95,13 +95,15 @@ void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vect
 }
 
 Outcome CompileBytes(const std::string& bytes, const std::string& folder,
-                     const compiler::CompileOptions& options) {
+                     const compiler::CompileOptions& options, const compiler::AfterPass& after) {
   Outcome outcome;
   // Constants may refer to the bytes for as long as the module lives.
   auto kept = std::make_shared<const std::string>(bytes);
   const SharedBytes shared{{reinterpret_cast<const std::byte*>(kept->data()), kept->size()}, kept};
+  compiler::CompileOptions checked = options;
+  if (!checked.check_passes) checked.check_passes = true;
   Result<compiler::Compiled> compiled =
-      compiler::CompileOnnx(shared, folder, "model", options, &outcome.unsupported);
+      compiler::CompileOnnx(shared, folder, "model", checked, &outcome.unsupported, after);
   if (compiled) {
     outcome.compiled = *std::move(compiled);
   } else {

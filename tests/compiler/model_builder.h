@@ -42,11 +42,12 @@ struct Outcome {
   compiler::Compiled compiled;
 };
 
-// The model is called "model".
+// The model is called "model". The program is checked after each pass unless the options say otherwise.
 Outcome CompileBytes(const std::string& bytes, const std::string& folder = "",
-                     const compiler::CompileOptions& options = {});
-inline Outcome CompileProto(const onnx::ModelProto& model, const compiler::CompileOptions& options = {}) {
-  return CompileBytes(model.SerializeAsString(), "", options);
+                     const compiler::CompileOptions& options = {}, const compiler::AfterPass& after = {});
+inline Outcome CompileProto(const onnx::ModelProto& model, const compiler::CompileOptions& options = {},
+                            const compiler::AfterPass& after = {}) {
+  return CompileBytes(model.SerializeAsString(), "", options, after);
 }
 
 using Shape = std::vector<std::int64_t>;

@@ -75,6 +75,7 @@ compiler::CompileOptions TightOptions() {
   options.limits.fold_bytes = 32 << 20;
   options.limits.fold_node_time = std::chrono::milliseconds(50);
   options.limits.fold_time = std::chrono::milliseconds(200);
+  options.check_passes = true;
   return options;
 }
 

@@ -175,6 +175,7 @@ int RunAll(const Options& options) {
   compile.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
   compile.device = options.device;
   compile.least_device_work = 0;
+  compile.check_passes = true;
   std::map<std::string, std::string> failures;
   int seen = 0;
   int count = 0;

@@ -30,8 +30,8 @@ class Layout {
 
  private:
   struct NhwcCopy {
-    Value* last = nullptr;
-    bool made = false;  // the value itself exists too
+    Value* last = nullptr;  // a value that exists
+    bool made = false;      // the value itself exists too
   };
 
   void RunBlock(Block* block) {
@@ -68,26 +68,35 @@ class Layout {
   }
 
   // Removes transposes between the two layouts. A transpose of a value to NHWC is replaced by the value's
-  // NHWC copy. A transpose to NCHW is made only where its result is needed.
+  // NHWC copy. A transpose to NCHW is made only where its result is needed. Any other transpose of a value
+  // that exists only as its NHWC copy reads that copy.
   bool Cancel(Node* node) {
     if (!CanMove(*node) || node->kernel != "rewire.transpose") return false;
-    const Attribute* perm = FindAttribute(*node, "perm");
-    if (perm == nullptr) return false;
-    Value* input = node->inputs[0];
+    std::optional<Ints> perm = IntsAttribute(*node, "perm");
+    if (!perm) return false;
     Value* output = node->outputs[0];
-    const auto copy = copies_.find(input);
-    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input) && copy != copies_.end()) {
-      renamed_[output] = copy->second.last;
-      graph_.MoveSymbols({{output, copy->second.last}});
-      return true;
+    if (const auto copy = copies_.find(node->inputs[0]); copy != copies_.end()) {
+      Value* last = copy->second.last;
+      if (*perm == ToLast(last)) {
+        renamed_[output] = last;
+        graph_.MoveSymbols({{output, last}});
+        return true;
+      }
+      if (!copy->second.made) {
+        for (std::int64_t& axis : *perm) axis = AxisOfLast(axis, last->type.rank());
+        SetAttribute(node, "perm", *perm);
+        node->inputs[0] = last;
+      }
     }
-    if (std::get<Array<std::int64_t>>(perm->value) == ToFirst(input)) {
+    // The input exists from here on, so that it can be the NHWC copy of the output.
+    Value* input = node->inputs[0];
+    if (*perm == ToFirst(input)) {
       if (input->IsConstant()) return false;
       copies_[output] = {input, false};
       graph_.MoveSymbols(output, input, ToLast(input));
       return true;
     }
-    if (std::get<Array<std::int64_t>>(perm->value) == ToLast(input)) copies_[input] = {output, true};
+    if (*perm == ToLast(input)) copies_[input] = {output, true};
     return false;
   }
 

@@ -15,7 +15,7 @@ namespace rewire::compiler {
 
 // How graphs become programs while calibrating.
 struct Building {
-  std::function<void(Graph*)> optimise;  // runs the passes
+  std::function<Status(Graph*)> optimise;  // runs the passes
   KernelSet kernels;
 };
 

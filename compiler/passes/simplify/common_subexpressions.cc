@@ -114,6 +114,10 @@ class Sharing {
                                             : std::to_string(reinterpret_cast<std::uintptr_t>(extent.shape)));
       key += DTypeName(node.outputs[i]->type.dtype);
     }
+    // Empty sequences of different elements are made of the same inputs: none.
+    for (const Value* output : node.outputs) {
+      if (!output->type.IsTensor()) key += "|" + TypeText(output->type);
+    }
     for (const std::map<std::string, const Node*>& scope : known_) {
       const auto found = scope.find(key);
       if (found != scope.end()) return found->second;

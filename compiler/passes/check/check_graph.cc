@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/passes/check/check_graph.h"
+
+#include <fmt/format.h>
+
+#include "rewire/compiler/ir/text.h"
+#include "rewire/compiler/passes/check/checks.h"
+
+namespace rewire::compiler {
+namespace {
+
+constexpr std::size_t kMostNodeText = 120;  // bytes; attributes may be long
+
+}  // namespace
+
+Status Broken(const Node* node, const Value* value, const std::string& expected, const std::string& given) {
+  std::string where = "the graph";
+  if (node != nullptr) {
+    where = OperationText(*node);
+    if (where.size() > kMostNodeText) where = where.substr(0, kMostNodeText) + "...";
+    if (!node->source.empty()) where += " of " + node->source;
+  }
+  if (value != nullptr) where += fmt::format(": value '{}' ({})", value->name, TypeText(value->type));
+  return Fail(StatusCode::kInternal, fmt::format("{}: expected {}, given {}", where, expected, given));
+}
+
+bool Differ(const DimExpr& a, const DimExpr& b) {
+  if (a == b) return false;
+  if (a.IsConstant() && b.IsConstant()) return true;
+  const std::optional<std::int64_t> difference = (a - b).constant();
+  return difference && *difference != 0;
+}
+
+Status GraphCheck::Check(const Graph& graph) {
+  if (Status ok = CheckReads(graph); !ok) return ok;
+  if (Status ok = CheckTypes(graph); !ok) return ok;
+  if (Status ok = CheckCalls(graph, graph.init); !ok) return ok;
+  if (Status ok = CheckCalls(graph, graph.main); !ok) return ok;
+  if (Status ok = CheckShapes(graph, false); !ok) return ok;
+  if (first_) reshapes_fit_ = static_cast<bool>(CheckShapes(graph, true));
+  first_ = false;
+  if (Status ok = CheckShapes(graph, reshapes_fit_); !ok) return ok;
+  if (Status ok = CheckSides(graph); !ok) return ok;
+  return CheckMemory(graph);
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether outputs have the shapes that their kernels write, as far as the inputs' shapes say it. A dimension
+// that only a run knows fits every other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/passes/check/checks.h"
+#include "rewire/compiler/passes/edit.h"
+
+namespace rewire::compiler {
+namespace {
+
+bool IsRanked(const Value* value) { return value->type.IsTensor() && value->type.ranked; }
+
+class ShapesCheck {
+ public:
+  ShapesCheck(const Graph& graph, bool reshapes) : graph_(graph), reshapes_(reshapes) {}
+
+  Status CheckNode(const Node& node) const {
+    if (node.kind != NodeKind::kKernel && node.kind != NodeKind::kReshape) return {};
+    const auto ranked = [](const Value* value) { return IsRanked(value); };
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), ranked) ||
+        !std::all_of(node.outputs.begin(), node.outputs.end(), ranked) || node.returns ||
+        node.inputs.empty() || node.outputs.empty()) {
+      return {};
+    }
+    if (node.kind == NodeKind::kReshape) return reshapes_ ? CheckCount(node) : Status();
+    if (IsElementwise(graph_, node, node.inputs.size())) return CheckBroadcast(node);
+    const std::string name = node.kernel.substr(node.kernel.starts_with("rewire.device.") ? 14 : 7);
+    if (name == "transpose") return CheckTranspose(node);
+    if (name == "concat") return CheckParts(node, node.inputs, node.outputs[0]);
+    if (name == "split") return CheckParts(node, node.outputs, node.inputs[0]);
+    if (name.starts_with("reduce_")) return CheckReduction(node);
+    if (name == "matmul") return CheckProduct(node);
+    if (name.starts_with("packed.")) return CheckPacked(node);
+    if (HasLayout(graph_, node)) return CheckImages(node);
+    return CheckWrittenOver(node);
+  }
+
+ private:
+  static Status Wrong(const Node& node, const Value* output, const Shape& expected) {
+    return Broken(&node, output, "the shape " + ShapeText(expected), ShapeText(output->type.dims));
+  }
+
+  static Status Equal(const Node& node, const Value* output, const Shape& expected) {
+    const Shape& given = output->type.dims;
+    if (given.size() != expected.size()) return Wrong(node, output, expected);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (Differ(given[i], expected[i])) return Wrong(node, output, expected);
+    }
+    return {};
+  }
+
+  static Status CheckCount(const Node& node) {
+    const auto from = ProductOf(node.inputs[0]->type.dims).constant();
+    const auto to = ProductOf(node.outputs[0]->type.dims).constant();
+    if (!from || !to || *from == *to) return {};
+    return Broken(&node, node.outputs[0], fmt::format("{} elements", *from), std::to_string(*to));
+  }
+
+  // Each dimension of the output is that of all inputs which have more than one element there.
+  static Status CheckBroadcast(const Node& node) {
+    const Shape& out = node.outputs[0]->type.dims;
+    std::size_t rank = 0;
+    for (const Value* input : node.inputs) rank = std::max(rank, input->type.dims.size());
+    if (out.size() != rank)
+      return Broken(&node, node.outputs[0], fmt::format("rank {}, the inputs'", rank),
+                    std::to_string(out.size()));
+    for (std::size_t i = 1; i <= rank; ++i) {
+      const DimExpr& given = out[rank - i];
+      bool ones = true;
+      for (const Value* input : node.inputs) {
+        const Shape& dims = input->type.dims;
+        if (i > dims.size() || dims[dims.size() - i].Is(1)) continue;
+        ones = false;
+        const DimExpr& dim = dims[dims.size() - i];
+        if (dim.IsConstant() && Differ(dim, given))
+          return Broken(&node, node.outputs[0],
+                        fmt::format("{} at axis {}, as '{}' has it", dim.text(), rank - i, input->name),
+                        given.text());
+      }
+      if (ones && given.IsConstant() && !given.Is(1))
+        return Broken(&node, node.outputs[0], fmt::format("1 at axis {}, as all inputs have it", rank - i),
+                      given.text());
+    }
+    return {};
+  }
+
+  static Status CheckTranspose(const Node& node) {
+    const Shape& in = node.inputs[0]->type.dims;
+    const auto perm = IntsAttribute(node, "perm");
+    if (!perm) return {};
+    std::vector<bool> seen(in.size());
+    Shape expected;
+    for (const std::int64_t axis : *perm) {
+      if (axis < 0 || std::cmp_greater_equal(axis, in.size()) || seen[static_cast<std::size_t>(axis)])
+        return Broken(&node, node.inputs[0], "an order of its axes", fmt::format("axis {}", axis));
+      seen[static_cast<std::size_t>(axis)] = true;
+      expected.push_back(in[static_cast<std::size_t>(axis)]);
+    }
+    return Equal(node, node.outputs[0], expected);
+  }
+
+  // `whole` consists of the parts along an axis, and is as they are along all others.
+  static Status CheckParts(const Node& node, const std::vector<Value*>& parts, const Value* whole) {
+    const auto rank = static_cast<std::int64_t>(whole->type.dims.size());
+    std::int64_t axis = IntAttribute(node, "axis", 0);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return Broken(&node, whole, "an axis of it", fmt::format("axis {}", axis));
+    Shape expected = whole->type.dims;
+    DimExpr& length = expected[static_cast<std::size_t>(axis)];
+    const DimExpr sum = length;
+    length = 0;
+    for (const Value* part : parts) {
+      Shape dims = part->type.dims;
+      if (dims.size() != expected.size()) return Wrong(node, part, whole->type.dims);
+      length = length + dims[static_cast<std::size_t>(axis)];
+      dims[static_cast<std::size_t>(axis)] = sum;
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (Differ(dims[i], whole->type.dims[i])) return Wrong(node, part, whole->type.dims);
+      }
+    }
+    return Differ(length, sum) ? Wrong(node, whole, expected) : Status();
+  }
+
+  static Status CheckReduction(const Node& node) {
+    if (node.inputs.size() != 1) return {};
+    const Shape& in = node.inputs[0]->type.dims;
+    const auto rank = static_cast<std::int64_t>(in.size());
+    std::vector<bool> reduced(in.size(), false);
+    const auto axes = IntsAttribute(node, "axes");
+    if (!axes || axes->empty()) reduced.assign(in.size(), IntAttribute(node, "noop_with_empty_axes", 0) == 0);
+    for (const std::int64_t given : axes.value_or(std::vector<std::int64_t>())) {
+      const std::int64_t axis = given < 0 ? given + rank : given;
+      if (axis < 0 || axis >= rank)
+        return Broken(&node, node.inputs[0], "an axis of it", fmt::format("axis {}", given));
+      reduced[static_cast<std::size_t>(axis)] = true;
+    }
+    Shape expected;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (!reduced[i]) expected.push_back(in[i]);
+      if (reduced[i] && IntAttribute(node, "keepdims", 1) != 0) expected.emplace_back(1);
+    }
+    return Equal(node, node.outputs[0], expected);
+  }
+
+  // Matrices of rank 2 and more: rows of the first, columns of the second.
+  static Status CheckProduct(const Node& node) {
+    const Shape &a = node.inputs[0]->type.dims, &b = node.inputs[1]->type.dims,
+                &out = node.outputs[0]->type.dims;
+    if (a.size() < 2 || b.size() < 2) return {};
+    if (Differ(a.back(), b[b.size() - 2]))
+      return Broken(&node, node.inputs[1], fmt::format("{} rows", a.back().text()), b[b.size() - 2].text());
+    Shape expected = out;
+    if (out.size() != std::max(a.size(), b.size()))
+      return Broken(&node, node.outputs[0], "the inputs' rank", std::to_string(out.size()));
+    expected[expected.size() - 2] = a[a.size() - 2];
+    expected.back() = b.back();
+    return Equal(node, node.outputs[0], expected);
+  }
+
+  // Products and convolutions by packed weights have as many columns or channels as an attribute says. The
+  // first dimension, of several, is the input's.
+  static Status CheckPacked(const Node& node) {
+    const std::int64_t channels = IntAttribute(node, "channels", IntAttribute(node, "columns", -1));
+    if (channels < 0) return {};
+    const Shape& in = node.inputs[0]->type.dims;
+    Shape expected = node.outputs[0]->type.dims;
+    if (expected.size() != in.size())
+      return Broken(&node, node.outputs[0], "the input's rank", std::to_string(expected.size()));
+    if (in.size() > 1) expected.front() = in.front();
+    if (!expected.empty()) expected.back() = channels;
+    return Equal(node, node.outputs[0], expected);
+  }
+
+  // Pools and normalisations keep images and channels.
+  static Status CheckImages(const Node& node) {
+    const Shape& in = node.inputs[0]->type.dims;
+    for (const Value* output : node.outputs) {
+      Shape expected = output->type.dims;
+      if (expected.size() != in.size() || in.size() < 2)
+        return Broken(&node, output, "the input's rank", std::to_string(expected.size()));
+      const Attribute* layout = FindAttribute(node, "layout");
+      const bool last = layout != nullptr && layout->value == AttributeValue(std::string("NHWC"));
+      expected[0] = in[0];
+      (last ? expected.back() : expected[1]) = last ? in.back() : in[1];
+      if (Status ok = Equal(node, output, expected); !ok) return ok;
+    }
+    return {};
+  }
+
+  // What may be written over one input alone has its elements.
+  Status CheckWrittenOver(const Node& node) const {
+    const std::uint32_t inputs = InputsToWriteOver(graph_, node);
+    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+      if (inputs == std::uint32_t{1} << i) return Equal(node, node.outputs[0], node.inputs[i]->type.dims);
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const bool reshapes_;
+};
+
+}  // namespace
+
+Status CheckShapes(const Graph& graph, bool reshapes) {
+  const ShapesCheck check(graph, reshapes);
+  const auto visit = [&](const Node& node) { return check.CheckNode(node); };
+  if (Status ok = ForEachNode(graph.init, visit); !ok) return ok;
+  return ForEachNode(graph.main, visit);
+}
+
+}  // namespace rewire::compiler

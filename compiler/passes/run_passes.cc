@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/passes/run_passes.h"
+
+#include <fmt/format.h>
+
+#include "rewire/compiler/passes/passes.h"
+
+namespace rewire::compiler {
+namespace {
+
+#if !defined(NDEBUG) || defined(REWIRE_ASSERTIONS)
+constexpr bool kAssertions = true;
+#else
+constexpr bool kAssertions = false;
+#endif
+
+}  // namespace
+
+bool PassRun::checks() const { return options_.check_passes.value_or(kAssertions); }
+
+Status PassRun::Check(const std::string& stage, const Graph& graph) {
+  if (!checks()) return {};
+  const Status sound = check_.Check(graph);
+  if (sound) return {};
+  return Fail(StatusCode::kInternal,
+              fmt::format("{} broke the program: {}. This is a fault of the compiler: please report it",
+                          stage, sound.error().message()));
+}
+
+Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, bool done)>& each) {
+  for (const Pass& pass : Passes()) {
+    if (options_.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
+    if (pass.run == RunBranchesAtOnce && options_.parallel == Parallel::kOff) continue;
+    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
+    if (each) each(pass.name, false);
+    pass.run(graph);
+    if (after_) after_(pass.name, graph);
+    if (each) each(pass.name, true);
+    if (Status sound = Check(fmt::format("the pass '{}'", pass.name), *graph); !sound)
+      return Forward(sound, fmt::format("--disable-pass {} leaves the pass out", pass.name));
+  }
+  return {};
+}
+
+}  // namespace rewire::compiler
