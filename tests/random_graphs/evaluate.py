@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluates and checks nodes and models by what is not ours: the onnx package and ONNX Runtime."""
+
+import functools
+import logging
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TypeProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from draws import DTYPES, NUMBER_OF, TEXT
+
+# Models are written for this version of the format unless their operators ask for a newer one.
+IR_VERSION = 10
+# What onnxruntime refuses because it does not have it, as opposed to what is not valid.
+_LACKS = ("NOT_IMPLEMENTED", "NotImplemented", "not implemented", "is under development", "not currently supported",
+          "Could not find an implementation", "Unsupported model IR version", "is not a registered function/op",
+          "not supported", "unsupported", "Numpy_type", "Type 'tensor(", "not yet supported", "No Op registered for")
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+np.seterr(all="ignore")
+onnxruntime.set_default_logger_severity(4)
+
+
+class Invalid(Exception):
+    """A node or model that nobody runs."""
+
+
+def session_options(optimize=False):
+    options = onnxruntime.SessionOptions()
+    level = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return options
+
+
+def type_of(array):
+    """The TypeProto of a tensor, a list (a sequence) or None (an optional without a value)."""
+    if isinstance(array, list):
+        return helper.make_sequence_type_proto(helper.make_tensor_type_proto(NUMBER_OF[array[0].dtype], None))
+    return helper.make_tensor_type_proto(NUMBER_OF[array.dtype], array.shape)
+
+
+def normal(result):
+    """A result as numpy has it: scalars are arrays, strings are objects."""
+    if isinstance(result, (list, tuple)):
+        return [normal(each) for each in result]
+    if result is None:
+        return None
+    result = np.asarray(result)
+    return result.astype(TEXT) if result.dtype.kind in "US" else result
+
+
+def by_onnxruntime(model, feeds, optimize=False):
+    """All outputs. Raises Invalid, with `lacks` in front where the runtime lacks an operator or a type."""
+    try:
+        runtime = onnxruntime.InferenceSession(model.SerializeToString(), session_options(optimize), providers=["CPUExecutionProvider"])
+        wanted = {each.name for each in runtime.get_inputs()}
+        return [normal(each) for each in runtime.run(None, {k: v for k, v in feeds.items() if k in wanted})]
+    except Exception as error:  # its classes have no common base but this one
+        text = str(error)
+        raise Invalid(("lacks: " if any(word in text for word in _LACKS) else "onnxruntime: ") + text[:600]) from None
+
+
+@functools.lru_cache(None)
+def _newest_of_onnxruntime():
+    """The newest operators that the runtime takes without complaint."""
+    for version in range(onnx.defs.onnx_opset_version(), 1, -1):
+        one = helper.make_node("Identity", ["x"], ["y"])
+        try:
+            by_onnxruntime(_model_of(one, {"x": np.zeros(1, np.float32)}, {"": version}, ()), {"x": np.zeros(1, np.float32)})
+            return version
+        except Invalid:
+            continue
+    return 1
+
+
+def lowered(model):
+    """The same model for the newest operators that the runtime takes, where those are the same."""
+    version = next((each.version for each in model.opset_import if each.domain == ""), 1)
+    newest = _newest_of_onnxruntime()
+    if version <= newest:
+        return model
+    used = {node.op_type for nodes in [model.graph.node, *(each.node for each in model.functions)] for node in _all_nodes(nodes) if node.domain == ""}
+    for kind in used:
+        if onnx.defs.get_schema(kind, version, "").since_version > newest:
+            return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for imports in [made.opset_import, *(each.opset_import for each in made.functions)]:
+        for each in imports:
+            each.version = newest if each.domain == "" else each.version
+    return made
+
+
+def _all_nodes(nodes):
+    for each in nodes:
+        yield each
+        for attribute in each.attribute:
+            if attribute.HasField("g"):
+                yield from _all_nodes(attribute.g.node)
+
+
+def node_by_node(model, feeds):
+    """As onnxruntime, but nodes that it lacks are the reference's."""
+    opsets = {each.domain: each.version for each in model.opset_import}
+    values = {tensor.name: normal(_array(tensor)) for tensor in model.graph.initializer}
+    values.update(feeds)
+    for each in model.graph.node:
+        read = {name: values[name] for part in _all_nodes([each]) for name in part.input if name in values}
+        read.update({name: values[name] for name in _given(each) if name in values})
+        one = _model_of(each, read, opsets, model.functions)
+        inferred = _inferred(each, read, opsets, model.functions)
+        for output in one.graph.output:
+            output.type.CopyFrom(inferred[output.name])
+        try:
+            results = by_onnxruntime(lowered(one), read)
+        except Invalid as error:
+            if not str(error).startswith("lacks"):
+                raise
+            results = by_reference(one, read)
+        values.update(zip([name for name in each.output if name], results))
+    return [values[each.name] for each in model.graph.output]
+
+
+def _given(proto):
+    """What the bodies of a node give as they are."""
+    return [output.name for attribute in proto.attribute if attribute.HasField("g") for output in attribute.g.output]
+
+
+def _array(tensor):
+    if tensor.data_type == onnx.TensorProto.STRING:
+        return np.array([each.decode() for each in tensor.string_data], object).reshape(tuple(tensor.dims))
+    return onnx.numpy_helper.to_array(tensor)
+
+
+def by_reference(model, feeds):
+    try:
+        return [normal(each) for each in ReferenceEvaluator(model).run(None, dict(feeds))]
+    except Exception as error:  # anything may come out of it
+        raise Invalid(f"reference: {type(error).__name__}: {str(error)[:300]}") from None
+
+
+def check(model):
+    """Raises Invalid where ONNX's checker or its strict inference of shapes finds fault."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except Exception as error:  # ValidationError, InferenceError, TypeError
+        raise Invalid(f"checker: {str(error)[:300]}") from None
+
+
+def _model_of(node, arrays, opsets, functions, types=None):
+    inputs = [helper.make_value_info(name, (types or {}).get(name) or type_of(array)) for name, array in arrays.items()]
+    outputs = [helper.make_value_info(name, TypeProto()) for name in node.output if name]
+    graph = helper.make_graph([node], "one", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in opsets.items()],
+                             ir_version=IR_VERSION, functions=functions)
+
+
+def _inferred(node, arrays, opsets, functions):
+    """The types of the node's outputs, by strict inference."""
+    model = _model_of(node, arrays, opsets, functions)
+    # Constants are known to inference, as they are in the whole model.
+    for name, array in arrays.items():
+        if isinstance(array, np.ndarray) and array.dtype.kind == "i" and array.ndim <= 1 and array.size <= 64:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    try:
+        found = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except Exception as error:  # InferenceError, TypeError
+        raise Invalid(f"inference: {str(error)[:300]}") from None
+    return {each.name: each.type for each in found.graph.output}
+
+
+def _fits(results, types, names):
+    """Whether results have the types and ranks that inference gives."""
+    for result, name in zip(results, names):
+        kind = types[name]
+        if isinstance(result, np.ndarray) and kind.HasField("tensor_type") and kind.tensor_type.elem_type:
+            if kind.tensor_type.elem_type not in DTYPES or result.dtype != DTYPES[kind.tensor_type.elem_type][0]:
+                return False
+            if kind.tensor_type.HasField("shape") and len(kind.tensor_type.shape.dim) != result.ndim:
+                return False
+    return True
+
+
+def node(proto, arrays, opsets, functions=()):
+    """The results of one node, by the first of the two evaluators that runs it and follows its types. Raises Invalid."""
+    names = [name for name in proto.output if name]
+    types = _inferred(proto, arrays, opsets, functions)
+    try:
+        results = by_reference(_model_of(proto, arrays, opsets, functions), arrays)
+        if _fits(results, types, names):
+            return dict(zip(names, results)), types
+    except Invalid:
+        pass
+    model = _model_of(proto, arrays, opsets, functions)
+    for output in model.graph.output:
+        output.type.CopyFrom(types[output.name])
+    results = by_onnxruntime(lowered(model), arrays)
+    if not _fits(results, types, names):
+        raise Invalid("its results do not have the types that inference gives")
+    return dict(zip(names, results)), types

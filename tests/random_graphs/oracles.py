@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model gives by others: ONNX Runtime without its optimisations, the onnx package's reference, and the reference with
+float64 in place of float32. Each may lack operators or types."""
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto
+
+import evaluate
+import retype
+from draws import BF16, TEXT, is_float
+
+# How far a float may be from an oracle, by type: in parts of the element, and of the largest element of its tensor. A sum of a
+# thousand terms in another order loses five bits of float32's 24. A fused kernel, or one of 16 bits that computes in float32,
+# skips roundings that the oracle makes, and so is off by a few of them.
+TOLERANCES = {
+    np.dtype(np.float64): (1e-6, 1e-6),  # normalisations of float64 may compute in float32: their stash_type
+    np.dtype(np.float32): (1e-4, 2e-5),
+    np.dtype(np.float16): (8e-3, 4e-3),
+    BF16: (6e-2, 3e-2),
+}
+# Oracles that differ by rounding show how much a model magnifies it; what is computed may be so many times as far off.
+SPREADS = 8
+MOST_SPREAD = 0.02
+
+
+class Oracles:
+    """The answers of all that can run a model with these inputs."""
+
+    def __init__(self, proto, feeds):
+        self.answers, self.failures = {}, {}
+        self.rough = retype.narrowest(proto)
+        wide = retype.model(proto, TensorProto.DOUBLE, np.float64)
+        for name, answer in (("onnxruntime", lambda: evaluate.by_onnxruntime(evaluate.lowered(proto), feeds)),
+                             ("reference", lambda: evaluate.by_reference(proto, feeds)),
+                             ("float64", lambda: evaluate.by_reference(wide, retype.feeds(feeds, np.float64)))):
+            try:
+                self.answers[name] = answer()
+            except evaluate.Invalid as error:
+                self.failures[name] = str(error)
+        if self.failures.get("onnxruntime", "").startswith("lacks"):
+            # The reference alone is weak: it leaves parts of some operators out.
+            try:
+                self.answers["node by node"] = evaluate.node_by_node(proto, feeds)
+            except (evaluate.Invalid, KeyError) as error:
+                self.failures["node by node"] = str(error)
+        if "float64" in self.answers and "reference" not in self.answers and "onnxruntime" not in self.answers:
+            del self.answers["float64"]
+
+    @property
+    def valid(self):
+        """Whether the model runs with these inputs: one that ONNX Runtime refuses for its inputs does not."""
+        return bool(self.answers) and ("onnxruntime" in self.answers or self.failures["onnxruntime"].startswith("lacks"))
+
+    def problem(self, place, given):
+        """What is wrong with an output, or None."""
+        expected = [answer[place] for answer in self.answers.values() if answer[place] is not None]
+        return problem(given, expected, self.rough)
+
+
+def problem(given, expected, rough=None):
+    """None if each element is one of those expected, or near it. `rough` is a type that values in between are rounded to."""
+    if isinstance(given, list) or any(isinstance(each, list) for each in expected):
+        lists = [each for each in expected if isinstance(each, list) and len(each) == len(given)]
+        if not lists:
+            return f"a sequence of {len(given)}, expected {[len(each) for each in expected]}"
+        problems = [problem(part, [each[i] for each in lists], rough) for i, part in enumerate(given)]
+        return next((each for each in problems if each), None)
+    narrow = [each for each in expected if each.dtype == given.dtype]
+    if not narrow:
+        return f"is {given.dtype}, expected {' or '.join(sorted({str(each.dtype) for each in expected}))}"
+    alike = [each.astype(given.dtype) if is_float(each.dtype) else each for each in expected
+             if each.shape == given.shape and (each.dtype == given.dtype or is_float(given.dtype) and each.dtype == np.float64)]
+    if not any(each.shape == given.shape for each in narrow):
+        return f"is {list(given.shape)}, expected {' or '.join(sorted({str(list(each.shape)) for each in narrow}))}"
+    if given.dtype == TEXT or not is_float(given.dtype):
+        right = np.zeros(given.shape, bool)
+        for each in alike:
+            right |= np.asarray(given == each, bool)
+        return _first(right, given, alike)
+    return _float_problem(given, alike, rough)
+
+
+def _float_problem(given, expected, rough):
+    relative, absolute = max(TOLERANCES[given.dtype], TOLERANCES.get(rough, (0, 0)))
+    wide = given.astype(np.float64)
+    others = [each.astype(np.float64) for each in expected]
+    # Functions end at different distances from where they reach their limit.
+    smallest = max(float(ml_dtypes.finfo(given.dtype).tiny), 1e-20)
+    finite = [np.where(np.isfinite(each), each, 0) for each in others]
+    largest = min(max(np.abs(each).max(initial=0), 0) for each in finite)
+    spread = max((np.abs(a - b).max(initial=0) for a in finite for b in finite), default=0)
+    slack = SPREADS * spread if spread <= MOST_SPREAD * largest else 0
+    right = np.zeros(given.shape, bool)
+    for each in others:
+        limit = relative * np.abs(each) + absolute * largest + slack + smallest
+        right |= (wide == each) | (np.isnan(wide) & np.isnan(each)) | (np.abs(wide - each) <= limit)
+    # Where a sum overflows depends on its order: oracles that disagree on whether an element is a number say nothing about it.
+    kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in others]
+    for kind in kinds[1:]:
+        right |= kind != kinds[0]
+    return _first(right, given, expected)
+
+
+def _first(right, given, expected):
+    if right.all():
+        return None
+    place = tuple(int(i) for i in np.argwhere(~right)[0])
+    several = ", ".join(f"{each[place]!s:.24}" for each in expected)
+    return f"{int((~right).sum())} of {right.size} differ; at {list(place)} {given[place]!s:.24}, expected {several}"

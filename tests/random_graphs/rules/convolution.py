@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and pools: windows that fit the image."""
+
+import numpy as np
+
+from builder import Rejected, numbers
+from draws import F32, I8, U8
+from rules import dtypes, given, has, rule
+from rules.generic import float_of
+
+
+class Windows:
+    """Kernel sizes, strides, dilations and pads over spatial axes, no window larger than its padded image."""
+
+    def __init__(self, b, spatial, dilate=True, same=True, least_pad=0):
+        draws = b.draws
+        self.kernel, self.strides, self.dilations, begins, ends = [], [], [], [], []
+        for size in spatial:
+            kernel = draws.choose([1, 2, 3, 3, 4, 5])
+            dilation = draws.choose([1, 1, 1, 2]) if dilate else 1
+            begin, end = draws.between(least_pad, max(kernel - 1, least_pad)), draws.between(0, kernel - 1)
+            if size + begin + end < dilation * (kernel - 1) + 1:
+                kernel, dilation, begin, end = 1, 1, 0, 0
+            if size + begin + end < 1:
+                raise Rejected("no window fits")
+            self.kernel.append(kernel), self.dilations.append(dilation), begins.append(begin), ends.append(end)
+            self.strides.append(draws.choose([1, 1, 2, 3]))
+        if draws.chance(0.5):
+            self.strides = [1] * len(spatial)
+        if draws.chance(0.3):
+            begins = ends = [0] * len(spatial)
+            if any(size < d * (k - 1) + 1 for size, d, k in zip(spatial, self.dilations, self.kernel)):
+                raise Rejected("no window fits")
+        self.pads = begins + ends
+        self.auto = draws.choose(["SAME_UPPER", "SAME_LOWER", "VALID"]) if same and draws.chance(0.15) else None
+        if self.auto:
+            self.dilations = [1] * len(spatial)
+            if self.auto == "VALID" and any(size < k for size, k in zip(spatial, self.kernel)):
+                raise Rejected("no window fits")
+
+    def attributes(self, b, schema, shape_needed=True):
+        found = {"kernel_shape": self.kernel} if shape_needed or b.draws.chance(0.7) else {}
+        if any(s != 1 for s in self.strides) or b.draws.chance(0.3):
+            found["strides"] = self.strides
+        if has(schema, "dilations") and (any(d != 1 for d in self.dilations) or b.draws.chance(0.2)):
+            found["dilations"] = self.dilations
+        if self.auto:
+            found["auto_pad"] = self.auto
+        elif any(self.pads) or b.draws.chance(0.2):
+            found["pads"] = self.pads
+        return found
+
+
+def image(b, allowed, channels=None, ranks=(3, 5), fits=lambda value: True):
+    rank = b.draws.choose([4, 4, 4, 3, 5])
+    rank = min(max(rank, ranks[0]), ranks[1])
+    channels = channels or b.draws.choose([1, 2, 3, 4, 6, 8, 16])
+    spatial = [b.draws.between(1, 9 if rank == 4 else 5) for _ in range(rank - 2)]
+    return b.pick(allowed, ranks, lambda v: v.shape[1] > 0 and all(v.shape[2:]) and fits(v), shape=(b.draws.choose([1, 1, 2, 3]), channels, *spatial))
+
+
+@rule("Conv", "ConvInteger")
+def conv(b, schema):
+    x = image(b, dtypes(schema, 0))
+    # The reference multiplies by the zeros between dilated weights.
+    windows = Windows(b, x.shape[2:], dilate=numbers(x))
+    channels = x.shape[1]
+    groups = b.draws.choose([1, 1, 1, channels, *[g for g in (2, 3, 4) if channels % g == 0]])
+    out = groups * b.draws.choose([1, 2, 3] if groups > 1 else [1, 2, 4, 8, 16, 3])
+    shape = (out, channels // groups, *windows.kernel)
+    if np.prod(shape) > 3000:
+        raise Rejected("too many weights")
+    attributes = {**windows.attributes(b, schema, False), **({"group": groups} if groups > 1 or b.draws.chance(0.2) else {})}
+    if schema.name == "Conv":
+        bias = b.like(x.dtype, (out,), "weight") if b.draws.chance(0.6) else None
+        return b.node("Conv", [x, b.like(x.dtype, shape, "weight"), bias], attributes)
+    w = b.like(b.draws.dtype(dtypes(schema, 1)), shape, "weight")
+    zeros = [b.fresh(b.draws.array(v.dtype, ()), role="parameter") if b.draws.chance(0.6) else None for v in (x, w)]
+    return b.node("ConvInteger", [x, w, *zeros], attributes)
+
+
+@rule("ConvTranspose")
+def conv_transpose(b, schema):
+    x = image(b, dtypes(schema, 0))
+    channels = x.shape[1]
+    groups = b.draws.choose([1, 1, channels, *[g for g in (2, 4) if channels % g == 0]])
+    per_group = b.draws.choose([1, 2, 3, 4])
+    kernel = [b.draws.choose([1, 2, 3, 4]) for _ in x.shape[2:]]
+    strides = kernel if b.draws.chance(0.3) else [b.draws.choose([1, 2, 3]) for _ in kernel]
+    dilations = [1 if b.draws.chance(0.8) else 2 for _ in kernel]
+    pads = [b.draws.between(0, k - 1) if b.draws.chance(0.5) else 0 for k in kernel + kernel]
+    extra = [b.draws.between(0, s - 1) if b.draws.chance(0.3) else 0 for s in strides]
+    for i, size in enumerate(x.shape[2:]):
+        if strides[i] * (size - 1) + extra[i] + dilations[i] * (kernel[i] - 1) + 1 - pads[i] - pads[i + len(kernel)] < 1:
+            raise Rejected("nothing would be left")
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads}
+    if any(extra):
+        attributes["output_padding"] = extra
+    if groups > 1:
+        attributes["group"] = groups
+    if b.draws.chance(0.5):
+        attributes["kernel_shape"] = kernel
+    bias = b.like(x.dtype, (groups * per_group,), "weight") if b.draws.chance(0.5) else None
+    return b.node("ConvTranspose", [x, b.like(x.dtype, (channels, per_group, *kernel), "weight"), bias], attributes)
+
+
+@rule("MaxPool", "AveragePool", "LpPool")
+def pool(b, schema):
+    x = image(b, dtypes(schema, 0), fits=numbers)
+    windows = Windows(b, x.shape[2:], dilate=has(schema, "dilations"))
+    attributes = windows.attributes(b, schema)
+    if has(schema, "ceil_mode"):
+        attributes.update(given(b.draws, ceil_mode=b.draws.between(0, 1)))
+    if schema.name == "AveragePool":
+        attributes.update(given(b.draws, count_include_pad=b.draws.between(0, 1)))
+    if schema.name == "LpPool":
+        attributes.update(given(b.draws, p=b.draws.choose([1, 2, 3])))
+    # A window within the padding alone has no defined value.
+    if any(p >= k for p, k in zip(windows.pads, windows.kernel * 2)):
+        raise Rejected("a window could lie in the padding")
+    return b.node(schema.name, [x], attributes, 2 if schema.name == "MaxPool" and b.draws.chance(0.15) else 1)
+
+
+@rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(b, schema):
+    x = image(b, dtypes(schema, 0), fits=numbers)
+    return b.node(schema.name, [x], given(b.draws, p=b.draws.choose([1, 2, 3])) if schema.name == "GlobalLpPool" else {})
+
+
+@rule("MaxUnpool")
+def unpool(b, schema):
+    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    if any(size % 2 for size in x.shape[2:]):
+        raise Rejected("windows must cover the image")
+    pooled, places = b.node("MaxPool", [x], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2)
+    return b.node("MaxUnpool", [pooled, places], {"kernel_shape": [2, 2], "strides": [2, 2]})
+
+
+@rule("DeformConv")
+def deform(b, schema):
+    dtype = float_of(b, schema)
+    n, c, h, w, out = b.draws.between(1, 2), b.draws.choose([1, 2, 4]), b.draws.between(3, 6), b.draws.between(3, 6), b.draws.between(1, 3)
+    k = b.draws.choose([1, 2, 3])
+    oh, ow = h - k + 1, w - k + 1
+    x = b.like(dtype, (n, c, h, w))
+    inputs = [x, b.like(dtype, (out, c, k, k), "weight"), b.like(dtype, (n, 2 * k * k, oh, ow))]
+    inputs.append(b.like(dtype, (out,), "weight") if b.draws.chance(0.5) else None)
+    inputs.append(b.like(dtype, (n, k * k, oh, ow)) if b.draws.chance(0.5) else None)
+    return b.node("DeformConv", inputs, {"kernel_shape": [k, k], "pads": [0, 0, 0, 0]})
+
+
+@rule("Col2Im")
+def col2im(b, schema):
+    h, w, k, m = b.draws.between(2, 5), b.draws.between(2, 5), b.draws.between(1, 2), b.draws.between(1, 2)
+    blocks = (h - k + 1) * (w - m + 1)
+    x = b.like(float_of(b, schema), (b.draws.between(1, 2), b.draws.between(1, 3) * k * m, blocks))
+    return b.node("Col2Im", [x, b.parameter([h, w]), b.parameter([k, m])])
+
+
+@rule("QLinearConv")
+def qlinear_conv(b, schema):
+    x = image(b, [U8, I8], ranks=(4, 4))
+    windows = Windows(b, x.shape[2:])
+    channels, out = x.shape[1], b.draws.choose([1, 2, 4, 8])
+    groups = channels if out % channels == 0 and b.draws.chance(0.3) else 1
+    w = b.like(x.dtype if x.dtype == I8 else b.draws.choose([U8, I8]), (out, channels // groups, *windows.kernel), "weight")
+    per_channel = b.draws.chance(0.3)
+    scale = lambda shape=(): b.constant(b.draws.positive(F32, shape, 0.01, 0.1))
+    zero = lambda dtype, shape=(): b.constant(b.draws.integers(dtype, shape, 0, 5))
+    shape = (out,) if per_channel else ()
+    w_zero = b.constant(np.zeros(shape, w.dtype)) if per_channel else zero(w.dtype)
+    bias = b.constant(b.draws.integers(np.dtype(np.int32), (out,), -50, 50)) if b.draws.chance(0.5) else None
+    attributes = {**windows.attributes(b, schema, False), **({"group": groups} if groups > 1 else {})}
+    return b.node("QLinearConv", [x, scale(), zero(x.dtype), w, scale(shape), w_zero, scale(), zero(x.dtype), bias], attributes)
+
+

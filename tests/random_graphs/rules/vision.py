@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resizing, sampling, boxes, and signals."""
+
+import numpy as np
+
+from builder import Rejected, numbers
+from draws import F32
+from rules import dtypes, given, has, rule
+from rules.convolution import image
+from rules.generic import float_of
+
+
+@rule("Resize", "Upsample")
+def resize(b, schema):
+    x = image(b, dtypes(schema, 0), fits=numbers)
+    mode = b.draws.choose(["nearest", "nearest", "linear", "cubic"]) if x.rank == 4 else "nearest"
+    if schema.name == "Upsample":
+        scales = b.parameter([1.0, 1.0, *(float(b.draws.choose([1, 2, 3])) for _ in x.shape[2:])], F32)
+        if has(schema, "scales"):
+            raise Rejected("with sizes as attributes: not drawn")
+        return b.node("Upsample", [x, scales], {"mode": "nearest"})
+    if schema.since_version < 11:
+        scales = b.parameter([1.0, 1.0, *(float(b.draws.choose([1, 2, 3])) for _ in x.shape[2:])], F32)
+        return b.node("Resize", [x, scales], {"mode": "nearest"})
+    attributes = {"mode": mode}
+    attributes.update(given(b.draws, coordinate_transformation_mode=b.draws.choose(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])))
+    if mode == "nearest":
+        attributes.update(given(b.draws, nearest_mode=b.draws.choose(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])))
+    if mode == "cubic":
+        attributes.update(given(b.draws, cubic_coeff_a=-0.5))
+    roi = b.constant(np.zeros((0,), np.float32)) if schema.since_version < 13 else None
+    # Whole factors: how a size is rounded, and which scale then counts, is left open.
+    factors = [b.draws.choose([1, 2, 3]) for _ in x.shape[2:]]
+    if b.draws.chance(0.5):
+        return b.node("Resize", [x, roi, b.parameter([1.0, 1.0, *map(float, factors)], F32)], attributes)
+    sizes = [*x.shape[:2], *(size * factor for size, factor in zip(x.shape[2:], factors))]
+    empty = b.constant(np.zeros((0,), np.float32)) if schema.since_version < 13 else None
+    return b.node("Resize", [x, roi, empty, b.parameter(sizes)], attributes)
+
+
+@rule("GridSample")
+def grid_sample(b, schema):
+    x = image(b, [dtype for dtype in dtypes(schema, 0) if dtype in (F32, np.dtype(np.float64))], ranks=(4, 4), fits=numbers)
+    modes = ["bilinear", "nearest", "bicubic"] if schema.since_version < 20 else ["linear", "nearest", "cubic"]
+    grid = b.fresh(b.draws.array(F32, (x.shape[0], b.draws.between(1, 4), b.draws.between(1, 4), 2), "normal"), role="data")
+    if x.dtype != F32:
+        grid = b.cast(grid, x.dtype)
+    return b.node("GridSample", [x, grid], given(b.draws, mode=b.draws.choose(modes[:2]), padding_mode=b.draws.choose(["zeros", "border", "reflection"]), align_corners=b.draws.between(0, 1)))
+
+
+@rule("AffineGrid")
+def affine_grid(b, schema):
+    n = b.draws.between(1, 2)
+    theta = b.like(F32, (n, 2, 3))
+    return b.node("AffineGrid", [theta, b.parameter([n, 2, b.draws.between(1, 4), b.draws.between(1, 4)])], given(b.draws, align_corners=b.draws.between(0, 1)))
+
+
+def _boxes(b, count):
+    low = b.draws.positive(F32, (count, 2), 0, 3)
+    return np.concatenate([low, low + b.draws.positive(F32, (count, 2), 0.5, 4)], 1)
+
+
+@rule("RoiAlign")
+def roi_align(b, schema):
+    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    count = b.draws.between(1, 3)
+    attributes = given(b.draws, mode="avg", output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.5)
+    return b.node("RoiAlign", [x, b.fresh(_boxes(b, count), role="parameter"), b.indices((count,), 0, x.shape[0])], attributes)
+
+
+@rule("MaxRoiPool")
+def roi_pool(b, schema):
+    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    count = b.draws.between(1, 3)
+    boxes = np.concatenate([b.draws.integers(F32, (count, 1), 0, x.shape[0]), np.round(_boxes(b, count))], 1).astype(np.float32)
+    return b.node("MaxRoiPool", [x, b.fresh(boxes, role="parameter")], {"pooled_shape": [b.draws.between(1, 2), b.draws.between(1, 2)]})
+
+
+@rule("NonMaxSuppression")
+def suppression(b, schema):
+    batch, classes, count = b.draws.between(1, 2), b.draws.between(1, 2), b.draws.between(1, 5)
+    boxes = np.stack([_boxes(b, count) for _ in range(batch)])
+    scores = b.fresh(b.draws.positive(F32, (batch, classes, count), 0, 1), role="parameter")
+    limits = [b.parameter(np.array([b.draws.between(1, 4)])), b.parameter(np.array([0.4]), F32), b.parameter(np.array([0.2]), F32)]
+    return b.node("NonMaxSuppression", [b.fresh(boxes, role="parameter"), scores, *limits[:b.draws.between(1, 3)]], given(b.draws, center_point_box=b.draws.between(0, 1)))
+
+
+@rule("HannWindow", "HammingWindow", "BlackmanWindow")
+def window(b, schema):
+    return b.node(schema.name, [b.parameter(np.array(b.draws.between(2, 9)))], given(b.draws, periodic=b.draws.between(0, 1)))
+
+
+@rule("MelWeightMatrix")
+def mel(b, schema):
+    values = [b.parameter(np.array(each)) for each in (b.draws.between(2, 5), 16, 8000)] + [b.parameter(np.array(each), F32) for each in (20.0, 4000.0)]
+    return b.node("MelWeightMatrix", values)
+
+
+@rule("DFT")
+def dft(b, schema):
+    length = b.draws.between(2, 8)
+    inverse = b.draws.between(0, 1)
+    x = b.like(float_of(b, schema), (b.draws.between(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1))
+    attributes = {"inverse": inverse}
+    attributes.update(given(b.draws, onesided=0))
+    if has(schema, "axis"):
+        return b.node("DFT", [x], {**attributes, "axis": 1})
+    return b.node("DFT", [x, None, b.parameter(np.array(1))], attributes)
+
+
+@rule("STFT")
+def stft(b, schema):
+    frame = b.draws.choose([4, 8])
+    x = b.like(F32, (b.draws.between(1, 2), frame + b.draws.between(0, 9), 1))
+    w = b.constant(b.draws.positive(F32, (frame,))) if b.draws.chance(0.5) else None
+    return b.node("STFT", [x, b.parameter(np.array(b.draws.between(1, 4))), w, b.parameter(np.array(frame))], given(b.draws, onesided=b.draws.between(0, 1)))

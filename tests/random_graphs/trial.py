@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one model in some forms, and says what came of each."""
+
+import re
+
+import evaluate
+import forms
+import model
+import ours
+
+# Valid models that the compiler refuses by design, as docs/compiler.md says: reasons, and where they are explained.
+BY_DESIGN = (
+    r"expected one of [ a-z0-9_]+",  # a kernel does not have the type, and no exact cast gives it one that it has
+    r"input \d+, '[^']*', is strings",
+    r"sequences? of strings",
+    r"stack.* strings",
+)
+
+
+def forms_of(drawn, asked, device):
+    """The names of the forms that a model gets."""
+    every = [name for name in forms.FORMS if device or name != "opencl"]
+    if asked == "all":
+        return [name for name in every if name != "without-one"] + [f"without:{name}" for name in ours.PASSES]
+    if asked != "random":
+        return asked.split(",")
+    weights = {name: weight for name, weight in forms.WEIGHTS.items() if name in every}
+    return ["passes", "no-passes", *dict.fromkeys(drawn.draws.weighted(weights) for _ in range(2))]
+
+
+def run_form(trial, name):
+    """(status, detail): ok, skipped, refused, failed or wrong."""
+    try:
+        function = forms.without(name.removeprefix("without:")) if name.startswith("without:") else forms.FORMS[name]
+        wrong = function(trial)
+        return ("wrong", wrong) if wrong else ("ok", "")
+    except forms.Skipped as reason:
+        return "skipped", str(reason)
+    except ours.Refused as reason:
+        by_design = any(re.search(pattern, str(reason)) for pattern in BY_DESIGN)
+        return ("by design" if by_design else "refused"), str(reason)
+    except ours.Failed as reason:
+        return "failed", str(reason)
+
+
+def run(drawn, asked="random", device=False, stage=lambda text: None):
+    """Yields (form, status, detail)."""
+    trial = forms.Trial(drawn)
+    stage("oracles")
+    if not trial.oracles.valid:
+        yield "model", "invalid", "; ".join(trial.oracles.failures.values())[:200]
+        return
+    for name in forms_of(trial, asked, device):
+        stage(name)
+        yield name, *run_form(trial, name)
+
+
+def draw(seed, only=None, size=None):
+    """The model of a seed, or None where none came of it."""
+    try:
+        return model.draw(seed, only, size)
+    except evaluate.Invalid:
+        return None
