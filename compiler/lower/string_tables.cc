@@ -16,11 +16,8 @@ namespace {
 std::string ListText(const nlohmann::json& list) { return list.dump(); }
 
 // Where the parts of a list stand among the inputs or outputs.
-std::string PlacesText(const std::vector<Value*>& values, const StringList& list) {
-  const auto place = [&](const Value* part) {
-    return std::find(values.begin(), values.end(), part) - values.begin();
-  };
-  return nlohmann::json{{"offsets", place(list.offsets)}, {"bytes", place(list.bytes)}}.dump();
+std::string PlacesText(std::size_t offsets, std::size_t bytes) {
+  return nlohmann::json{{"offsets", offsets}, {"bytes", bytes}}.dump();
 }
 
 }  // namespace
@@ -95,18 +92,28 @@ void StringTables::SetKeys(const Value* value, const std::vector<std::int64_t>& 
 Result<std::vector<std::pair<std::string, std::string>>> StringTables::Metadata(
     const std::vector<Value*>& inputs, const std::vector<Value*>& outputs) const {
   std::vector<std::pair<std::string, std::string>> entries;
+  const auto place = [&](const Value* input) {
+    return static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin());
+  };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (const auto list = inputs_.find(inputs[i]); list != inputs_.end())
-      entries.emplace_back(fmt::format("input strings main.{}", i), PlacesText(inputs, list->second));
+      entries.emplace_back(fmt::format("input strings main.{}", i),
+                           PlacesText(place(list->second.offsets), place(list->second.bytes)));
   }
+  // AddLists put the parts behind all outputs, in their order. Outputs of one list have parts of their own.
+  const auto computed = static_cast<std::size_t>(std::count_if(
+      outputs.begin(), outputs.end(), [&](const Value* output) { return Computed(output) != nullptr; }));
+  std::size_t part = outputs.size() - 2 * computed;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (const Strings* strings = Find(outputs[i])) {
       const bool is_text =
           std::all_of(strings->begin(), strings->end(), [](const auto& each) { return IsUtf8(each); });
       entries.emplace_back(fmt::format("strings main.{}", i), is_text ? ListText(*strings) : std::string());
     }
-    if (const StringList* list = Computed(outputs[i]))
-      entries.emplace_back(fmt::format("strings main.{}", i), PlacesText(outputs, *list));
+    if (Computed(outputs[i]) != nullptr) {
+      entries.emplace_back(fmt::format("strings main.{}", i), PlacesText(part, part + 1));
+      part += 2;
+    }
     if (const auto keys = keys_.find(outputs[i]); keys != keys_.end())
       entries.emplace_back(fmt::format("keys main.{}", i), keys->second);
   }

@@ -206,6 +206,14 @@ def test_all_parts_of_strings_are_strings():
     compare(model, {"x": WORDS})
 
 
+def test_outputs_of_one_list_have_parts_of_their_own():
+    model = text_model([node("Split", ["x"], ["a", "b"], axis=0, num_outputs=2)], [("x", STRING, ["N"])],
+                       [("a", STRING, None), ("b", STRING, None)])
+    given = rewire.load(model)({"x": WORDS[:, 0].tolist() * 2})
+    assert given["a"].tolist() == given["b"].tolist() == WORDS[:, 0].tolist()
+    assert sorted(given) == ["a", "b"]
+
+
 def test_words_that_the_pool_has_are_counted_as_onnx_runtime_counts_them():
     nodes = [node("TfIdfVectorizer", ["x"], ["y"], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=1,
                   ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3, 4], pool_strings=["a", "b", "\u00e4", "a", "b", "b", "a"])]
