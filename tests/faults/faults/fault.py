@@ -23,6 +23,7 @@ class Fault:
 
 
 FORMAT = ("executable_format_test",)
+BASE = ("base_test",)
 PROGRAMS = ("programs_test",)
 OUTPUTS = ("vm_outputs_test",)
 LOADER = ("vm_loader_test",)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the VM: opcodes, outputs, inputs, memory, linking."""
 
-from .fault import PROGRAMS, OUTPUTS, LOADER, COMPILER, TOOLS, Fault
+from .fault import BASE, PROGRAMS, OUTPUTS, LOADER, COMPILER, TOOLS, Fault
 
 FAULTS = [
     # The opcodes.
@@ -173,4 +173,20 @@ FAULTS = [
     Fault("budgets", "constants of one checksum are compared", "constant_cache.cc",
           "if («SameContent(candidate->stored, wanted->stored)») return candidate;", "true",
           ("vm_link_cost_test", "vm_parameters_test")),
+    # Threads of the library's own.
+    Fault("threads", "a worker thread leaves signals to the host's threads", "worker_thread.cc",
+          "«pthread_sigmask(SIG_BLOCK, &blocked, &before);»", "pthread_sigmask(SIG_BLOCK, nullptr, &before);",
+          ("base_test", "vm_thread_pool_test")),
+    Fault("threads", "a worker's own faults reach a handler", "worker_thread.cc",
+          "for (const int signal : kOfThisThread) «sigdelset(&blocked, signal);»", "", BASE),
+    Fault("threads", "who starts a worker thread keeps its signals", "worker_thread.cc",
+          "«pthread_sigmask(SIG_SETMASK, &before, nullptr);»", "", BASE),
+    Fault("threads", "a forked child does not wait for threads of its parent", "worker_thread.cc",
+          "if («IsInThisProcess()») pthread_join", "true", BASE),
+    Fault("threads", "a forked child runs a pool's work by itself", "thread_pool.cc",
+          "|| «!IsInThisProcess()») {", "false", ("vm_thread_pool_test",)),
+    Fault("threads", "a forked child lets go of a pool as it is", "thread_pool.cc",
+          "if («pool->IsInThisProcess()») delete pool;", "true", ("vm_thread_pool_test",)),
+    Fault("threads", "a machine stays while a signal handler cancels it", "signal_target.h",
+          "«while (handlers_.load() != 0) sched_yield();»", "", TOOLS),
 ]
