@@ -41,6 +41,15 @@ TEST_CASE("re2: an expression describes the whole string") {
              Catch::Contains("a position is 3, the list has 3 strings"));
 }
 
+TEST_CASE("re2: an expression that takes too much memory is refused at link") {
+  const std::string letters = "\\\\pL{1000}";  // some hundred ranges of UTF-8, a thousand times
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += letters;
+  CHECK(MessageOf(MatchProgram("pattern=\"\\\\pL{3}\"")).empty());
+  CHECK_THAT(MessageOf(MatchProgram("pattern=\"" + many + "\"")),
+             Catch::Contains("is no expression of RE2: pattern too large"));
+}
+
 TEST_CASE("re2: what is no expression is refused at link") {
   CHECK_THAT(MessageOf(MatchProgram("pattern=\"(a\"")),
              Catch::Contains("attribute 'pattern' is no expression of RE2: missing ): (a"));

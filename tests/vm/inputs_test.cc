@@ -136,6 +136,28 @@ TEST_CASE("strided and misaligned inputs are copied, borrowed or shared") {
   CheckReport(sum, true, "the memory is not aligned to its elements");
 }
 
+TEST_CASE("tensors of a tree are used where they lie, and strided ones are refused") {
+  const Program program = ProgramOf(R"(
+    .func main(t: (f32[2, 2], integer)) -> f32[2, 2]
+      %x = get_field %t, index=0
+      ret %x
+    .end)");
+  VirtualMachine vm(program);
+  float x[8] = {1, 2, 3, 4};
+  const auto tree = [](const TensorView& view) {
+    const Value fields[] = {*Tensor::Wrap(view, nullptr), Value(std::int64_t{1})};
+    return *Value::Adt(0, fields);
+  };
+  REQUIRE(MessageOf(vm.TrySetInput("t", tree(TensorView(x, {2, 2})))).empty());
+  vm.Invoke();
+  CHECK(vm.Output().data<float>() == x);
+  CHECK(vm.TryInvoke("main", std::vector<Value>{tree(TensorView(x, {2, 2}))})->tensor().data<float>() == x);
+  const std::vector<std::int64_t> strides = {4, 2};
+  const Status refused = vm.TrySetInput("t", tree(TensorView(x, kFloat32, kShape, kHost, strides)));
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(MessageOf(refused) == "");
+}
+
 TEST_CASE("a kernel that needs more alignment than an input has is given a copy in every run") {
   Sum sum("64");
   alignas(64) float x[8] = {0, 1, 2, 3, 4};
