@@ -76,11 +76,11 @@ TEST_CASE("wrong bindings say what is wrong, and the next run is right") {
                  main_y + "memory that is const cannot be written");
   const Tensor read_only = *Tensor::Wrap(TensorView(constant, {4}), nullptr);
   mistakes.Check(vm.TrySetOutput("y", read_only), main_y + "memory that is const cannot be written");
-  const std::int64_t shape[] = {4};
+  const std::vector<std::int64_t> shape = {4};
   const void* bytes = constant;
-  mistakes.Check(vm.TrySetOutput("y", TensorView(constant, kFloat32, Span<const std::int64_t>(shape))),
+  mistakes.Check(vm.TrySetOutput("y", TensorView(constant, kFloat32, shape)),
                  main_y + "memory that is const cannot be written");
-  mistakes.Check(vm.TrySetOutput("y", TensorView(bytes, kFloat32, Span<const std::int64_t>(shape))),
+  mistakes.Check(vm.TrySetOutput("y", TensorView(bytes, kFloat32, shape)),
                  main_y + "memory that is const cannot be written");
   mistakes.Check(vm.TrySetOutput("y", OutputCapacity{}), main_y + "no memory given");
   mistakes.Check(vm.TrySetOutput("y", OutputAllocator{}), main_y + "no allocator given");
