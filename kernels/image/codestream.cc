@@ -42,11 +42,13 @@ bool ReadLevels(Numbers& numbers, bool states_parts, ComponentCoding* coding) {
   const std::uint32_t transform = numbers.Take32(1);
   if (levels > kMostLevels || transform > 1 || (coding->style & ~kKnownStyles) != 0) return false;
   const int block = coding->block_width + coding->block_height;
-  if (coding->block_width > 10 || coding->block_height > 10 || block > 12 || block < 8) return false;
+  if (coding->block_width > 10 || coding->block_height > 10 || block > 12) return false;
   coding->levels = static_cast<int>(levels);
   for (std::uint32_t i = 0; i <= levels; ++i) {
     const std::uint32_t sides = states_parts ? numbers.Take32(1) : 0xFFU;
-    if ((sides & 15U) < 4 || sides >> 4 < 4) return false;
+    // Above the smallest level a part has three bands of half its size.
+    const std::uint32_t least = i == 0 ? 0 : 1;
+    if ((sides & 15U) < least || sides >> 4 < least) return false;
     coding->parts[i] = static_cast<std::uint8_t>(sides);
   }
   return !numbers.failed() && numbers.left() == 0;

@@ -8,12 +8,9 @@
 #include "rewire/kernels/image/registry.h"
 
 namespace rewire::kernel::image {
-namespace {
 
-using Decoder = Outcome (*)(File, Canvas&);
-
-// Which decoder a file's first bytes ask for; null if none.
-Decoder DecoderOf(std::string_view start) {
+Decoder FindDecoder(File file) {
+  const std::string_view start(reinterpret_cast<const char*>(file.data), file.size);
   using namespace std::string_view_literals;
   struct Format {
     std::string_view signature;
@@ -40,6 +37,8 @@ Decoder DecoderOf(std::string_view start) {
   return nullptr;
 }
 
+namespace {
+
 struct Decode {
   static constexpr const char kName[] = "rewire.image.decode";
   Pixels pixels = Pixels::kRgb;
@@ -57,7 +56,7 @@ struct Decode {
     const File file{x.data<std::uint8_t>(), static_cast<std::size_t>(x.size())};
     Canvas canvas(pixels, result);
     if (file.size == 0) return canvas.Clear();
-    const Decoder decoder = DecoderOf({reinterpret_cast<const char*>(file.data), file.size});
+    const Decoder decoder = FindDecoder(file);
     if (decoder != nullptr && decoder(file, canvas) == Outcome::kDone) return Status();
     return canvas.Clear();
   }

@@ -20,6 +20,10 @@ Outcome DecodeTiff(File file, Canvas& canvas);
 // The first picture of an animation.
 Outcome DecodeWebp(File file, Canvas& canvas);
 
+using Decoder = Outcome (*)(File, Canvas&);
+// Which decoder a file's first bytes ask for; null if none.
+Decoder FindDecoder(File file);
+
 // Whether the file is a JPEG of at most this size, in one scan: its codec then needs some rows of memory
 // only.
 bool IsPlainJpeg(File file, std::int64_t most_width, std::int64_t most_height);

@@ -175,27 +175,30 @@ struct Windows {
   std::int64_t bytes = 0;  // the most that OpenJPEG holds
 };
 
-// Each window takes some 10 ms: an element has three passes of about 4 ns for each of its bits. What is done
-// for each window anew, takes as long at most.
+// Each window takes some 10 ms: an element has three passes of about 4 ns for each of its bits, and the
+// blocks at the edges of a window reach out of it. What is done for each window anew, takes as long at most.
 Windows DivideTile(const Codestream& stream, const Tile& tile, const TileCost& cost) {
-  constexpr std::int64_t kWork = 1'000'000, kFewRows = 32, kFewColumns = 256;
-  constexpr std::int64_t kOfUse = 32, kMostOfUses = std::int64_t{8} << 20, kMostWindows = 32, kOfSample = 24;
+  constexpr std::int64_t kWork = 500'000, kFewRows = 32, kFewColumns = 256, kMostWindows = 32;
+  // Of a sample in a window: OpenJPEG has it in up to four stages, and half as many again for the edges.
+  constexpr std::int64_t kOfUse = 32, kOfSample = 24, kLeastLists = std::int64_t{16} << 20;
   const std::int64_t planes = std::clamp(cost.planes, 1, 31);
   const std::int64_t pixels =
       std::max<std::int64_t>(1, std::max(kWork, cost.work) / planes / std::int64_t{stream.components});
   Windows windows;
   windows.width = std::min(tile.area.width(), std::max(kFewColumns, pixels / kFewRows));
   windows.height = std::min(tile.area.height(), std::max<std::int64_t>(4, pixels / windows.width));
-  const std::int64_t of_uses = std::max<std::int64_t>(1, cpu::Times(kOfUse, cost.uses));
-  windows.each = std::clamp<std::int64_t>(kMostOfUses / of_uses, 1, kMostWindows);
+  // Each window adds to the lists of all blocks, and one block may have all data.
+  const std::int64_t of_window =
+      cpu::Plus(1, cpu::Plus(cpu::Times(kOfUse, cost.uses), static_cast<std::int64_t>(tile.data.size)));
+  const std::int64_t lists = std::max(kLeastLists, cpu::Times(kOfSample, cost.samples));
+  windows.each = std::clamp<std::int64_t>(lists / of_window, 1, kMostWindows);
   const std::int64_t count = std::min(windows.each, cpu::Times(tile.area.width() / windows.width + 1,
                                                                tile.area.height() / windows.height + 1));
-  // The blocks at the edge of a window reach out of it.
   const std::int64_t border = 4 * cost.largest_block;
   const std::int64_t samples =
       std::min(cost.samples, cpu::Times(windows.width + border, windows.height + border, stream.components));
-  windows.bytes = cpu::Plus(cpu::Plus(cost.bytes, cpu::Times(kOfSample, samples)),
-                            cpu::Times(count, cpu::Plus(of_uses, static_cast<std::int64_t>(tile.data.size))));
+  windows.bytes =
+      cpu::Plus(cpu::Plus(cost.bytes, cpu::Times(kOfSample, samples)), cpu::Times(count, of_window));
   return windows;
 }
 

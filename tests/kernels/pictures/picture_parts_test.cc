@@ -164,5 +164,36 @@ TEST_CASE("image: TIFF of codecs with unknown memory has no rows") {
   }
 }
 
+// libwebp looks for the picture by itself, too; here it gets that chunk alone.
+TEST_CASE("image: chunks of WebP that are not its picture change nothing") {
+  VirtualMachine vm(DecoderOf("RGB"));
+  for (const std::string_view name : {"Webp:", "LossyWebp"}) {
+    const Bytes file = FileOf(name);
+    const Decoded expected = Decode(vm, file);
+    Bytes described = file, opaque = file, again = file;
+    const Bytes chunk(file.begin() + 12, file.end());
+    const auto with_size = [](Bytes changed) {
+      for (std::size_t i = 0; i < 4; ++i)
+        changed[4 + i] = static_cast<std::uint8_t>((changed.size() - 8) >> (8 * i));
+      return changed;
+    };
+    // A description, opacity that is damaged, an unknown chunk, and a second picture.
+    const Bytes description = {'V', 'P', '8', 'X', 10, 0, 0, 0, 0x10, 0, 0, 0, 5, 0, 0, 4, 0, 0};
+    const Bytes opacity = {'A', 'L', 'P', 'H', 2, 0, 0, 0, 0xFF, 0xFF},
+                unknown = {'z', 'z', 'z', 'z', 1, 0, 0, 0, 1, 0};
+    Insert(&described, 12, unknown);
+    Insert(&described, 12, opacity);
+    Insert(&described, 12, description);
+    CHECK(Decode(vm, with_size(described)).pixels == expected.pixels);
+    Insert(&again, file.size(), chunk);
+    CHECK(Decode(vm, with_size(again)).pixels == expected.pixels);
+    // A description of another size.
+    described[12 + 8 + 4] = 6;
+    CHECK(Decode(vm, with_size(described)).shape[0] == 0);
+    Insert(&opaque, 12, opacity);
+    CHECK(Decode(vm, with_size(opaque)).shape == expected.shape);
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

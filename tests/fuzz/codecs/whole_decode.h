@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a format's own library makes of a whole picture at once, without limits.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "rewire/tests/fuzz/codecs/picture_seeds.h"
+
+namespace rewire::test {
+
+// Red, green and blue of each pixel. nullopt if the library refuses the file; empty if it reads the file, but
+// its pixels are not meant to be compared: pixels that are transparent, or brightness and differences of
+// colour.
+std::optional<Bytes> DecodeWhole(std::string_view format, const Bytes& file);
+
+}  // namespace rewire::test
