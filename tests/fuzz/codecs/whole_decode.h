@@ -9,9 +9,8 @@
 
 namespace rewire::test {
 
-// Red, green and blue of each pixel. nullopt if the library refuses the file; empty if it reads the file, but
-// its pixels are not meant to be compared: pixels that are transparent, or brightness and differences of
-// colour.
+// Red, green and blue of each pixel. nullopt if the library refuses the file. Empty if it reads the file, but
+// its pixels are not to be compared: they are transparent, or brightness and differences of colour.
 std::optional<Bytes> DecodeWhole(std::string_view format, const Bytes& file);
 
 }  // namespace rewire::test
