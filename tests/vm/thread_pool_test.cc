@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -217,6 +218,8 @@ TEST_CASE("a forked child runs a pool's work on one thread and lets go of the po
   std::shared_ptr<ThreadPool> pool = ThreadPool::Make(3);
   Visits before(64);
   pool->ParallelFor(0, 64, 1, &Visits::Body, &before);
+  // The workers then wait at a condition, as they do in most processes that fork.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);  // ends a child that waits
