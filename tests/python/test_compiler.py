@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling, bounds, plans and profiles."""
 
+import concurrent.futures
 import json
 import math
 
@@ -204,3 +205,10 @@ def test_profile_as_a_table_of_pandas():
     profile = rewire.load(models.add((2,))).profile(numpy.ones(2, numpy.float32), numpy.ones(2, numpy.float32))
     table = profile.to_pandas()
     assert isinstance(table, pandas.DataFrame) and len(table) == len(profile.calls)
+
+
+def test_models_are_compiled_on_several_threads_at_once():
+    made = [models.add((4,)), models.linear()[0], models.identity(), models.slow(steps=2, size=8)] * 4
+    expected = [rewire.compile(model).executable.to_bytes() for model in made]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda model: rewire.compile(model).executable.to_bytes(), made)) == expected

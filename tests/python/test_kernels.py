@@ -2,6 +2,7 @@
 """Kernels in Python: what they get, what they may write and keep, how they fail."""
 
 import gc
+import threading
 
 import numpy
 import pytest
@@ -220,3 +221,20 @@ def test_an_exception_in_a_kernel_is_the_cause():
 
     with pytest.raises(KeyboardInterrupt):
         load(interrupt)(square())
+
+
+def test_a_kernel_runs_on_the_thread_of_its_run_and_on_several_at_once():
+    both, seen = threading.Barrier(2, timeout=60), []
+
+    def meet(x, out):
+        both.wait()  # for the run of the other thread, which needs the GIL
+        seen.append(threading.get_ident())
+        out[...] = x
+
+    program = load(meet)
+    threads = [threading.Thread(target=program, args=(square(),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == sorted(thread.ident for thread in threads)

@@ -102,6 +102,22 @@ TEST_CASE("sixteen threads with a VM each are right") {
   CHECK(WrongCalls(thread) == 0);
 }
 
+TEST_CASE("sixteen VMs read one input's memory at once") {
+  const Program program = SharedProgram();
+  const float x[2] = {7, 8};
+  const std::int64_t one = 1;
+  const auto thread = [&](int) {
+    return [&, vm = VirtualMachine(program)](int) mutable {
+      vm.SetInput("x", TensorView(x, {2}));
+      vm.SetInput("c", TensorView(&one, {}));
+      if (!vm.TryInvoke()) return false;
+      const float* y = vm.Output("y").data<float>();
+      return y[0] == 8 && y[1] == 9 && vm.Output("same").data<float>() == x;
+    };
+  };
+  CHECK(WrongCalls(thread) == 0);
+}
+
 TEST_CASE("sixteen threads on a Program's pooled VMs are right") {
   const Program program = SharedProgram();
   const auto thread = [&program](int t) {
