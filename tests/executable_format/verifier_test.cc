@@ -159,6 +159,23 @@ TEST_CASE("the largest rank and the largest alignment are allowed") {
 
 // A chain of moves that passes one register on by each round of a loop: the walk is quadratic, and ends by
 // the limit and not by patience.
+TEST_CASE("code that nothing reaches is checked for structure, not for flow") {
+  Module module = test::GoodModule();
+  Function& function = module.functions[0];
+  const auto accepts = [&](bool reached, std::uint32_t read) {
+    CodeWriter code;
+    if (!reached) code.Ret(0);
+    code.Move(0, read);
+    code.Ret(0);
+    function.code = *code.Finish();
+    return VerifyModule(module, {}).has_value();
+  };
+  const std::uint32_t undefined = function.register_count++;
+  CHECK(accepts(false, undefined));
+  CHECK_FALSE(accepts(true, undefined));
+  CHECK_FALSE(accepts(false, function.register_count));
+}
+
 TEST_CASE("a function that is slow to verify is refused") {
   constexpr std::uint32_t kRegisters = 20000;
   Module module = test::GoodModule();
