@@ -165,7 +165,7 @@ TEST_CASE("code that nothing reaches is checked for structure, not for flow") {
   const auto accepts = [&](bool reached, std::uint32_t read) {
     CodeWriter code;
     if (!reached) code.Ret(0);
-    code.Move(0, read);
+    code.Move(read, 0);
     code.Ret(0);
     function.code = *code.Finish();
     return VerifyModule(module, {}).has_value();
