@@ -155,19 +155,20 @@ HWY_INLINE void WeighLanes(std::int64_t keys, std::int64_t step, float* HWY_REST
     most[n] = hn::Max(most[n], second[n]);
     if (j < keys) most[n] = hn::Max(most[n], hn::LoadU(d, scores + j * step + n * kLanes));
     const LanesV before = hn::Load(d, largest + n * kLanes);
-    const LanesV now = hn::Max(before, hn::Mul(most[n], to_base_2));
+    const LanesV now = hn::Max(before, most[n]);
     hn::Store(now, d, largest + n * kLanes);
     // While no key may be seen, weights are relative to 0, which makes all of them 0.
     most[n] = hn::IfThenZeroElse(hn::Eq(now, never), now);
-    const LanesV kept =
-        hn::IfThenElse(hn::Eq(before, now), hn::Set(d, 1.0f), PowerOf2(d, hn::Sub(before, most[n])));
+    const LanesV kept = hn::IfThenElse(hn::Eq(before, now), hn::Set(d, 1.0f),
+                                       PowerOf2(d, hn::Mul(hn::Sub(before, most[n]), to_base_2)));
     hn::Store(kept, d, keep + n * kLanes);
     sums[n] = hn::Mul(hn::Load(d, sum + n * kLanes), kept);
   }
   for (j = 0; j < keys; ++j) {
     for (int n = 0; n < kVectors; ++n) {
       float* score = scores + j * step + n * kLanes;
-      const LanesV weight = PowerOf2(d, hn::MulSub(hn::LoadU(d, score), to_base_2, most[n]));
+      // The difference comes first: the product of a large score is rounded by more than any weight is apart.
+      const LanesV weight = PowerOf2(d, hn::Mul(hn::Sub(hn::LoadU(d, score), most[n]), to_base_2));
       sums[n] = hn::Add(sums[n], weight);
       hn::StoreU(weight, d, score);
     }

@@ -26,7 +26,7 @@ struct LaneScores {
 
 // Of each query, for one block of keys after the other.
 struct LaneSums {
-  alignas(64) float largest[kMostLanes];  // score so far, times 1 / ln(2)
+  alignas(64) float largest[kMostLanes];  // score so far
   alignas(64) float sum[kMostLanes];      // of the weights, which are relative to the largest score
   alignas(64) float keep[kMostLanes];     // what earlier weights and sums of values are to be multiplied by
 };

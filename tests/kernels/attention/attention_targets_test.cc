@@ -80,6 +80,38 @@ TEST_CASE("attention: lanes of every instruction set") {
   });
 }
 
+TEST_CASE("attention: the largest score of a query has weight 1, however large it is") {
+  constexpr std::int64_t kWidth = 32, kKeys = 3;
+  const float scale = GENERATE(1.0F, 1e5F, 1e10F, 1e38F);
+  const auto given = HostTensor::Random({kKeys, kWidth}, 5).values<float>();
+  ForEachTarget([&] {
+    const kernel::cpu::AttentionLanes lanes = kernel::cpu::ChooseAttentionLanes();
+    kernel::cpu::LaneSums sums;
+    std::fill_n(sums.largest, kWidth, -std::numeric_limits<float>::infinity());
+    std::fill_n(sums.sum, kWidth, 0.0F);
+    std::vector<float> total(kWidth, 0.0F);
+    // The second block of keys scales what the first one has left.
+    for (const float block : {-scale, scale}) {
+      std::vector<float> memory(given);
+      for (float& each : memory) each *= block;
+      const std::vector<float> scores = memory;
+      lanes.weigh({memory.data(), kKeys, kWidth, kWidth}, &sums);
+      for (std::size_t i = 0; i < kWidth; ++i) {
+        total[i] *= sums.keep[i];
+        for (std::size_t j = 0; j < kKeys; ++j) {
+          CHECK(memory[j * kWidth + i] <= 1.0001F);
+          if (scores[j * kWidth + i] == sums.largest[i]) CHECK(memory[j * kWidth + i] == Approx(1));
+          total[i] += memory[j * kWidth + i];
+        }
+      }
+    }
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      CHECK(sums.sum[i] >= 0.9999F);
+      CHECK(sums.sum[i] == Approx(total[i]));
+    }
+  });
+}
+
 TEST_CASE("attention: masks of every instruction set") {
   constexpr std::int64_t kWidth = 32, kStep = 35, kKeys = 3;
   const auto given = HostTensor::Random({kKeys * kStep}, 1).values<float>();
