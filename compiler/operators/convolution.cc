@@ -9,7 +9,8 @@ namespace {
 
 // How a window moves, as ONNX's attributes say and as kernels take it.
 struct Window {
-  Ints kernel, strides, dilations, pads;
+  Shape kernel;  // weights that are an input may have open sizes
+  Ints strides, dilations, pads;
   std::string auto_pad;
 
   Attributes attributes() const {
@@ -25,13 +26,13 @@ struct Window {
   DimExpr Out(const DimExpr& in, std::size_t i) const {
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") return DimExpr::CeilDiv(in, strides[i]);
     const std::int64_t padding = auto_pad == "VALID" ? 0 : pads[i] + pads[i + kernel.size()];
-    return DimExpr::FloorDiv(in + DimExpr(padding - dilations[i] * (kernel[i] - 1) - 1), strides[i]) +
-           DimExpr(1);
+    const DimExpr reach = (kernel[i] - DimExpr(1)) * DimExpr(dilations[i]) + DimExpr(1);
+    return DimExpr::FloorDiv(in + DimExpr(padding) - reach, strides[i]) + DimExpr(1);
   }
 };
 
 // `kernel` is the window's size: an attribute of pools, the weights' of convolutions.
-Result<Window> ReadWindow(const Op& op, Ints kernel, std::size_t spatial) {
+Result<Window> ReadWindow(const Op& op, Shape kernel, std::size_t spatial) {
   Window window;
   window.kernel = std::move(kernel);
   window.strides = op.IntList("strides", Ints(spatial, 1));
@@ -45,21 +46,19 @@ Result<Window> ReadWindow(const Op& op, Ints kernel, std::size_t spatial) {
   for (std::size_t i = 0; i < spatial; ++i) {
     constexpr std::int64_t kMost = std::int64_t{1} << 31;
     const auto fits = [](std::int64_t value, std::int64_t least) { return value >= least && value < kMost; };
-    if (!fits(window.strides[i], 1) || !fits(window.dilations[i], 1) || !fits(window.kernel[i], 1) ||
-        !fits(window.pads[i], 0) || !fits(window.pads[i + spatial], 0)) {
+    if (!fits(window.strides[i], 1) || !fits(window.dilations[i], 1) ||
+        !fits(window.kernel[i].constant().value_or(1), 1) || !fits(window.pads[i], 0) ||
+        !fits(window.pads[i + spatial], 0)) {
       return op.Invalid("kernel_shape, strides, dilations or pads of axis {} are out of range", i);
     }
   }
   return window;
 }
 
-Result<Ints> WeightsWindow(const Op& op, const Shape& weights) {
-  Ints kernel;
-  for (std::size_t i = 2; i < weights.size(); ++i) {
-    if (!weights[i].IsConstant()) return op.Unsupported("the size of the weights is not known");
-    kernel.push_back(*weights[i].constant());
-  }
-  return kernel;
+// The window of weights: kernel_shape says an open size, too.
+Shape WeightsWindow(const Op& op, const Shape& weights) {
+  if (op.HasAttribute("kernel_shape")) return ShapeOfInts(op.IntList("kernel_shape"));
+  return {weights.begin() + 2, weights.end()};
 }
 
 // kernel_shape says again what the weights' shape says.
@@ -84,11 +83,9 @@ Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w
   if (x->type.rank() < 3 || w->type.rank() != x->type.rank()) {
     return op.Invalid("input {} with weights {}", ShapeText(x->type.dims), ShapeText(w->type.dims));
   }
-  Result<Ints> kernel = WeightsWindow(op, w->type.dims);
-  if (!kernel) return Forward(kernel);
   if (Status fits = CheckKernelShape(op, w->type.dims); !fits) return Forward(fits);
   const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
-  const Result<Window> window = ReadWindow(op, *std::move(kernel), spatial);
+  const Result<Window> window = ReadWindow(op, WeightsWindow(op, w->type.dims), spatial);
   if (!window) return Forward(window);
   Convolution convolution{window->attributes(), {x->type.dims[0], w->type.dims[0]}};
   convolution.attributes.push_back({"group", op.Int("group", 1)});
@@ -171,10 +168,11 @@ Status LowerPool(Op& op, const Operator& row) {
   Value* x = op.in(0);
   if (x->type.rank() < 3) return op.Invalid("input {} has no spatial axes", ShapeText(x->type.dims));
   const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
-  const Result<Window> window = ReadWindow(op, op.IntList("kernel_shape"), spatial);
+  const Ints kernel = op.IntList("kernel_shape");
+  const Result<Window> window = ReadWindow(op, ShapeOfInts(kernel), spatial);
   if (!window) return Forward(window);
   Attributes attributes = window->attributes();
-  attributes.push_back({"kernel_shape", window->kernel});
+  attributes.push_back({"kernel_shape", kernel});
   const bool ceil = op.Int("ceil_mode", 0) != 0;
   if (ceil) attributes.push_back({"ceil_mode", std::int64_t{1}});
   const Attributes of_shape = attributes;
@@ -189,13 +187,13 @@ Status LowerPool(Op& op, const Operator& row) {
   if (ceil) {
     // Which windows count is the kernel's to say.
     Value* shape = op.ShapeValue({"rewire.shape.pool", {op.ShapeOf(x)}, of_shape}, x->type.rank());
-    const std::optional<Shape> known = KnownElements(shape);
-    if (!known) {
-      if (op.Wants(1)) return op.Unsupported("indices of a pool with ceil_mode of a dynamic size");
-      op.Set(0, op.CallSized(row.kernel, {x}, attributes, x->type.dtype, shape));
-      return {};
+    if (const std::optional<Shape> known = KnownElements(shape)) {
+      dims = *known;
+    } else {
+      for (std::size_t i = 0; i < spatial; ++i)
+        dims.push_back(DimExpr::Symbol(op.lowering().graph().FreshSymbol("windows")));
+      call.shapes.assign(op.Wants(1) ? 2 : 1, shape);
     }
-    dims = *known;
   } else {
     for (std::size_t i = 0; i < spatial; ++i) dims.push_back(window->Out(x->type.dims[i + 2], i));
   }

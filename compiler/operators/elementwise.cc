@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that work element by element.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -190,19 +191,29 @@ Status LowerMod(Op& op, const Operator& /*row*/) {
 }
 
 // The exponent may be of another type.
+// Whether a constant is the same power in a float type that rounds its elements.
+bool HoldsPowers(const std::vector<double>& exponents, bool whole) {
+  constexpr double kExact = 1 << 11;  // all integers up to here are halves
+  return std::all_of(exponents.begin(), exponents.end(), [&](double each) {
+    return each == 0 || std::isnan(each) || (std::abs(each) <= kExact && (whole || std::abs(each) >= 1e-4));
+  });
+}
+
+// The dtype of a power: the base's, unless the exponent has numbers that it does not hold.
+DLDataType PowerType(const Value* base, const Value* exponent) {
+  const DLDataType of = base->type.dtype, to = exponent->type.dtype;
+  if (!IsFloat(of)) return IsFloat(to) || (to.code == of.code && to.bits > of.bits) ? to : of;
+  if (to.bits <= of.bits && IsFloat(to)) return of;
+  if (const auto known = KnownFloats(exponent); known && HoldsPowers(*known, !IsFloat(to))) return of;
+  return IsFloat(to) ? to : kFloat64;
+}
+
 Status LowerPow(Op& op, const Operator& row) {
-  Value* base = op.in(0);
-  Value* exponent = op.in(1);
-  if (base->type.dtype != exponent->type.dtype && IsFloat(exponent->type.dtype) &&
-      !IsFloat(base->type.dtype)) {
-    Result<Value*> power = op.Binary(row.kernel, op.Cast(base, exponent->type.dtype), exponent);
-    if (!power) return Forward(power);
-    op.Set(0, op.Cast(*power, base->type.dtype));
-    return {};
-  }
-  Result<Value*> result = op.Binary(row.kernel, base, op.Cast(exponent, base->type.dtype));
-  if (!result) return Forward(result);
-  op.Set(0, *result);
+  Value *base = op.in(0), *exponent = op.in(1);
+  const DLDataType type = PowerType(base, exponent);
+  Result<Value*> power = op.Binary(row.kernel, op.Cast(base, type), op.Cast(exponent, type));
+  if (!power) return Forward(power);
+  op.Set(0, op.Cast(*power, base->type.dtype));
   return {};
 }
 

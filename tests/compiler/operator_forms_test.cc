@@ -251,6 +251,27 @@ TEST_CASE("a real signal may come without its last dimension to STFT") {
     CHECK(answer.values[i] == Approx(expected[i]).margin(1e-5));
 }
 
+TEST_CASE("an exponent keeps what the base's type does not hold") {
+  OneOutput model(17, {3});
+  AddFloats(model.graph(), "one", {1}, {1});
+  AddNode(model.graph(), "Sub", {"x", "one"}, "base");
+  AddInts(model.graph(), "odd", {16777217});  // even as f32
+  AddNode(model.graph(), "Pow", {"base", "odd"}, "y");
+  model.Expect({3}, {3}, {-1, 0, 1});
+}
+
+TEST_CASE("indices of a pool that rounds up, of an image of open size") {
+  OneOutput model(17, {1, 1, "H", 3});
+  onnx::NodeProto* pool = AddNode(model.graph(), "MaxPool", {"x"}, "largest");
+  pool->add_output("places");
+  AddIntList(pool, "kernel_shape", {2, 2});
+  AddIntList(pool, "strides", {2, 2});
+  AddInt(pool, "ceil_mode", 1);
+  onnx::NodeProto* cast = AddNode(model.graph(), "Cast", {"places"}, "y");
+  AddInt(cast, "to", onnx::TensorProto::FLOAT);
+  model.Expect({1, 1, 3, 3}, {1, 1, 2, 2}, {4, 5, 7, 8});
+}
+
 TEST_CASE("a slice from a place to another one of a size that is not known") {
   OneOutput model(13, {"N"});
   AddSlice(model.graph(), 1, 5, 1);

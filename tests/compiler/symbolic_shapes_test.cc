@@ -41,6 +41,29 @@ void AddDim(onnx::GraphProto* graph, std::int64_t axis, const std::string& name,
   AddNode(graph, "Gather", {name + ".shape", name + ".axis"}, name);
 }
 
+TEST_CASE("a convolution by weights that are an input of open size") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {1, 2, "H", 5});
+  SetValue(graph->add_input(), "w", {4, 2, "K", "L"});
+  SetValue(graph->add_output(), "y", {});
+  onnx::NodeProto* conv = AddNode(graph, "Conv", {"x", "w"}, "y");
+  const auto add = [&](const char* name, const std::vector<std::int64_t>& values) {
+    onnx::AttributeProto* attribute = conv->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t value : values) attribute->add_ints(value);
+  };
+  add("strides", {1, 2});
+  SECTION("which only the weights tell") {
+    CHECK(TypeAt(model, "Conv 'y'") == "f32[1, 4, H + -1*K + 1, floor((-1*L + 5) / (2)) + 1]");
+  }
+  SECTION("which kernel_shape tells, too") {
+    add("kernel_shape", {3, 1});
+    CHECK(TypeAt(model, "Conv 'y'") == "f32[1, 4, H + -2, 3]");
+  }
+}
+
 TEST_CASE("a slice as long as an input") {
   onnx::ModelProto model = Model();
   onnx::GraphProto* graph = model.mutable_graph();
