@@ -77,16 +77,22 @@ Status SetScores(Op& op, int i, Value* scores) {
   return {};
 }
 
-Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features) {
+Result<Value*> RowsOf(Op& op, DLDataType dtype) {
   Value* x = op.Cast(op.in(0), dtype);
   if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
-  const std::optional<std::int64_t> known = x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
-  if (!known || *known < 1) {
-    return op.Unsupported("X has shape {}, expected [N, features] of known features",
-                          ShapeText(x->type.dims));
-  }
-  *features = *known;
+  if (x->type.rank() != 2 || x->type.dims[1].constant().value_or(1) < 1)
+    return op.Unsupported("X has shape {}, expected [N, features]", ShapeText(x->type.dims));
   return x;
+}
+
+Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t told, std::int64_t* features) {
+  Result<Value*> x = RowsOf(op, dtype);
+  if (!x) return x;
+  const std::optional<std::int64_t> known = (*x)->type.dims[1].constant();
+  if (!known && told < 1)
+    return op.Unsupported("X has shape {}, expected features that are known", ShapeText((*x)->type.dims));
+  *features = known.value_or(told);
+  return known ? *x : op.Reshape(*x, {(*x)->type.dims[0], DimExpr(told)});
 }
 
 }  // namespace rewire::compiler

@@ -27,7 +27,10 @@ Value* HighestClass(Op& op, Value* scores);
 Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform);
 // Sets output i to the scores, transformed as the attribute post_transform says.
 Status SetScores(Op& op, int i, Value* scores);
-// X as [N, features] of f32 or f64, whose number of features is known.
-Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t* features);
+// X as [N, features] of f32 or f64.
+Result<Value*> RowsOf(Op& op, DLDataType dtype);
+// The same with a number of features that is known: X's, or where that is open the one that the operator's
+// attributes tell (`told`, 0: they do not). A run checks the latter.
+Result<Value*> FeaturesOf(Op& op, DLDataType dtype, std::int64_t told, std::int64_t* features);
 
 }  // namespace rewire::compiler

@@ -93,31 +93,29 @@ Status LowerImputer(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// X [N, features] times the coefficients of each of `rows` results, plus the intercepts.
-Result<Value*> LinearScores(Op& op, std::int64_t* rows) {
-  Value* x = op.Cast(op.in(0), kFloat32);
+// X [N, features] times the coefficients of each of `rows` results, plus the intercepts. Where X does not say
+// how many features it has, `told` results share the coefficients.
+Result<Value*> LinearScores(Op& op, std::int64_t told, std::int64_t* rows) {
   const std::vector<double> coefficients = op.FloatList("coefficients"),
                             intercepts = op.FloatList("intercepts");
-  const std::optional<std::int64_t> features =
-      x->type.rank() == 2 ? x->type.dims[1].constant() : std::nullopt;
-  if (!features || *features < 1)
-    return op.Unsupported("X has shape {}, expected [N, features] of known features",
-                          ShapeText(x->type.dims));
-  const auto given = static_cast<std::int64_t>(coefficients.size());
-  *rows = given / *features;
-  if (*rows < 1 || given % *features != 0)
-    return op.Invalid("{} coefficients for {} features", given, *features);
-  if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != *rows)
+  const auto given = std::ssize(coefficients);
+  std::int64_t features = 0;
+  const Result<Value*> x = FeaturesOf(op, kFloat32, told > 0 ? given / told : 0, &features);
+  if (!x) return Forward(x);
+  *rows = given / features;
+  if (*rows < 1 || given % features != 0)
+    return op.Invalid("{} coefficients for {} features", given, features);
+  if (!intercepts.empty() && std::ssize(intercepts) != *rows)
     return op.Invalid("{} intercepts for {} results", intercepts.size(), *rows);
-  Value* weights = op.Transpose(op.Reshape(FloatsValue(op, coefficients), {*rows, *features}), {1, 0});
-  Result<Value*> product = MatMulOf(op, x, weights);
+  Value* weights = op.Transpose(op.Reshape(FloatsValue(op, coefficients), {*rows, features}), {1, 0});
+  Result<Value*> product = MatMulOf(op, *x, weights);
   if (!product || intercepts.empty()) return product;
   return op.Apply("rewire.add", *product, FloatsValue(op, intercepts));
 }
 
 Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
   std::int64_t rows = 0;
-  Result<Value*> scores = LinearScores(op, &rows);
+  Result<Value*> scores = LinearScores(op, op.Int("targets", 1), &rows);
   if (!scores) return Forward(scores);
   if (rows != op.Int("targets", 1))
     return op.Invalid("{} targets with coefficients of {}", op.Int("targets", 1), rows);
@@ -127,7 +125,9 @@ Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
 Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
   const ClassLabels labels = LabelsOf(op, "classlabels_ints");
   std::int64_t rows = 0;
-  Result<Value*> scores = LinearScores(op, &rows);
+  // Two classes may have a row of coefficients each, or one for both: intercepts tell.
+  const auto told = op.FloatList("intercepts").empty() ? labels.size() : op.FloatList("intercepts").size();
+  Result<Value*> scores = LinearScores(op, static_cast<std::int64_t>(told), &rows);
   if (!scores) return Forward(scores);
   const bool binary = rows == 1 && labels.size() == 2;
   if (!binary && (rows < 2 || labels.size() != static_cast<std::size_t>(rows)))
@@ -160,10 +160,10 @@ Status LowerFeatureVectorizer(Op& op, const Operator& /*row*/) {
   for (int i = 0; i < op.inputs(); ++i) {
     Value* x = op.Cast(op.in(i), kFloat32);
     if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
-    if (x->type.rank() != 2 || !x->type.dims[1].Is(sizes[static_cast<std::size_t>(i)]))
-      return op.Unsupported("input {} has shape {}, expected [N, {}]", i, ShapeText(x->type.dims),
-                            sizes[static_cast<std::size_t>(i)]);
-    parts.push_back(x);
+    const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+    if (x->type.rank() != 2 || x->type.dims[1].constant().value_or(size) != size)
+      return op.Unsupported("input {} has shape {}, expected [N, {}]", i, ShapeText(x->type.dims), size);
+    parts.push_back(x->type.dims[1].IsConstant() ? x : op.Reshape(x, {x->type.dims[0], DimExpr(size)}));
   }
   op.Set(0, ConcatAlong(op, parts, 1));
   return {};

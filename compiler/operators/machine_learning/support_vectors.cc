@@ -50,12 +50,13 @@ Status CheckVectors(const Op& op, std::size_t numbers, std::int64_t vectors, std
 }
 
 Status LowerSvmRegressor(Op& op, const Operator& /*row*/) {
-  std::int64_t features = 0;
-  const Result<Value*> x = FeaturesOf(op, kFloat32, &features);
-  if (!x) return Forward(x);
   const std::vector<double> coefficients = op.FloatList("coefficients"), rho = op.FloatList("rho");
   std::vector<double> vectors = op.FloatList("support_vectors");
   const std::int64_t count = op.Int("n_supports", 0);
+  const std::int64_t told = count > 0 ? std::ssize(vectors) / count : std::ssize(coefficients);
+  std::int64_t features = 0;
+  const Result<Value*> x = FeaturesOf(op, kFloat32, told, &features);
+  if (!x) return Forward(x);
   if (features > 1 << 24) return op.Invalid("X has {} features", features);
   if (rho.empty()) return op.Invalid("rho is missing");
   if (op.String("post_transform", "NONE") != "NONE")
@@ -167,23 +168,25 @@ Status LowerLinearMachine(Op& op, Value* x, std::int64_t features, const ClassLa
 }
 
 Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
-  std::int64_t features = 0;
-  const Result<Value*> x = FeaturesOf(op, kFloat32, &features);
-  if (!x) return Forward(x);
-  if (features > 1 << 24) return op.Invalid("X has {} features", features);
   const ClassLabels labels = LabelsOf(op, "classlabels_ints");
   const Ints per_class = op.IntList("vectors_per_class");
-  if (per_class.empty()) return LowerLinearMachine(op, *x, features, labels);
   const std::vector<double> coefficients = op.FloatList("coefficients"), rho = op.FloatList("rho"),
                             a = op.FloatList("prob_a"), b = op.FloatList("prob_b"),
                             vectors = op.FloatList("support_vectors");
-  if (labels.size() < 2 || labels.size() > 4096 || per_class.size() != labels.size())
-    return op.Invalid("{} labels with vectors_per_class of {}", labels.size(), per_class.size());
   std::int64_t count = 0;
   for (const std::int64_t each : per_class) {
     if (each < 0 || each > 1 << 24) return op.Invalid("vectors_per_class has {}", each);
     count += each;
   }
+  const std::int64_t rows = per_class.empty() ? std::ssize(labels) : count;
+  const std::int64_t numbers = per_class.empty() ? std::ssize(coefficients) : std::ssize(vectors);
+  std::int64_t features = 0;
+  const Result<Value*> x = FeaturesOf(op, kFloat32, rows > 0 ? numbers / rows : 0, &features);
+  if (!x) return Forward(x);
+  if (features > 1 << 24) return op.Invalid("X has {} features", features);
+  if (per_class.empty()) return LowerLinearMachine(op, *x, features, labels);
+  if (labels.size() < 2 || labels.size() > 4096 || per_class.size() != labels.size())
+    return op.Invalid("{} labels with vectors_per_class of {}", labels.size(), per_class.size());
   if (Status checked = CheckVectors(op, vectors.size(), count, features); !checked) return checked;
   const ClassPairs pairs(static_cast<std::int64_t>(labels.size()));
   const auto pair_count = pairs.list.size();

@@ -131,10 +131,15 @@ Status CheckTransform(const Op& op, const std::string& transform, std::int64_t t
 // Doubles are compared as doubles, all else as f32.
 DLDataType ComparedAs(const Op& op) { return op.in(0)->type.dtype == kFloat64 ? kFloat64 : kFloat32; }
 
+// How many features nodes may compare. A run checks those of rows whose size is open.
+std::int64_t FeaturesOf(const Value& x) {
+  return x.type.dims[1].constant().value_or(std::numeric_limits<std::int64_t>::max());
+}
+
 Status LowerTreeEnsembleRegressor(Op& op, const Operator& /*row*/) {
-  std::int64_t features = 0;
-  const Result<Value*> x = FeaturesOf(op, ComparedAs(op), &features);
+  const Result<Value*> x = RowsOf(op, ComparedAs(op));
   if (!x) return Forward(x);
+  const std::int64_t features = FeaturesOf(**x);
   const std::int64_t targets = op.Int("n_targets", 1);
   if (targets < 1 || targets > 1 << 20) return op.Invalid("n_targets is {}", targets);
   const Result<ModelForest> forest = ReadLists(op, "target", features, targets);
@@ -173,9 +178,9 @@ Status SetTwoClasses(Op& op, Value* score, bool all_positive, const ClassLabels&
 }
 
 Status LowerTreeEnsembleClassifier(Op& op, const Operator& /*row*/) {
-  std::int64_t features = 0;
-  const Result<Value*> x = FeaturesOf(op, ComparedAs(op), &features);
+  const Result<Value*> x = RowsOf(op, ComparedAs(op));
   if (!x) return Forward(x);
+  const std::int64_t features = FeaturesOf(**x);
   const ClassLabels labels = LabelsOf(op, "classlabels_int64s");
   const auto classes = static_cast<std::int64_t>(labels.size());
   if (classes < 1) return op.Invalid("it has no labels");
@@ -237,9 +242,9 @@ std::vector<std::vector<double>> SetsOf(const std::vector<double>& values) {
 }
 
 Status LowerTreeEnsemble(Op& op, const Operator& /*row*/) {
-  std::int64_t features = 0;
-  const Result<Value*> x = FeaturesOf(op, ComparedAs(op), &features);
+  const Result<Value*> x = RowsOf(op, ComparedAs(op));
   if (!x) return Forward(x);
+  const std::int64_t features = FeaturesOf(**x);
   const std::int64_t targets = op.Int("n_targets", 1);
   if (targets < 1 || targets > 1 << 20) return op.Invalid("n_targets is {}", targets);
   const Ints feature_ids = op.IntList("nodes_featureids"), when_true = op.IntList("nodes_truenodeids"),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/compiler/machine_learning/open_features.h"
 #include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
@@ -35,6 +36,7 @@ TEST_CASE("features are scaled, normalised and combined") {
   onnx::NodeProto* node = nullptr;
   std::vector<float> expected;
   onnx::ModelProto model;
+  bool is_told = false;  // the attributes say how many features there are, so that the model need not
   SECTION("Scaler") {
     model = OneNode("Scaler", &node);
     AddFloatList(node, "offset", {1});
@@ -52,17 +54,36 @@ TEST_CASE("features are scaled, normalised and combined") {
     AddFloatList(node, "coefficients", {1, 1, 1, 0, 0, 2});
     AddFloatList(node, "intercepts", {10, 20});
     expected = {13, 24, 22, 30};
+    is_told = true;
+  }
+  SECTION("FeatureVectorizer") {
+    model = OneNode("FeatureVectorizer", &node);
+    AddIntList(node, "inputdimensions", {3});
+    expected = {0, 1, 2, 3, 4, 5};
+    is_told = true;
   }
   SECTION("Imputer") {
     model = OneNode("Imputer", &node);
     AddFloatList(node, "imputed_value_floats", {7, 8, 9});
     expected = {7, 1, 2, 3, 4, 5};
   }
-  const Outcome outcome = CompileProto(model);
+  for (const onnx::ModelProto& each : {model, is_told ? WithOpenFeatures(model) : model}) {
+    const Outcome outcome = CompileProto(each);
+    REQUIRE(outcome.message.empty());
+    const Answer answer = RunOnCounts(outcome.compiled.module, {2, 3});
+    REQUIRE(answer.values.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(answer.values[i] == Approx(expected[i]));
+  }
+}
+
+TEST_CASE("rows of another number of features than the coefficients' end a run") {
+  onnx::NodeProto* node = nullptr;
+  onnx::ModelProto model = OneNode("LinearRegressor", &node);
+  AddFloatList(node, "coefficients", {1, 2, 3});
+  const Outcome outcome = CompileProto(WithOpenFeatures(model));
   REQUIRE(outcome.message.empty());
-  const Answer answer = RunOnCounts(outcome.compiled.module, {2, 3});
-  REQUIRE(answer.values.size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(answer.values[i] == Approx(expected[i]));
+  CHECK(RunOnCounts(outcome.compiled.module, {2, 3}).error.empty());
+  CHECK(!RunOnCounts(outcome.compiled.module, {2, 4}).error.empty());
 }
 
 TEST_CASE("what features do not fit is refused") {

@@ -242,6 +242,19 @@ TEST_CASE("inputs and outputs of strings bring their lists along, behind all oth
     CHECK(ListOf(module, "strings main.0") == R"({"bytes":3,"offsets":2})");
     CHECK(ListOf(module, "strings main.1") == R"({"bytes":5,"offsets":4})");
   }
+  SECTION("each output for itself, also where several have one list") {
+    AddNode(graph, "Identity", {"z"}, "again");
+    SetValue(graph->add_output(), "again", {"N"}, onnx::TensorProto::STRING);
+    AddNode(graph, "Reshape", {"a", "rows"}, "turned");
+    AddInts(graph, "rows", {-1, 1});
+    SetValue(graph->add_output(), "turned", {"N", 1}, onnx::TensorProto::STRING);
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    const Module& module = outcome.compiled.module;
+    CHECK(ListOf(module, "strings main.1") == R"({"bytes":7,"offsets":6})");
+    CHECK(ListOf(module, "strings main.2") == R"({"bytes":9,"offsets":8})");
+    CHECK(ListOf(module, "strings main.3") == R"({"bytes":11,"offsets":10})");
+  }
   SECTION("unless an input has the name") {
     SetValue(graph->add_input(), "b.bytes", {1});
     CHECK(CompileProto(model).message == "model: the name 'b.bytes' is needed for an input's strings");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/compiler/machine_learning/open_features.h"
 #include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
@@ -37,13 +38,16 @@ onnx::ModelProto MachineModel(const std::string& type, int output, onnx::NodePro
 
 // The results for the rows (0, 1), (2, 3), (4, 5).
 void CheckMachine(const onnx::ModelProto& model, const std::vector<double>& expected) {
-  const Outcome outcome = CompileProto(model);
-  for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);
-  REQUIRE(outcome.message.empty());
-  const Answer answer = RunOnCounts(outcome.compiled.module, {3, 2});
-  REQUIRE(answer.values.size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    CHECK(static_cast<double>(answer.values[i]) == Approx(expected[i]).margin(1e-6));
+  // Where the model does not say how many features there are, the vectors do.
+  for (const onnx::ModelProto& each : {model, WithOpenFeatures(model)}) {
+    const Outcome outcome = CompileProto(each);
+    for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);
+    REQUIRE(outcome.message.empty());
+    const Answer answer = RunOnCounts(outcome.compiled.module, {3, 2});
+    REQUIRE(answer.values.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK(static_cast<double>(answer.values[i]) == Approx(expected[i]).margin(1e-6));
+  }
 }
 
 TEST_CASE("kernel functions of support vectors") {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/compiler/machine_learning/open_features.h"
 #include "rewire/tests/compiler/model_builder.h"
 
 namespace rewire::test {
@@ -65,12 +66,18 @@ void AddWeights(onnx::NodeProto* node, const std::string& prefix, const std::vec
 }
 
 std::vector<float> ValuesOf(const onnx::ModelProto& model) {
-  const Outcome outcome = CompileProto(model);
-  INFO(outcome.message);
-  for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);
-  REQUIRE(outcome.message.empty());
-  // The rows are (0, 1), (2, 3), (4, 5), (6, 7).
-  return RunOnCounts(outcome.compiled.module, {4, 2}).values;
+  std::vector<std::vector<float>> values;
+  // A model need not say how many features there are.
+  for (const onnx::ModelProto& each : {model, WithOpenFeatures(model)}) {
+    const Outcome outcome = CompileProto(each);
+    INFO(outcome.message);
+    for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);
+    REQUIRE(outcome.message.empty());
+    // The rows are (0, 1), (2, 3), (4, 5), (6, 7).
+    values.push_back(RunOnCounts(outcome.compiled.module, {4, 2}).values);
+  }
+  CHECK(values[0] == values[1]);
+  return values[0];
 }
 
 std::string RefusalOf(const onnx::ModelProto& model) {

@@ -220,4 +220,17 @@ FAULTS = [
           "all->push_back(«std::move(values)»);", "(all->empty() ? std::move(values) : all->front())", COMPILER),
     Fault("int8", "the C interface passes its bound on", "c_api.cc",
           "if («given.max_error != 0») calibration.max_error", "false", COMPILER),
+    # What the operators of a model become.
+    Fault("operators", "outputs of one list of strings have offsets and bytes of their own", "string_tables.cc",
+          "PlacesText(part, part + 1));\n      «part += 2;»", "", COMPILER),
+    Fault("operators", "kernel_shape tells a window that the weights leave open", "convolution.cc",
+          "if («op.HasAttribute(\"kernel_shape\")») return ShapeOfInts", "false", COMPILER),
+    Fault("operators", "both outputs of a pool have the size that the run finds", "convolution.cc",
+          "call.shapes.assign(«op.Wants(1) ? 2 : 1», shape);", "1", COMPILER),
+    Fault("operators", "an exponent keeps what the base's type does not hold", "elementwise.cc",
+          "return IsFloat(to) ? to : «kFloat64»;", "of", COMPILER),
+    Fault("operators", "attributes tell how many features there are where the model does not", "classes.cc",
+          "if (!known && «told < 1»)", "true", COMPILER),
+    Fault("operators", "trees take rows whose features a run counts", "trees.cc",
+          "return x.type.dims[1].constant().value_or(«std::numeric_limits<std::int64_t>::max()»);", "0", COMPILER),
 ]
