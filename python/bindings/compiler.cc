@@ -114,7 +114,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const nb::list& calibrate, const std::string& calibration, double max_error,
                        const std::set<std::string>& keep_float, const std::string& device,
                        std::int64_t device_work, bool parallel, const std::string& cpu, bool compress,
-                       nb::handle progress) {
+                       bool check_passes, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
@@ -124,6 +124,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   options.least_device_work = device_work;
   options.parallel = parallel ? Parallel::kAuto : Parallel::kOff;
   options.compress = compress;
+  if (check_passes) options.check_passes = true;
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
   if (cpu == "tiles") options.cpu = Cpu::kTiles;
   if (precision == "int8") options.precision = Precision::kInt8;
@@ -164,7 +165,7 @@ void AddCompiler(nb::module_& module) {
              nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
              nb::arg("precision"), nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"),
              nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("parallel"),
-             nb::arg("cpu"), nb::arg("compress"), nb::arg("progress").none());
+             nb::arg("cpu"), nb::arg("compress"), nb::arg("check_passes"), nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

@@ -102,7 +102,8 @@ class Compilation:
 
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
             progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
-            device="cpu", device_work=100000, parallel="auto", cpu="native", compress=True):
+            device="cpu", device_work=100000, parallel="auto", cpu="native", compress=True,
+            check_passes=False):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -133,6 +134,8 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     With `compress` the file's code and tables are compressed, where that makes it at least 1/64 smaller. A library that was
     built without zstd cannot open such a file.
 
+    `check_passes` checks the program after each pass, so that a fault of the compiler is an error that names the pass.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
     """
@@ -157,7 +160,7 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
-        device_work, parallel == "auto", cpu, bool(compress), progress)
+        device_work, parallel == "auto", cpu, bool(compress), bool(check_passes), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))

@@ -151,6 +151,11 @@ def test_compress(tmp_path):
     assert sizes[True] < sizes[False] / 2
 
 
+def test_checks_between_passes_change_nothing():
+    made = [rewire.compile(models.add(), check_passes=check).executable.to_bytes() for check in (False, True)]
+    assert made[0] == made[1]
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
