@@ -61,6 +61,7 @@ class Builder:
         self.functions = parent.functions if parent else []
         self.depth = parent.depth + 1 if parent else 0
         self.constants_only = constants_only  # no initializers: a function's body
+        self.most_elements = parent.most_elements if parent else MOST_ELEMENTS
         self.captured = {}  # values of outer graphs that this one reads
         self._names = parent._names if parent else [0, draws.choose(["v{}", "v{}", "layer/v{}:0", "{}", "x.{}"])]
         if parent is None:
@@ -145,14 +146,17 @@ class Builder:
             return None
         return found[-1] if self.draws.chance(0.5) else self.draws.choose(found)
 
-    def like(self, dtype, shape, role="data"):
+    def like(self, dtype, shape, role="data", fits=lambda value: True):
         """A value of this type and shape, there already or new."""
         shape = tuple(shape)
         if role == "weight" and self.root().share:
             found = self.find(lambda v: v.source == "constant" and v.dtype == dtype and v.shape == shape, 0.6)
         else:
-            found = self.find(lambda v: v.dtype == dtype and v.shape == shape, 0.7 if role == "data" else 0.15)
-        return found or self.data(dtype, shape, role)
+            found = self.find(lambda v: v.dtype == dtype and v.shape == shape and fits(v), 0.7 if role == "data" else 0.15)
+        made = found or self.data(dtype, shape, role)
+        if not fits(made):
+            raise Rejected("no tensor fits")
+        return made
 
     def pick(self, dtypes, ranks=(0, 6), fits=lambda value: True, shape=None):
         """A tensor to work on: one that is there if any fits, else a new one (of `shape`, if that is given)."""
@@ -200,7 +204,7 @@ class Builder:
         for name, array in results.items():
             for part in array if isinstance(array, list) else [array]:
                 # Optionals are made and read by rules that do not keep them.
-                if not isinstance(part, np.ndarray) or part.dtype not in NUMBER_OF or part.size > MOST_ELEMENTS or part.ndim > MOST_RANK:
+                if not isinstance(part, np.ndarray) or part.dtype not in NUMBER_OF or part.size > self.most_elements or part.ndim > MOST_RANK:
                     raise Rejected("a result is too large, or of no type that is drawn")
             if isinstance(array, list) and not array:
                 raise Rejected("an empty sequence does not show its type")

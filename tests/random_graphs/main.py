@@ -29,6 +29,7 @@ def arguments():
     parser.add_argument("--forms", default="random", help="random (the default), all, or names such as passes,sizes,without:arena")
     parser.add_argument("--size", choices=["small", "medium", "large"], help="all models of this size")
     parser.add_argument("--only", help="operators that alone are drawn, such as Conv,ai.onnx.ml:Scaler")
+    parser.add_argument("--nnsmith", action="store_true", help="models of nnsmith (requirements/nnsmith.txt) in place of our own")
     parser.add_argument("--device", action="store_true", help="also draw forms that run on a device of OpenCL")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for models that fail, made small")
     parser.add_argument("--folder", type=pathlib.Path, action="append", help="run a model that --keep has written, in the forms of --forms")
@@ -40,23 +41,19 @@ def requests(options):
     if options.folder:
         return [{"folder": str(folder), "forms": options.forms, "device": options.device} for folder in options.folder]
     only = [(text.rpartition(":")[0], text.rpartition(":")[2]) for text in options.only.split(",")] if options.only else None
-    return ({"seed": seed, "forms": options.forms, "only": only, "size": options.size, "device": options.device}
+    return ({"seed": seed, "forms": options.forms, "only": only, "size": options.size, "nnsmith": options.nnsmith, "device": options.device}
             for seed in range(options.seed, options.seed + options.count))
 
 
 def keep(options, request, form, status, detail):
     """Writes the model small. It is drawn again here, which is safe: drawing runs nothing of Rewire."""
-    import evaluate
-    import model
     import reduce
+    from worker import draw
 
     if "seed" not in request or form in ("drawing", "oracles", "start"):
         return
     folder = options.keep / f"{form.replace(':', '-')}-{request['seed']}"
-    try:
-        drawn = model.draw(request["seed"], request["only"], request["size"])
-    except evaluate.Invalid:
-        return
+    drawn = draw(request)
     small = reduce.to_folder(folder, drawn, form, status, detail, options.device, options.limit)
     operators = " ".join(node.op_type for node in small.proto.graph.node)
     print(f"      {folder}: {operators}", flush=True)

@@ -115,6 +115,12 @@ def draw(seed, only=None, size=None):
     opset = draws.weighted(OPSETS)
     b = Builder(draws, {"": opset, "ai.onnx.ml": _newest_ml(opset)})
     operators.grow(b, draws.between(*NODES[size or draws.weighted(SIZES)]), only)
+    return finish(seed, b)
+
+
+def finish(seed, b):
+    """The model of what a builder has. Raises evaluate.Invalid as draw() does."""
+    draws = b.draws
     if not b.nodes:
         raise evaluate.Invalid("nothing was drawn")
     outputs = _outputs(b)

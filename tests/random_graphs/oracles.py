@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 import evaluate
 import retype
-from draws import BF16, TEXT, is_float
+from draws import BF16, I8, TEXT, U8, is_float
 
 # How far a float may be from an oracle, by type: in parts of the element, and of the largest element of its tensor. A sum of a
 # thousand terms in another order loses five bits of float32's 24. A fused kernel, or one of 16 bits that computes in float32,
@@ -16,8 +16,8 @@ from draws import BF16, TEXT, is_float
 TOLERANCES = {
     np.dtype(np.float64): (1e-6, 1e-6),  # normalisations of float64 may compute in float32: their stash_type
     np.dtype(np.float32): (1e-4, 2e-5),
-    np.dtype(np.float16): (8e-3, 4e-3),
-    BF16: (6e-2, 3e-2),
+    np.dtype(np.float16): (2e-2, 1e-2),
+    BF16: (0.2, 0.05),
 }
 # Oracles that differ by rounding show how much a model magnifies it; what is computed may be so many times as far off.
 SPREADS = 8
@@ -49,8 +49,8 @@ class Oracles:
 
     @property
     def valid(self):
-        """Whether the model runs with these inputs: one that ONNX Runtime refuses for its inputs does not."""
-        return bool(self.answers) and ("onnxruntime" in self.answers or self.failures["onnxruntime"].startswith("lacks"))
+        """Whether the model runs with these inputs. The reference alone takes shapes that do not fit."""
+        return "onnxruntime" in self.answers or "node by node" in self.answers
 
     def problem(self, place, given):
         """What is wrong with an output, or None."""
@@ -77,6 +77,8 @@ def problem(given, expected, rough=None):
         right = np.zeros(given.shape, bool)
         for each in alike:
             right |= np.asarray(given == each, bool)
+            if rough is not None and given.dtype in (U8, I8):  # a quantised float of 16 bits is rounded twice, or once
+                right |= np.abs(given.astype(int) - each.astype(int)) <= 1
         return _first(right, given, alike)
     return _float_problem(given, alike, rough)
 
@@ -86,7 +88,7 @@ def _float_problem(given, expected, rough):
     wide = given.astype(np.float64)
     others = [each.astype(np.float64) for each in expected]
     # Functions end at different distances from where they reach their limit.
-    smallest = max(float(ml_dtypes.finfo(given.dtype).tiny), 1e-20)
+    smallest = max(float(ml_dtypes.finfo(given.dtype).tiny), 1e-12)
     finite = [np.where(np.isfinite(each), each, 0) for each in others]
     largest = min(max(np.abs(each).max(initial=0), 0) for each in finite)
     spread = max((np.abs(a - b).max(initial=0) for a in finite for b in finite), default=0)

@@ -20,7 +20,7 @@ PASSES = tuple(rewire.compiler_passes())
 
 def compile_model(data, **options):
     try:
-        return rewire.compile(data, **options)
+        return rewire.compile(data, check_passes=True, **options)
     except rewire.Error as error:
         raise Refused(f"{type(error).__name__}: {str(error)[:500]}") from None
 

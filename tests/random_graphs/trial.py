@@ -53,11 +53,3 @@ def run(drawn, asked="random", device=False, stage=lambda text: None):
     for name in forms_of(trial, asked, device):
         stage(name)
         yield name, *run_form(trial, name)
-
-
-def draw(seed, only=None, size=None):
-    """The model of a seed, or None where none came of it."""
-    try:
-        return model.draw(seed, only, size)
-    except evaluate.Invalid:
-        return None

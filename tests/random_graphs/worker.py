@@ -80,16 +80,28 @@ class Worker:
         return line
 
 
+def draw(request):
+    """The model that is asked for, or None where none came of its seed."""
+    import evaluate
+    import model
+
+    try:
+        if request["nnsmith"]:
+            import nnsmith_models
+
+            return nnsmith_models.draw(request["seed"])
+        only = [tuple(each) for each in request["only"]] if request["only"] else None
+        return model.draw(request["seed"], only, request["size"])
+    except evaluate.Invalid:
+        return None
+
+
 def _answer(request, say):
     import kept
     import trial
 
-    if "folder" in request:
-        drawn = kept.read(request["folder"])
-    else:
-        say({"step": "drawing"})
-        only = [tuple(each) for each in request["only"]] if request.get("only") else None
-        drawn = trial.draw(request["seed"], only, request.get("size"))
+    say({"step": "drawing"})
+    drawn = kept.read(request["folder"]) if "folder" in request else draw(request)
     if drawn is None:
         say({"row": ["model", "undrawn", ""]})
         return

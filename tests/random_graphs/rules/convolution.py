@@ -51,7 +51,8 @@ class Windows:
         return found
 
 
-def image(b, allowed, channels=None, ranks=(3, 5), fits=lambda value: True):
+def image(b, allowed, channels=None, ranks=(3, 5), fits=numbers):
+    """An image of numbers: an infinity or NaN spreads in Winograd's form (docs/compiler.md), and pools differ on NaN."""
     rank = b.draws.choose([4, 4, 4, 3, 5])
     rank = min(max(rank, ranks[0]), ranks[1])
     channels = channels or b.draws.choose([1, 2, 3, 4, 6, 8, 16])
@@ -62,8 +63,7 @@ def image(b, allowed, channels=None, ranks=(3, 5), fits=lambda value: True):
 @rule("Conv", "ConvInteger")
 def conv(b, schema):
     x = image(b, dtypes(schema, 0))
-    # The reference multiplies by the zeros between dilated weights.
-    windows = Windows(b, x.shape[2:], dilate=numbers(x))
+    windows = Windows(b, x.shape[2:])
     channels = x.shape[1]
     groups = b.draws.choose([1, 1, 1, channels, *[g for g in (2, 3, 4) if channels % g == 0]])
     out = groups * b.draws.choose([1, 2, 3] if groups > 1 else [1, 2, 4, 8, 16, 3])
@@ -106,7 +106,7 @@ def conv_transpose(b, schema):
 
 @rule("MaxPool", "AveragePool", "LpPool")
 def pool(b, schema):
-    x = image(b, dtypes(schema, 0), fits=numbers)
+    x = image(b, dtypes(schema, 0))
     windows = Windows(b, x.shape[2:], dilate=has(schema, "dilations"))
     attributes = windows.attributes(b, schema)
     if has(schema, "ceil_mode"):
@@ -123,13 +123,13 @@ def pool(b, schema):
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(b, schema):
-    x = image(b, dtypes(schema, 0), fits=numbers)
+    x = image(b, dtypes(schema, 0))
     return b.node(schema.name, [x], given(b.draws, p=b.draws.choose([1, 2, 3])) if schema.name == "GlobalLpPool" else {})
 
 
 @rule("MaxUnpool")
 def unpool(b, schema):
-    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    x = image(b, [F32], ranks=(4, 4))
     if any(size % 2 for size in x.shape[2:]):
         raise Rejected("windows must cover the image")
     pooled, places = b.node("MaxPool", [x], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2)

@@ -62,7 +62,7 @@ def mvn(b, schema):
 
 @rule("Softmax", "LogSoftmax", "Hardmax")
 def softmax(b, schema):
-    x = b.pick(dtypes(schema, 0), (1, 5), lambda v: v.array.size > 0 and (numbers(v) or schema.name != "Hardmax"))
+    x = b.pick(dtypes(schema, 0), (1, 5), lambda v: v.array.size > 0 and (numbers(v) or (schema.name != "Hardmax" and schema.since_version >= 13)))
     axis = any_axis(b.draws, x.rank) if schema.since_version >= 11 else b.draws.between(0, x.rank - 1)
     return b.node(schema.name, [x], given(b.draws, axis=axis if x.rank > 1 or schema.since_version >= 13 else 0))
 
@@ -75,7 +75,7 @@ def recurrent(b, schema):
     direction = draws.choose(["forward", "reverse", "bidirectional"])
     ways, gates = 2 if direction == "bidirectional" else 1, {"RNN": 1, "GRU": 3, "LSTM": 4}[schema.name]
     layout = draws.between(0, 1) if has(schema, "layout") and draws.chance(0.3) else 0
-    # The reference does not read lengths, and onnxruntime has no layout but the usual one.
+    # The reference reads neither lengths nor clip, and onnxruntime has no layout but the usual one.
     x = b.like(dtype, (batch, length, inputs) if layout else (length, batch, inputs))
     state = (batch, ways, hidden) if layout else (ways, batch, hidden)
     values = [x, b.like(dtype, (ways, gates * hidden, inputs), "weight"), b.like(dtype, (ways, gates * hidden, hidden), "weight"),
@@ -90,7 +90,7 @@ def recurrent(b, schema):
     if draws.chance(0.2):
         count = {"RNN": 1, "GRU": 2, "LSTM": 3}[schema.name]
         attributes["activations"] = [draws.choose(["Tanh", "Sigmoid", "Relu", "Softsign", "Softplus"]) for _ in range(count * ways)]
-    if draws.chance(0.1):
+    if draws.chance(0.1) and not layout:
         attributes["clip"] = 0.5
     outputs = 3 if schema.name == "LSTM" else 2
     keep = draws.choose([None, None, [True, False, False][:outputs], [False, True, False][:outputs]])

@@ -12,7 +12,7 @@ from rules.generic import float_of
 
 @rule("Resize", "Upsample")
 def resize(b, schema):
-    x = image(b, dtypes(schema, 0), fits=numbers)
+    x = image(b, dtypes(schema, 0))
     mode = b.draws.choose(["nearest", "nearest", "linear", "cubic"]) if x.rank == 4 else "nearest"
     if schema.name == "Upsample":
         scales = b.parameter([1.0, 1.0, *(float(b.draws.choose([1, 2, 3])) for _ in x.shape[2:])], F32)
@@ -40,7 +40,7 @@ def resize(b, schema):
 
 @rule("GridSample")
 def grid_sample(b, schema):
-    x = image(b, [dtype for dtype in dtypes(schema, 0) if dtype in (F32, np.dtype(np.float64))], ranks=(4, 4), fits=numbers)
+    x = image(b, [dtype for dtype in dtypes(schema, 0) if dtype in (F32, np.dtype(np.float64))], ranks=(4, 4))
     modes = ["bilinear", "nearest", "bicubic"] if schema.since_version < 20 else ["linear", "nearest", "cubic"]
     grid = b.fresh(b.draws.array(F32, (x.shape[0], b.draws.between(1, 4), b.draws.between(1, 4), 2), "normal"), role="data")
     if x.dtype != F32:
@@ -52,7 +52,8 @@ def grid_sample(b, schema):
 def affine_grid(b, schema):
     n = b.draws.between(1, 2)
     theta = b.like(F32, (n, 2, 3))
-    return b.node("AffineGrid", [theta, b.parameter([n, 2, b.draws.between(1, 4), b.draws.between(1, 4)])], given(b.draws, align_corners=b.draws.between(0, 1)))
+    # Where the corners of a single element are is open.
+    return b.node("AffineGrid", [theta, b.parameter([n, 2, b.draws.between(2, 4), b.draws.between(2, 4)])], given(b.draws, align_corners=b.draws.between(0, 1)))
 
 
 def _boxes(b, count):
@@ -62,7 +63,7 @@ def _boxes(b, count):
 
 @rule("RoiAlign")
 def roi_align(b, schema):
-    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    x = image(b, [F32], ranks=(4, 4))
     count = b.draws.between(1, 3)
     attributes = given(b.draws, mode="avg", output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.5)
     return b.node("RoiAlign", [x, b.fresh(_boxes(b, count), role="parameter"), b.indices((count,), 0, x.shape[0])], attributes)
@@ -70,7 +71,7 @@ def roi_align(b, schema):
 
 @rule("MaxRoiPool")
 def roi_pool(b, schema):
-    x = image(b, [F32], ranks=(4, 4), fits=numbers)
+    x = image(b, [F32], ranks=(4, 4))
     count = b.draws.between(1, 3)
     boxes = np.concatenate([b.draws.integers(F32, (count, 1), 0, x.shape[0]), np.round(_boxes(b, count))], 1).astype(np.float32)
     return b.node("MaxRoiPool", [x, b.fresh(boxes, role="parameter")], {"pooled_shape": [b.draws.between(1, 2), b.draws.between(1, 2)]})
@@ -100,7 +101,7 @@ def mel(b, schema):
 def dft(b, schema):
     length = b.draws.between(2, 8)
     inverse = b.draws.between(0, 1)
-    x = b.like(float_of(b, schema), (b.draws.between(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1))
+    x = b.like(float_of(b, schema), (b.draws.between(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1), fits=numbers)
     attributes = {"inverse": inverse}
     attributes.update(given(b.draws, onesided=0))
     if has(schema, "axis"):
@@ -111,6 +112,6 @@ def dft(b, schema):
 @rule("STFT")
 def stft(b, schema):
     frame = b.draws.choose([4, 8])
-    x = b.like(F32, (b.draws.between(1, 2), frame + b.draws.between(0, 9), 1))
+    x = b.like(F32, (b.draws.between(1, 2), frame + b.draws.between(0, 9), 1), fits=numbers)
     w = b.constant(b.draws.positive(F32, (frame,))) if b.draws.chance(0.5) else None
     return b.node("STFT", [x, b.parameter(np.array(b.draws.between(1, 4))), w, b.parameter(np.array(frame))], given(b.draws, onesided=b.draws.between(0, 1)))
