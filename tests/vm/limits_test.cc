@@ -362,6 +362,19 @@ TEST_CASE("results that the host holds count against the limit until they are re
   CHECK(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
 }
 
+TEST_CASE("the VM's own last result counts until it is dropped or the next run has ended") {
+  Limits limits;
+  limits.bytes = 1 << 20;
+  VirtualMachine vm(LimitsProgram(), limits);
+  const Value n(600'000);
+  REQUIRE(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
+  CHECK(CodeOf(vm.TryInvoke("storage", {&n, 1})) == StatusCode::kMemoryLimit);
+  // That run has ended without a result.
+  REQUIRE(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
+  vm.DropResult();
+  CHECK(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
+}
+
 TEST_CASE("memory that is free for other sizes is given back before the limit refuses") {
   Limits limits;
   limits.bytes = 1 << 20;

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/parameter_set.h"
 
 namespace rewire::test {
 namespace {
@@ -40,13 +42,15 @@ done:
   ret %a
 .end)";
 
-Program SharedProgram(LinkOptions options = {}) {
+LinkOptions WithInc(LinkOptions options = {}) {
   options.kernels.AddFunction("inc", MakePackedFunction([](kernel::TensorView x, kernel::TensorView out) {
                                 for (std::int64_t i = 0; i < out.size(); ++i)
                                   out.data<float>()[i] = x.data<float>()[i] + 1;
                               }));
-  return ProgramOf(kProgram, std::move(options));
+  return options;
 }
+
+Program SharedProgram(LinkOptions options = {}) { return ProgramOf(kProgram, WithInc(std::move(options))); }
 
 // Runs call(thread, i) kCalls times on each thread; how many were not true.
 template <typename Call>
@@ -116,6 +120,31 @@ TEST_CASE("sixteen VMs read one input's memory at once") {
     };
   };
   CHECK(WrongCalls(thread) == 0);
+}
+
+TEST_CASE("threads read one set of parameters, one executable and one program at once") {
+  const Program program = SharedProgram();
+  const Executable executable = program.executable();
+  ParameterSet set = ParameterSet::Of(program);
+  set.Set("w", Floats({1, 2}));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        const Result<Tensor> weights = set.TryGet(set.Find("w"));
+        if (!weights || weights->data<float>()[1] != 2) ++wrong;
+        if (executable.FindFunction("step") != std::optional<std::uint32_t>(1)) ++wrong;
+        const Program again = i % 100 == 0 ? *Program::Link(executable, WithInc()) : program;
+        VirtualMachine vm(again);
+        const Value given = Floats({3, 4});
+        const Result<Value> y = vm.TryInvoke("step", {&given, 1});
+        if (!y || y->tensor().data<float>()[1] != 5) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("sixteen threads on a Program's pooled VMs are right") {
