@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries, and the interfaces of ONNX Runtime, TVM and ONNX."""
 
+import gc
+
 import tiny_models as models
 import numpy
 import pytest
@@ -134,3 +136,36 @@ def test_the_backend_of_onnx():
     assert rewire.backend.run_node(node, [-x])[0].max() == 0
     assert rewire.backend.supports_device("CPU") and not rewire.backend.supports_device("CUDA")
     assert not rewire.backend.is_compatible(models.unknown_operators())
+
+
+def test_a_kernel_computes_with_jax_and_no_whole_collection_is_needed_for_that():
+    jax = pytest.importorskip("jax")
+    twice = jax.jit(lambda x: 2 * x)
+
+    def scale(x, out):
+        out[...] = twice(x)  # jax lets go of x some time later
+
+    program = rewire.load(rewire.assemble("""
+        .kernel scale = "mine.scale"
+        .func main(x: f32[64, 64]) -> y: f32[64, 64]
+          %storage = alloc_storage _, alignment=64, f32[64, 64], cpu
+          %y = alloc_tensor %storage, _, f32[64, 64]
+          invoke_packed scale(%x, %y), outputs=1
+          ret %y
+        .end
+    """), kernels={"mine.scale": scale})
+    x = numpy.ones((64, 64), numpy.float32)
+    assert (program(x)["y"] == 2).all()
+    whole = []
+
+    def count(phase, info):
+        if phase == "start" and info["generation"] == 2:
+            whole.append(info)
+
+    gc.callbacks.append(count)
+    try:
+        for _ in range(20):
+            assert (program(x)["y"] == 2).all()
+    finally:
+        gc.callbacks.remove(count)
+    assert not whole
