@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "rewire/base/standalone/private_folder.h"
 #include "rewire/devices/cuda/state.h"
-#include "rewire/devices/support/module_cache.h"
 
 namespace rewire::cuda {
 namespace {
@@ -25,19 +25,18 @@ struct Module {
 int CubinOf(const State& state, const Device& device, const std::string& source, const char* options,
             const char* cache, std::string* cubin) {
   std::string key;
-  std::string path;
-  if (cache != nullptr && *cache != 0) {
+  const PrivateFolder folder(cache == nullptr ? "" : cache);
+  if (folder.is_open()) {
     int major = 0;
     int minor = 0;
     if (state.nvrtc_reason.empty()) state.nvrtc.nvrtcVersion(&major, &minor);
     key = device.architecture + "\nNVRTC " + std::to_string(major) + "." + std::to_string(minor) + '\n' +
           options + '\n' + source;
-    path = devices::CachePath(cache, key);
-    *cubin = devices::ReadCached(path, key);
+    *cubin = folder.Read(key);
     if (!cubin->empty()) return REWIRE_DEVICE_OK;
   }
   const int code = Compile(state, device, source, options, cubin);
-  if (code == REWIRE_DEVICE_OK && !path.empty()) devices::WriteCached(path, key, *cubin);
+  if (code == REWIRE_DEVICE_OK && folder.is_open()) (void)folder.Write(key, *cubin);
   return code;
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/base/standalone/private_folder.h"
 #include "rewire/devices/opencl/launch.h"
-#include "rewire/devices/support/module_cache.h"
 
 namespace rewire::opencl {
 namespace {
@@ -95,13 +95,12 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
   }
   if (options == nullptr) options = "";
   std::string key;
-  std::string path;
+  const PrivateFolder folder(cache == nullptr ? "" : cache);
   cl_program program = nullptr;
-  if (cache != nullptr && *cache != 0) {
+  if (folder.is_open()) {
     key = found->name + '\n' + found->driver + '\n' + options + '\n' +
           std::string(static_cast<const char*>(code), bytes);
-    path = devices::CachePath(cache, key);
-    program = FromBinary(state, *found, devices::ReadCached(path, key), options);
+    program = FromBinary(state, *found, folder.Read(key), options);
   }
   if (program == nullptr) {
     cl_int error = CL_SUCCESS;
@@ -116,8 +115,8 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
       state.driver.clReleaseProgram(program);
       return built;
     }
-    const std::string binary = path.empty() ? "" : BinaryOf(state, program, found->id);
-    if (!binary.empty()) devices::WriteCached(path, key, binary);
+    const std::string binary = folder.is_open() ? BinaryOf(state, program, found->id) : "";
+    if (!binary.empty()) (void)folder.Write(key, binary);
   }
   auto loaded = std::make_unique<Module>();
   loaded->program = program;

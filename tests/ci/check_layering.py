@@ -18,6 +18,8 @@ import tempfile
 
 ALLOWED = {
     "base": {"base"},
+    # What libraries that stand alone share with the rest.
+    "base/standalone": {"base/standalone"},
     "executable_format": {"base", "executable_format"},
     "executable_format/tensor_files": {"base", "executable_format/tensor_files"},
     "executable_format/text": {
@@ -32,7 +34,7 @@ ALLOWED = {
     "vm/kernel": {"vm/kernel"},
     "kernels": {"kernels", "vm/kernel"},
     # Libraries that make something a device.
-    "devices": {"devices", "vm/kernel"},
+    "devices": {"devices", "vm/kernel", "base/standalone"},
     "compiler": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler",
     },
@@ -50,7 +52,7 @@ ALLOWED = {
     },
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
-        "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
+        "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels", "devices", "compiler", "tools", "tools/io", "examples",
         "tests",
     },

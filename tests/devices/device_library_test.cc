@@ -264,6 +264,7 @@ TEST_CASE("compiled code is kept in a folder, and a damaged file does no harm") 
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / ("rewire_device_cache_" + std::to_string(getpid()));
   fs::create_directories(folder);
+  fs::permissions(folder, fs::perms::owner_all);
   const std::string source = device.Source(kTestKernels);
   const auto load_and_run = [&] {
     void* module = nullptr;
@@ -284,6 +285,11 @@ TEST_CASE("compiled code is kept in a folder, and a damaged file does no harm") 
   std::ofstream(file) << "not a binary";
   load_and_run();
   CHECK(fs::file_size(file) > 1000);
+  // What others can write is neither used nor replaced.
+  std::ofstream(file) << "not a binary";
+  fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
+  load_and_run();
+  CHECK(fs::file_size(file) < 1000);
   fs::remove_all(folder);
 }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PrivateFolder: a folder in which compiled code is kept between processes. Whoever can write such a file
+// runs code in the process that loads it. So a folder and each file in it must belong to the effective user
+// and be writable by nobody else.
+//
+// Everything is checked on what was opened and never on a path, which may lead elsewhere a moment later. No
+// link is followed. This file needs no other of Rewire's, because libraries of devices use it, too.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rewire {
+
+class PrivateFolder {
+ public:
+  // Opens an existing folder. One that cannot be trusted or opened holds nothing and takes nothing: reason()
+  // says why. An empty path is none, too.
+  explicit PrivateFolder(std::string path);
+  ~PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  bool is_open() const { return folder_ >= 0; }
+  const std::string& reason() const { return reason_; }
+
+  // What was kept for the key; empty if nothing was, or if its file is damaged or cannot be trusted. The file
+  // has the whole key, which is compared: its name is a hash that keys may share.
+  std::string Read(std::string_view key) const;
+  // Keeps `content` in place of what was kept before. The file appears whole, under a name that nobody
+  // foresees until then. False if that fails; then nothing has changed.
+  bool Write(std::string_view key, std::string_view content) const;
+
+ private:
+  int folder_ = -1;
+  std::string reason_;
+};
+
+}  // namespace rewire
