@@ -257,11 +257,13 @@ Outcome ListParts(const Codestream& stream, std::int64_t count, Canvas& canvas, 
   return Outcome::kDone;
 }
 
-// Puts the parts of a tile together. `memory` has room for the data of all parts.
+// Puts the parts of a tile together. `memory` has room for the data of all parts; it is null if there are as
+// many parts as tiles, so that a tile of several parts means that another one is missing.
 Outcome JoinParts(const TilePart* begin, const TilePart* end, std::uint8_t* memory, Canvas& canvas,
                   Tile* tile) {
   tile->data = begin->data;
   if (end - begin == 1) return Outcome::kDone;
+  if (memory == nullptr) return Outcome::kDamaged;
   std::size_t at = 0;
   for (const TilePart* part = begin; part != end; ++part) {
     if (part->number != static_cast<std::uint32_t>(part - begin)) return Outcome::kDamaged;

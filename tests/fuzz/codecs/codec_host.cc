@@ -122,7 +122,9 @@ Decoding DecodePicture(const Bytes& file, std::int64_t limit, std::int64_t stop_
     outcome = decoder(picture, canvas);
   }
   EndGap();
-  decoding.by_codec = MostAllocated();
+  const Allocations allocations = StopCounting();
+  decoding.by_codec = allocations.most;
+  decoding.left = allocations.left;
   decoding.charged = host.taken;
   decoding.longest_gap = host.longest_gap;
   decoding.has_failed = outcome == Outcome::kFailed;

@@ -100,13 +100,10 @@ void StartCounting() {
   counting = true;
 }
 
-std::int64_t MostAllocated() {
+Allocations StopCounting() {
   counting = false;
-  return most;
+  return {most, allocated};
 }
-
-NotCounted::NotCounted() : was_counting_(counting) { counting = false; }
-NotCounted::~NotCounted() { counting = was_counting_; }
 
 std::int64_t Resident() { return FieldOf("/proc/self/status", "VmRSS: %lld kB") * 1024; }
 

@@ -6,24 +6,15 @@
 
 namespace rewire::test {
 
-// False where a sanitizer has an allocator of its own: MostAllocated is 0 then.
+// False where a sanitizer has an allocator of its own: what StopCounting gives is 0 then.
 bool AllocationsAreCounted();
 // From now on, what is allocated counts; what was allocated before is not part of it.
 void StartCounting();
-// The most that was allocated at once since then. Ends the counting.
-std::int64_t MostAllocated();
-
-// While one exists, what this thread allocates does not count: it is the host's.
-class NotCounted {
- public:
-  NotCounted();
-  ~NotCounted();
-  NotCounted(const NotCounted&) = delete;
-  NotCounted& operator=(const NotCounted&) = delete;
-
- private:
-  bool was_counting_;
+// Ends the counting. The most that was allocated at once since then, and what still is.
+struct Allocations {
+  std::int64_t most = 0, left = 0;
 };
+Allocations StopCounting();
 
 // The bytes of memory that the process has, and the most that it had since the last reset.
 std::int64_t Resident();

@@ -80,6 +80,11 @@ TEST_CASE("image: the parts of a JPEG 2000 tile lie within the file and in order
   Bytes twice = file;
   Insert(&twice, file.size() - 2, Bytes(file.begin() + static_cast<std::ptrdiff_t>(tile), file.end() - 2));
   CHECK(Decode(vm, twice).shape[0] == 0);
+  // Two parts of the first of two tiles, and none of the second.
+  constexpr std::size_t kTileWidth = 27;
+  twice[kTileWidth] = 3;
+  twice[file.size() - 2 + 10] = 1;
+  CHECK(Decode(vm, twice).shape[0] == 0);
 }
 
 // A directory of little-endian numbers.
