@@ -67,4 +67,6 @@ Interval LargerOf(Interval a, Interval b) { return {std::max(a.least, b.least), 
 
 Interval SmallerOf(Interval a, Interval b) { return {std::min(a.least, b.least), std::min(a.most, b.most)}; }
 
+Interval EitherOf(Interval a, Interval b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
+
 }  // namespace rewire

@@ -30,5 +30,7 @@ Interval ProductOf(Interval a, Interval b);
 Interval FloorQuotientOf(Interval a, Interval b);
 Interval LargerOf(Interval a, Interval b);
 Interval SmallerOf(Interval a, Interval b);
+// One of the two operands, not known which.
+Interval EitherOf(Interval a, Interval b);
 
 }  // namespace rewire

@@ -56,8 +56,8 @@ class FunctionEmitter {
     void Append(std::initializer_list<std::int64_t> more) { codes.insert(codes.end(), more); }
     // Rounds what was computed last up to a multiple.
     void RoundUp(std::int64_t multiple) {
-      Append({DimExpr::kPush, multiple - 1, DimExpr::kAdd, DimExpr::kPush, multiple, DimExpr::kFloorDivide,
-              DimExpr::kPush, multiple, DimExpr::kMultiply});
+      Append({SizeCodes::kPush, multiple - 1, SizeCodes::kAdd, SizeCodes::kPush, multiple,
+              SizeCodes::kFloorDivide, SizeCodes::kPush, multiple, SizeCodes::kMultiply});
     }
     // Fails if the value of a symbol was not found; `dims` is what was to be computed.
     Status Check(const Shape& dims) const;

@@ -45,7 +45,7 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
   std::int64_t count = 0;
   for (const auto& [name, dim] : arena.symbols) {
     program.Append(dim);
-    program.Append({DimExpr::kStore});
+    program.Append({SizeCodes::kStore});
     if (Status known = program.Check({dim}); !known) return known;
     program.stored[name] = count++;
   }
@@ -58,13 +58,13 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
     const auto [known, open] = SizeOf(block);
     const auto [size, is_new] = sizes.try_emplace(ShapeText(open) + "*" + std::to_string(known), count);
     if (is_new) {
-      program.Append({DimExpr::kPush, known});
+      program.Append({SizeCodes::kPush, known});
       for (const DimExpr& dim : open) {
         program.Append(dim);
-        program.Append({DimExpr::kMultiply});
+        program.Append({SizeCodes::kMultiply});
       }
       if (device) program.RoundUp(static_cast<std::int64_t>(kDeviceArenaAlignment));
-      program.Append({DimExpr::kStore});
+      program.Append({SizeCodes::kStore});
       if (Status found = program.Check(block.dims); !found) return found;
       ++count;
     }

@@ -56,22 +56,22 @@ class FunctionEmitter::SizesCall {
       shapes_[text] = stored_;
       for (const DimExpr& dim : dims) {
         program_.Append(dim);
-        program_.Append({DimExpr::kStore});
+        program_.Append({SizeCodes::kStore});
       }
       Make(text, static_cast<std::int64_t>(dims.size()));
     }
     if (element_bytes > 0 && emitter_.Computed(SizeText(dims, element_bytes)) == kNone) {
-      program_.Append({DimExpr::kPush, element_bytes});
+      program_.Append({SizeCodes::kPush, element_bytes});
       const auto stored = shapes_.find(text);
       for (std::size_t i = 0; i < dims.size(); ++i) {
         if (dims[i].Is(1)) continue;
         if (stored == shapes_.end() || dims[i].IsConstant())
           program_.Append(dims[i]);
         else
-          program_.Append({DimExpr::kDim, -1, stored->second + static_cast<std::int64_t>(i)});
-        program_.Append({DimExpr::kMultiply});
+          program_.Append({SizeCodes::kDim, -1, stored->second + static_cast<std::int64_t>(i)});
+        program_.Append({SizeCodes::kMultiply});
       }
-      program_.Append({DimExpr::kStore});
+      program_.Append({SizeCodes::kStore});
       Make(SizeText(dims, element_bytes), -1);
     }
     return program_.Check(dims);
@@ -160,7 +160,7 @@ Result<FunctionEmitter::Reg> FunctionEmitter::EvaluateElements(const Shape& dims
   DimProgram program(*this);
   for (const DimExpr& dim : dims) {
     program.Append(dim);
-    program.Append({DimExpr::kStore});
+    program.Append({SizeCodes::kStore});
   }
   if (Status known = program.Check(dims); !known) return Forward(known);
   const Reg values = NewReg(), bytes = NewReg();

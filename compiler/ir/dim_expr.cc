@@ -55,8 +55,14 @@ DimExpr DimExpr::OfAtom(AtomKind kind, const std::string& name, std::vector<DimE
   if (length > kMostDimText) return TooLong();
   std::string text = name;
   if (kind == AtomKind::kFloorDiv) text = "floor((" + operands[0].text_ + ") / (" + operands[1].text_ + "))";
-  if (kind == AtomKind::kMax) text = "max(" + operands[0].text_ + ", " + operands[1].text_ + ")";
-  if (kind == AtomKind::kMin) text = "min(" + operands[0].text_ + ", " + operands[1].text_ + ")";
+  const char* function = kind == AtomKind::kMax             ? "max("
+                         : kind == AtomKind::kMin           ? "min("
+                         : kind == AtomKind::kBroadcastSize ? "broadcast("
+                                                            : nullptr;
+  for (std::size_t i = 0; function != nullptr && i < operands.size(); ++i) {
+    text += (i == 0 ? function : ", ") + operands[i].text_;
+    if (i + 1 == operands.size()) text += ")";
+  }
   auto atom = std::make_shared<const Atom>(Atom{kind, text, std::move(operands)});
   return OfTerms({Term{1, {std::move(atom)}, text}});
 }
@@ -97,6 +103,21 @@ std::optional<std::int64_t> DimExpr::constant() const {
   if (terms_.empty()) return 0;
   if (terms_.size() == 1 && terms_[0].factors.empty()) return terms_[0].coefficient;
   return std::nullopt;
+}
+
+SizeCodes::Code DimExpr::Atom::code() const {
+  switch (kind) {
+    case AtomKind::kMax:
+      return SizeCodes::kMaximum;
+    case AtomKind::kMin:
+      return SizeCodes::kMinimum;
+    case AtomKind::kBroadcastSize:
+      return SizeCodes::kBroadcast;
+    case AtomKind::kSymbol:
+    case AtomKind::kFloorDiv:
+      break;
+  }
+  return SizeCodes::kFloorDivide;
 }
 
 const DimExpr::Atom* DimExpr::atom() const {
@@ -203,10 +224,15 @@ Interval DimExpr::Bounds(const SymbolInterval& of_symbol) const {
         product = rewire::ProductOf(product, of_symbol(factor->text));
         continue;
       }
-      const Interval a = factor->operands[0].Bounds(of_symbol), b = factor->operands[1].Bounds(of_symbol);
-      product = rewire::ProductOf(product, factor->kind == AtomKind::kFloorDiv ? FloorQuotientOf(a, b)
-                                           : factor->kind == AtomKind::kMax    ? LargerOf(a, b)
-                                                                               : SmallerOf(a, b));
+      Interval value = factor->operands[0].Bounds(of_symbol);
+      for (std::size_t i = 1; i < factor->operands.size(); ++i) {
+        const Interval next = factor->operands[i].Bounds(of_symbol);
+        value = factor->kind == AtomKind::kFloorDiv ? FloorQuotientOf(value, next)
+                : factor->kind == AtomKind::kMax    ? LargerOf(value, next)
+                : factor->kind == AtomKind::kMin    ? SmallerOf(value, next)
+                                                    : EitherOf(value, next);
+      }
+      product = rewire::ProductOf(product, value);
     }
     sum = SumOf(sum, product);
   }
@@ -224,18 +250,22 @@ bool DimExpr::IsAtLeast(const DimExpr& a, const DimExpr& b, int depth) {
     if (sum.Bounds().least >= 0) return true;
     if (levels == 0) return false;
     // A maximum or minimum is one of its operands. Where the sum is the smaller of the two that it can be,
-    // neither may be negative. Then all is known that can be said about such a term, so it comes first.
-    for (const bool smaller : {true, false}) {
+    // neither may be negative. Then all is known that can be said about such a term, so it comes first. Which
+    // operand a broadcast size is, is not known, so none may be negative.
+    for (const bool every : {true, false}) {
       for (const Term& term : sum.terms_) {
         const AtomKind kind = term.factors.size() == 1 ? term.factors[0]->kind : AtomKind::kSymbol;
-        if (kind != AtomKind::kMax && kind != AtomKind::kMin) continue;
-        if (((kind == AtomKind::kMin) == (term.coefficient > 0)) != smaller) continue;
+        if (kind == AtomKind::kSymbol || kind == AtomKind::kFloorDiv) continue;
+        const bool needs_every =
+            kind == AtomKind::kBroadcastSize || (kind == AtomKind::kMin) == (term.coefficient > 0);
+        if (needs_every != every) continue;
         const DimExpr rest = sum - OfTerms({term});
-        const auto with = [&](std::size_t i) {
-          return self(self, rest + term.factors[0]->operands[i] * DimExpr(term.coefficient), levels - 1);
+        const auto with = [&](const DimExpr& operand) {
+          return self(self, rest + operand * DimExpr(term.coefficient), levels - 1);
         };
-        if (smaller) return with(0) && with(1);
-        if (with(0) || with(1)) return true;
+        const std::vector<DimExpr>& operands = term.factors[0]->operands;
+        if (every) return std::all_of(operands.begin(), operands.end(), with);
+        if (std::any_of(operands.begin(), operands.end(), with)) return true;
       }
     }
     return false;
@@ -257,21 +287,107 @@ DimExpr DimExpr::Min(const DimExpr& a, const DimExpr& b) {
   return a.text_ < b.text_ ? OfAtom(AtomKind::kMin, "", {a, b}) : OfAtom(AtomKind::kMin, "", {b, a});
 }
 
+std::optional<DimExpr> DimExpr::BroadcastToOne(const DimExpr& a, const DimExpr& b) {
+  if (a == b || b.Is(1)) return a;
+  if (a.Is(1)) return b;
+  for (const auto& [size, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    // The other is the same or 1.
+    if (size->IsConstant() || size->Bounds().least > 1) return *size;
+    // Where the smaller is 0 of 1 and 0, the larger is not the result.
+    if (IsAtLeast(*size, *other, kComparedDepth) && IsAtLeast(*other, Min(*size, 1), kComparedDepth))
+      return *size;
+  }
+  return std::nullopt;
+}
+
+DimExpr DimExpr::Broadcast(const DimExpr& a, const DimExpr& b) {
+  if (IsTooLong(a) || IsTooLong(b)) return TooLong();
+  std::vector<DimExpr> sizes, kept;
+  for (const DimExpr* side : {&a, &b}) {
+    const Atom* only = side->atom();
+    if (only != nullptr && only->kind == AtomKind::kBroadcastSize)
+      sizes.insert(sizes.end(), only->operands.begin(), only->operands.end());
+    else
+      sizes.push_back(*side);
+  }
+  for (DimExpr& size : sizes) {
+    for (auto other = kept.begin(); other != kept.end();) {
+      std::optional<DimExpr> one = BroadcastToOne(*other, size);
+      if (one) size = *std::move(one);
+      other = one ? kept.erase(other) : std::next(other);
+    }
+    kept.push_back(std::move(size));
+  }
+  if (kept.size() == 1) return kept[0];
+  std::sort(kept.begin(), kept.end(), [](const DimExpr& x, const DimExpr& y) { return x.text_ < y.text_; });
+  return OfAtom(AtomKind::kBroadcastSize, "", std::move(kept));
+}
+
+std::optional<DimExpr::AtMost> DimExpr::ImpliedByBroadcast(const DimExpr& a, const DimExpr& b) {
+  for (const auto& [size, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const Atom* least = other->atom();
+    if (least == nullptr || least->kind != AtomKind::kMin) continue;
+    for (const std::size_t i : {0, 1}) {
+      const std::optional<std::int64_t> most = least->operands[i].constant();
+      // If it were 1, any size would do.
+      if (most && *most > 1 && least->operands[1 - i] == *size) return AtMost{*size, *most};
+    }
+  }
+  return std::nullopt;
+}
+
+bool DimExpr::IsWindow(const DimExpr& window, const DimExpr& size) {
+  for (const Term& term : window.terms_) {
+    if (term.factors.size() != 1 || term.factors[0]->kind != AtomKind::kMin) continue;
+    for (const std::size_t i : {0, 1}) {
+      const std::optional<std::int64_t> most = term.factors[0]->operands[i].constant();
+      if (most && window.Given({term.factors[0]->operands[1 - i], *most}) == size) return true;
+    }
+  }
+  return false;
+}
+
+DimExpr DimExpr::Given(const AtMost& fact) const {
+  return Rebuilt([&](const Atom& atom) -> std::optional<DimExpr> {
+    if (atom.kind == AtomKind::kSymbol) return Symbol(atom.text);
+    if (atom.kind != AtomKind::kMin) return std::nullopt;
+    for (const std::size_t i : {0, 1}) {
+      const std::optional<std::int64_t> most = atom.operands[i].constant();
+      if (most && *most >= fact.most && IsAtLeast(fact.size, atom.operands[1 - i], kComparedDepth))
+        return atom.operands[1 - i];
+    }
+    return std::nullopt;
+  });
+}
+
 DimExpr DimExpr::Replaced(const Replacement& of_symbol) const {
+  return Rebuilt([&](const Atom& atom) -> std::optional<DimExpr> {
+    if (atom.kind != AtomKind::kSymbol) return std::nullopt;
+    return of_symbol(atom.text).value_or(Symbol(atom.text));
+  });
+}
+
+DimExpr DimExpr::Rebuilt(const AtomReplacement& of_atom) const {
   DimExpr sum = 0;
   for (const Term& term : terms_) {
     DimExpr product = term.coefficient;
-    for (const AtomPtr& factor : term.factors) product = product * ReplacedAtom(*factor, of_symbol);
+    for (const AtomPtr& factor : term.factors) product = product * RebuiltAtom(*factor, of_atom);
     sum = sum + product;
   }
   return sum;
 }
 
-DimExpr DimExpr::ReplacedAtom(const Atom& atom, const Replacement& of_symbol) {
-  if (atom.kind == AtomKind::kSymbol) return of_symbol(atom.text).value_or(Symbol(atom.text));
-  const DimExpr a = atom.operands[0].Replaced(of_symbol), b = atom.operands[1].Replaced(of_symbol);
-  if (atom.kind == AtomKind::kFloorDiv) return FloorDiv(a, b);
-  return atom.kind == AtomKind::kMax ? Max(a, b) : Min(a, b);
+DimExpr DimExpr::RebuiltAtom(const Atom& atom, const AtomReplacement& of_atom) {
+  if (const std::optional<DimExpr> other = of_atom(atom)) return *other;
+  DimExpr value = atom.operands[0].Rebuilt(of_atom);
+  for (std::size_t i = 1; i < atom.operands.size(); ++i) {
+    const DimExpr next = atom.operands[i].Rebuilt(of_atom);
+    value = atom.kind == AtomKind::kFloorDiv ? FloorDiv(value, next)
+            : atom.kind == AtomKind::kMax    ? Max(value, next)
+            : atom.kind == AtomKind::kMin    ? Min(value, next)
+                                             : Broadcast(value, next);
+  }
+  return value;
 }
 
 void DimExpr::CollectSymbols(std::set<std::string>* names) const {

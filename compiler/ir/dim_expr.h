@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DimExpr: a dimension that may be unknown until a model runs. It is an integer polynomial over named
-// symbols, and over quotients, maxima and minima of such polynomials.
+// symbols, and over quotients, maxima and minima of such polynomials, and what they broadcast to.
 //
 // Expressions are kept in a normal form, so that equal sums of products compare equal: 2 * N + N == 3 * N.
 // Arithmetic saturates at the ends of int64. A saturated size is refused where something would be allocated
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "rewire/base/interval.h"
+#include "rewire/vm/kernel/size_rules.h"
 
 namespace rewire::compiler {
 
@@ -47,6 +48,19 @@ class DimExpr {
   // Symbols are dimensions, so they are not negative: the larger of N + 1 and N is N + 1.
   static DimExpr Max(const DimExpr& a, const DimExpr& b);
   static DimExpr Min(const DimExpr& a, const DimExpr& b);
+  // BroadcastSize: the size of an axis of `a` with one of `b`. Sizes that differ and are not 1 fail in the
+  // run, so N and 3 give 3. N and M give neither: the larger is not the result of 1 and 0.
+  static DimExpr Broadcast(const DimExpr& a, const DimExpr& b);
+
+  // A size that is at most a number in all runs that do not fail.
+  struct AtMost;
+  // What follows if `a` and `b` broadcast: e at most 512, from e and min(512, e).
+  static std::optional<AtMost> ImpliedByBroadcast(const DimExpr& a, const DimExpr& b);
+  // True if `window` is `size` in all runs that stay within tables. Rows P to P + N of a table of 512 rows
+  // are N: min(512, P + N) - min(512, P).
+  static bool IsWindow(const DimExpr& window, const DimExpr& size);
+  // The same without the minima that a fact decides.
+  DimExpr Given(const AtMost& fact) const;
 
   // The interval of the value if each symbol lies in the interval that `of_symbol` returns.
   using SymbolInterval = std::function<Interval(const std::string& name)>;
@@ -70,10 +84,8 @@ class DimExpr {
   template <typename SourceOf>
   void AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>* program) const;
 
-  enum ProgramCode : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
-
  private:
-  enum class AtomKind : std::uint8_t { kSymbol, kFloorDiv, kMax, kMin };
+  enum class AtomKind : std::uint8_t { kSymbol, kFloorDiv, kMax, kMin, kBroadcastSize };
   struct Atom;
   using AtomPtr = std::shared_ptr<const Atom>;
   // coefficient * product of factors. Factors are sorted by their texts, and so are terms.
@@ -86,7 +98,12 @@ class DimExpr {
   static DimExpr OfAtom(AtomKind kind, const std::string& name, std::vector<DimExpr> operands);
   static DimExpr OfTerms(std::vector<Term> terms);
   static std::optional<DimExpr> DividedBy(const DimExpr& a, const Term& by);
-  static DimExpr ReplacedAtom(const Atom& atom, const Replacement& of_symbol);
+  // The expression with other expressions in place of those atoms for which `of_atom` has one.
+  using AtomReplacement = std::function<std::optional<DimExpr>(const Atom& atom)>;
+  DimExpr Rebuilt(const AtomReplacement& of_atom) const;
+  static DimExpr RebuiltAtom(const Atom& atom, const AtomReplacement& of_atom);
+  // What the two broadcast to, if it is one of them in all runs that do not fail.
+  static std::optional<DimExpr> BroadcastToOne(const DimExpr& a, const DimExpr& b);
   // The atom, if the expression is a single atom.
   const Atom* atom() const;
   // True if a >= b can be proved. Looks into at most `depth` maxima and minima at once.
@@ -98,8 +115,14 @@ class DimExpr {
 
 struct DimExpr::Atom {
   AtomKind kind;
-  std::string text;  // a symbol's name
-  std::vector<DimExpr> operands;
+  std::string text;               // a symbol's name
+  std::vector<DimExpr> operands;  // two, or more of kBroadcastSize
+  SizeCodes::Code code() const;   // unless it is a symbol
+};
+
+struct DimExpr::AtMost {
+  DimExpr size;
+  std::int64_t most = 0;
 };
 
 using Shape = std::vector<DimExpr>;
@@ -113,26 +136,26 @@ Shape ShapeOfInts(const std::vector<std::int64_t>& dims);
 
 template <typename SourceOf>
 void DimExpr::AppendProgram(const SourceOf& source_of, std::vector<std::int64_t>* program) const {
-  if (terms_.empty()) program->insert(program->end(), {kPush, 0});
+  if (terms_.empty()) program->insert(program->end(), {SizeCodes::kPush, 0});
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     const Term& term = terms_[i];
     bool more = term.coefficient != 1 || term.factors.empty();  // than one factor
-    if (more) program->insert(program->end(), {kPush, term.coefficient});
+    if (more) program->insert(program->end(), {SizeCodes::kPush, term.coefficient});
     for (const AtomPtr& factor : term.factors) {
       if (factor->kind == AtomKind::kSymbol) {
         const Source source = source_of(factor->text);
-        program->insert(program->end(), {kDim, source.input, source.axis});
+        program->insert(program->end(), {SizeCodes::kDim, source.input, source.axis});
       } else {
         factor->operands[0].AppendProgram(source_of, program);
-        factor->operands[1].AppendProgram(source_of, program);
-        program->push_back(factor->kind == AtomKind::kFloorDiv ? kFloorDivide
-                           : factor->kind == AtomKind::kMax    ? kMaximum
-                                                               : kMinimum);
+        for (std::size_t k = 1; k < factor->operands.size(); ++k) {
+          factor->operands[k].AppendProgram(source_of, program);
+          program->push_back(factor->code());
+        }
       }
-      if (more) program->push_back(kMultiply);
+      if (more) program->push_back(SizeCodes::kMultiply);
       more = true;
     }
-    if (i > 0) program->push_back(kAdd);
+    if (i > 0) program->push_back(SizeCodes::kAdd);
   }
 }
 

@@ -80,8 +80,13 @@ Status LowerSplit(Op& op, const Operator& row) {
   if (given != nullptr) lengths = KnownElements(given);
   if (!lengths && given == nullptr) {
     const DimExpr length = DimExpr::CeilDiv(x->type.dims[at], parts);
-    lengths = Shape(static_cast<std::size_t>(parts), length);
-    lengths->back() = x->type.dims[at] - length * DimExpr(parts - 1);
+    // The first part is never longer than the axis. Of two parts the second is what the first leaves; of
+    // more, later ones may be shorter or empty.
+    lengths = Shape{length};
+    for (int i = 1; i < parts; ++i) {
+      const DimExpr rest = x->type.dims[at] - length * DimExpr(i);
+      lengths->push_back(parts == 2 ? rest : DimExpr::Max(DimExpr::Min(length, rest), 0));
+    }
   }
   if (lengths && lengths->size() != static_cast<std::size_t>(parts)) {
     return op.Invalid("{} lengths for {} outputs", lengths->size(), parts);
@@ -114,19 +119,8 @@ constexpr std::int64_t kFar = std::numeric_limits<std::int32_t>::max();
 std::optional<DimExpr> SlicedDim(const DimExpr& dim, std::int64_t start, std::int64_t end,
                                  std::int64_t step) {
   if (step == 0) return std::nullopt;
-  if (const std::optional<std::int64_t> size = dim.constant()) {
-    const std::int64_t least = step < 0 ? -1 : 0;
-    const std::int64_t most = step < 0 ? *size - 1 : *size;
-    const auto hold = [&](std::int64_t position) {
-      return std::clamp(position < 0 ? position + *size : position, least, std::max(most, least));
-    };
-    const std::int64_t first =
-        std::clamp<std::int64_t>(start < 0 ? start + *size : start, step < 0 ? -1 : 0, std::max(most, least));
-    const std::int64_t last = end < -*size ? least : hold(end);
-    const std::int64_t span = last - first;
-    if (step > 0) return DimExpr(span <= 0 ? 0 : (span - 1) / step + 1);
-    return DimExpr(span >= 0 ? 0 : (span + 1) / step + 1);
-  }
+  if (const std::optional<std::int64_t> size = dim.constant())
+    return DimExpr(SliceAxis(*size, start, end, step).count);
   if (step == 1 && start == 0 && end >= kFar) return dim;
   if (step == 1 && start == 0 && end < 0) return DimExpr::Max(dim + DimExpr(end), 0);
   if (step == 1 && start > 0 && end >= kFar) return DimExpr::Max(dim - DimExpr(start), 0);
@@ -244,10 +238,10 @@ Status LowerSlice(Op& op, const Operator& row) {
   Value* result = op.Call(row.kernel, {x}, list, TensorOf(x->type.dtype, std::move(dims)));
   const std::optional<Shape> elements = KnownElements(x);
   if (elements && !result->IsConstant() && axes->size() == 1 && (*steps)[0] == 1) {
-    const auto size = static_cast<std::int64_t>(elements->size());
-    const auto hold = [&](std::int64_t p) { return std::clamp<std::int64_t>(p < 0 ? p + size : p, 0, size); };
-    const std::int64_t first = hold((*starts)[0]), last = std::max(first, hold((*ends)[0]));
-    SetElements(result, Shape(elements->begin() + first, elements->begin() + last));
+    const SlicedAxis sliced =
+        SliceAxis(static_cast<std::int64_t>(elements->size()), (*starts)[0], (*ends)[0], 1);
+    const auto first = elements->begin() + sliced.first;
+    SetElements(result, Shape(first, first + sliced.count));
   }
   op.Set(0, result);
   return {};

@@ -221,19 +221,26 @@ Result<int> Op::Axis(std::int64_t axis, int rank) const {
 
 Result<Shape> Op::Broadcast(const Shape& a, const Shape& b) const {
   const Shape& longer = a.size() >= b.size() ? a : b;
-  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape shorter = a.size() >= b.size() ? b : a;
   Shape result = longer;
+  const std::size_t more = longer.size() - shorter.size();
   for (std::size_t i = 0; i < shorter.size(); ++i) {
-    DimExpr& dim = result[longer.size() - shorter.size() + i];
-    const DimExpr& other = shorter[i];
-    if (dim == other || other.Is(1)) continue;
-    if (!dim.Is(1) && dim.IsConstant() && other.IsConstant())
+    const DimExpr &x = longer[more + i], &y = shorter[i];
+    if (x.IsConstant() && y.IsConstant() && x != y && !x.Is(1) && !y.Is(1))
       return Invalid("shapes {} and {} do not broadcast", ShapeText(a), ShapeText(b));
-    if (dim.Is(1) || other.IsConstant()) {
-      dim = other;
-    } else if (!dim.IsConstant()) {
-      dim = DimExpr::Max(dim, other);
+    const std::optional<DimExpr::AtMost> fact = DimExpr::ImpliedByBroadcast(x, y);
+    if (!fact) continue;
+    for (Shape* shape : {&result, &shorter}) {
+      for (DimExpr& dim : *shape) dim = dim.Given(*fact);
     }
+  }
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    DimExpr& dim = result[more + i];
+    const DimExpr& other = shorter[i];
+    // Decoders add rows of a table to as many tokens. A run whose only token lies behind the table would give
+    // nothing; the kernel refuses its operands, and all other sizes stay simple.
+    if (DimExpr::IsWindow(other, dim)) continue;
+    dim = DimExpr::IsWindow(dim, other) ? other : DimExpr::Broadcast(dim, other);
   }
   return result;
 }

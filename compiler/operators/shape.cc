@@ -125,12 +125,16 @@ Status LowerSize(Op& op, const Operator& /*row*/) {
 Result<Shape> ReshapedDims(Op& op, const Shape& x, const Shape& target, bool allow_zero) {
   Shape dims = target;
   std::optional<std::size_t> open;
+  // -1 is what is left of x beside the axes that a 0 copies, which may have no elements.
+  Shape left = x;
   DimExpr known = 1;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i].Is(0) && !allow_zero) {
       if (i >= x.size())
         return op.Invalid("target {} has a 0 where {} has no axis", ShapeText(target), ShapeText(x));
       dims[i] = x[i];
+      left[i] = 1;
+      continue;
     }
     if (dims[i].Is(-1)) {
       if (open) return op.Invalid("target {} has two -1", ShapeText(target));
@@ -141,7 +145,7 @@ Result<Shape> ReshapedDims(Op& op, const Shape& x, const Shape& target, bool all
       known = known * dims[i];
     }
   }
-  const DimExpr count = ProductOf(x);
+  const DimExpr count = ProductOf(left);
   if (open) {
     if (known.Is(0)) return op.Invalid("target {} leaves its -1 open", ShapeText(target));
     if (count.IsConstant() && known.IsConstant() && *count.constant() % *known.constant() != 0) {
@@ -151,7 +155,8 @@ Result<Shape> ReshapedDims(Op& op, const Shape& x, const Shape& target, bool all
     const std::optional<DimExpr> exact =
         DimExpr::ExactQuotient(graph.WithoutOwnSymbols(count), graph.WithoutOwnSymbols(known));
     dims[*open] = exact ? *exact : DimExpr::FloorDiv(count, known);
-  } else if (count.IsConstant() && known.IsConstant() && !(count == known)) {
+  } else if (const DimExpr all = ProductOf(x), wanted = ProductOf(dims);
+             all.IsConstant() && wanted.IsConstant() && !(all == wanted)) {
     return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
   }
   return dims;
@@ -319,13 +324,29 @@ Status LowerConstantOfShape(Op& op, const Operator& /*row*/) {
   return {};
 }
 
+// Whether each size is that of the target, but where that is 1 or lacks an axis.
+bool IsOf(const Shape& dims, const Shape& target) {
+  const std::size_t more = dims.size() - target.size();
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (!target[i].Is(1) && !(target[i] == dims[more + i])) return false;
+  }
+  return true;
+}
+
 Status LowerExpand(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Value* target = op.in(1);
   if (const std::optional<Shape> known = KnownElements(target)) {
     Result<Shape> dims = op.Broadcast(x->type.dims, *known);
     if (!dims) return Forward(dims);
-    op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, *std::move(dims))));
+    Op::KernelCall call{row.kernel, {x}, {}, {TensorOf(x->type.dtype, *dims)}, {}};
+    // The kernel sees x and the result, and would not notice a target that does not fit.
+    if (!IsOf(*dims, *known)) {
+      const DimExpr rank(static_cast<std::int64_t>(dims->size()));
+      call.shapes.push_back(
+          op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank})));
+    }
+    op.Set(0, op.Call(std::move(call))[0]);
     return {};
   }
   const Result<std::int64_t> length = op.Length(target, "the target shape");

@@ -97,6 +97,62 @@ TEST_CASE("what is taken off a minimum is compared with") {
   CHECK(DimExpr::Max(larger, kN + kM - DimExpr::Min(kN, kM)) == larger);
 }
 
+TEST_CASE("sizes broadcast to one of them, which is the other of 1") {
+  const DimExpr kK = DimExpr::Symbol("K");
+  CHECK(DimExpr::Broadcast(kN, kN) == kN);
+  CHECK(DimExpr::Broadcast(kN, 1) == kN);
+  CHECK(DimExpr::Broadcast(1, kN) == kN);
+  // Of a size that is known and not 1 the other can only be the same or 1.
+  CHECK(DimExpr::Broadcast(kN, 3).Is(3));
+  CHECK(DimExpr::Broadcast(0, kN).Is(0));
+  CHECK(DimExpr::Broadcast(kN + DimExpr(2), kM) == kN + DimExpr(2));
+  // Neither is the result of 0 and 1.
+  CHECK(DimExpr::Broadcast(kN, kM).text() == "broadcast(M, N)");
+  CHECK(DimExpr::Broadcast(kN, kM) == DimExpr::Broadcast(kM, kN));
+  CHECK(DimExpr::Broadcast(kN + DimExpr(1), kN).text() == "broadcast(N, N + 1)");
+  // All orders and repetitions of the same sizes are one expression.
+  const DimExpr both = DimExpr::Broadcast(kN, kM);
+  CHECK(DimExpr::Broadcast(both, kM) == both);
+  CHECK(DimExpr::Broadcast(DimExpr::Broadcast(kM, kK), both) ==
+        DimExpr::Broadcast(DimExpr::Broadcast(kN, kK), kM));
+  CHECK(DimExpr::Broadcast(both, 7).Is(7));
+  // The larger, if the smaller is never 0 beside its 1.
+  CHECK(DimExpr::Broadcast(kN, DimExpr::Min(kN, 512)) == kN);
+  CHECK(DimExpr::Broadcast(DimExpr::Max(kN, 1), kM).text() == "broadcast(M, max(1, N))");
+  CHECK(DimExpr::Broadcast(DimExpr::Max(kN, 1), 1) == DimExpr::Max(kN, 1));
+  const DimExpr window = DimExpr::Min(kN + kM, 512) - DimExpr::Min(kN, 512);
+  CHECK(DimExpr::Broadcast(kM, window) != kM);
+  // Bounds and replacements.
+  CHECK(both.Bounds().least == 0);
+  CHECK(both.Replaced([](const std::string& name) -> std::optional<DimExpr> {
+    return name == "N" ? std::optional<DimExpr>(1) : std::nullopt;
+  }) == kM);
+  CHECK(DimExpr::Max(both, both - DimExpr(1)) == both);
+  CHECK(DimExpr::Max(kN + kM, both) == kN + kM);
+  CHECK(DimExpr::Max(both, kN).text() == "max(N, broadcast(M, N))");
+}
+
+TEST_CASE("what broadcasting implies takes minima away") {
+  const DimExpr all = kN + kM;
+  const auto fact = DimExpr::ImpliedByBroadcast(DimExpr::Min(all, 512), all);
+  REQUIRE(fact);
+  CHECK(fact->most == 512);
+  const DimExpr window = DimExpr::Min(all, 512) - DimExpr::Min(kN, 512);
+  CHECK(window.Given(*fact) == kM);
+  CHECK(DimExpr::IsWindow(window, kM));
+  CHECK_FALSE(DimExpr::IsWindow(window, kN));
+  CHECK_FALSE(DimExpr::IsWindow(DimExpr::Min(kN, 512), 1));
+  CHECK_FALSE(DimExpr::IsWindow(kN, kN));
+  // Of one token.
+  CHECK(DimExpr::IsWindow(DimExpr::Min(kN + DimExpr(1), 512) - DimExpr::Min(kN, 512), 1));
+  CHECK(DimExpr::Min(all, 511).Given(*fact) == DimExpr::Min(all, 511));
+  CHECK(DimExpr::Min(all + DimExpr(1), 512).Given(*fact) == DimExpr::Min(all + DimExpr(1), 512));
+  // If at most 1 is left, any size will do.
+  CHECK_FALSE(DimExpr::ImpliedByBroadcast(all, DimExpr::Min(all, 1)));
+  CHECK_FALSE(DimExpr::ImpliedByBroadcast(all, DimExpr::Min(kN, 512)));
+  CHECK_FALSE(DimExpr::ImpliedByBroadcast(all, all));
+}
+
 TEST_CASE("of an expression that is too long nothing is said") {
   DimExpr sum = 0;
   for (int i = 0; !IsTooLong(sum); ++i)
@@ -126,6 +182,7 @@ TEST_CASE("an expression lies between what its symbols allow") {
   CHECK(most(kM) == Interval::kNoMost);
   CHECK(most(DimExpr::Min(kM, kN)) == 20);
   CHECK(most(DimExpr::Max(kM, kN)) == Interval::kNoMost);
+  CHECK(most(DimExpr::Broadcast(kM, kN)) == Interval::kNoMost);
   CHECK((kN - DimExpr(3)).Bounds().least == -3);
   CHECK((kN - kM).Bounds().least == Interval::kNoLeast);
 }
@@ -138,8 +195,8 @@ TEST_CASE("programs are postfix") {
             return DimExpr::Source{0, 3};
           },
           &program);
-  CHECK(program == std::vector<std::int64_t>{DimExpr::kPush, 1, DimExpr::kPush, 2, DimExpr::kDim, 0, 3,
-                                             DimExpr::kMultiply, DimExpr::kAdd});
+  CHECK(program == std::vector<std::int64_t>{SizeCodes::kPush, 1, SizeCodes::kPush, 2, SizeCodes::kDim, 0, 3,
+                                             SizeCodes::kMultiply, SizeCodes::kAdd});
 }
 
 }  // namespace

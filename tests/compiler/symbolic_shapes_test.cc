@@ -221,6 +221,28 @@ TEST_CASE("a window on a table that moves with what is past") {
   CHECK(TypeAt(model, "Add 'y'") == "f32[N, M]");
 }
 
+// GPT-2: rows [P, P + N) and columns [0, P + N) of a table of 512 by 512 over scores [N, P + N].
+TEST_CASE("a mask that is cut out of a table has the scores' sizes") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {"N"});
+  SetValue(graph->add_input(), "past", {"P"});
+  AddFloats(graph, "table", {512, 512}, std::vector<float>(512 * 512, 0.5F));
+  AddInts(graph, "zero", {0});
+  AddInts(graph, "one", {1});
+  AddNode(graph, "Shape", {"past"}, "begin");
+  AddNode(graph, "Shape", {"x"}, "n");
+  AddNode(graph, "Add", {"begin", "n"}, "end");
+  AddInt(AddNode(graph, "Concat", {"past", "x"}, "keys"), "axis", 0);
+  AddNode(graph, "Unsqueeze", {"x", "one"}, "column");
+  AddNode(graph, "Mul", {"column", "keys"}, "scores");
+  AddNode(graph, "Slice", {"table", "begin", "end", "zero"}, "rows");
+  AddNode(graph, "Slice", {"rows", "zero", "end", "one"}, "mask");
+  AddNode(graph, "Add", {"scores", "mask"}, "y");
+  SetValue(graph->add_output(), "y", {"", ""});
+  CHECK(TypeAt(model, "Add 'y'") == "f32[N, N + P]");
+}
+
 TEST_CASE("a range of a dimension") {
   onnx::ModelProto model = Model();
   onnx::GraphProto* graph = model.mutable_graph();

@@ -291,6 +291,75 @@ TEST_CASE("pooling reduces what its window covers") {
   }
 }
 
+// Along one axis: the size is ceil((size + pads - reach) / stride + 1), less a window that would begin behind
+// the image. -1: there are less than no windows.
+std::int64_t CeiledSize(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                        std::int64_t before, std::int64_t after) {
+  const auto room = static_cast<double>(size + before + after - (kernel - 1) * dilation - 1);
+  auto count = static_cast<std::int64_t>(std::ceil(room / static_cast<double>(stride))) + 1;
+  if ((count - 1) * stride >= size + before) --count;
+  return std::max<std::int64_t>(count, -1);
+}
+
+TEST_CASE("windows that are larger than the image are cut under ceil_mode") {
+  std::int64_t larger = 0;
+  for (const std::int64_t size : {1, 2, 3}) {
+    for (const std::int64_t kernel : {1, 2, 3, 5}) {
+      for (const std::int64_t stride : {1, 2, 3, 8}) {
+        for (const std::int64_t dilation : {1, 2, 4}) {
+          for (const std::int64_t pads : {0, 1, 2, 10, 11}) {
+            const std::int64_t before = pads / 10 + pads % 10, after = pads % 10;
+            const std::int64_t count = CeiledSize(size, kernel, stride, dilation, before, after);
+            CAPTURE(size, kernel, stride, dilation, before, after);
+            const AttributeList attributes = {{"kernel_shape", Ints{kernel}},
+                                              {"strides", Ints{stride}},
+                                              {"dilations", Ints{dilation}},
+                                              {"pads", Ints{before, after}},
+                                              {"ceil_mode", 1}};
+            HostTensor x = HostTensor::Random({1, 1, size}, 3);
+            HostTensor out = HostTensor::Empty<float>({1, 1, std::max<std::int64_t>(count, 0)});
+            const std::string error = Run("rewire.max_pool", {&x, &out}, attributes);
+            if (count < 0) {
+              CHECK_THAT(error, Catch::Contains("the window covers"));
+              continue;
+            }
+            REQUIRE(error == "");
+            larger += count > 0 && (kernel - 1) * dilation + 1 > size + before + after ? 1 : 0;
+            // One image is the same with its channels first or last.
+            HostTensor last = HostTensor::Of<float>({1, size, 1}, x.values<float>());
+            HostTensor out_last = HostTensor::Empty<float>({1, count, 1});
+            AttributeList layout = attributes;
+            layout.emplace_back("layout", "NHWC");
+            REQUIRE(Run("rewire.max_pool", {&last, &out_last}, layout) == "");
+            CHECK(out_last.values<float>() == out.values<float>());
+            HostTensor mean = HostTensor::Empty<float>({1, 1, count}),
+                       mean_last = HostTensor::Empty<float>({1, count, 1});
+            REQUIRE(Run("rewire.avg_pool", {&x, &mean}, attributes) == "");
+            REQUIRE(Run("rewire.avg_pool", {&last, &mean_last}, layout) == "");
+            CHECK(mean_last.values<float>() == mean.values<float>());
+            for (std::int64_t o = 0; o < count; ++o) {
+              double most = -std::numeric_limits<double>::infinity(), sum = 0;
+              int covered = 0;
+              for (std::int64_t k = 0; k < kernel; ++k) {
+                const std::int64_t at = o * stride - before + k * dilation;
+                if (at < 0 || at >= size) continue;
+                const auto value = static_cast<double>(x.elements<float>()[at]);
+                most = std::max(most, value);
+                sum += value;
+                ++covered;
+              }
+              CHECK(static_cast<double>(out.elements<float>()[o]) == most);
+              CHECK(static_cast<double>(mean.elements<float>()[o]) ==
+                    Approx(covered == 0 ? 0 : sum / covered));
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(larger > 50);
+}
+
 TEST_CASE("average pooling can count the pads") {
   HostTensor x = HostTensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4});
   HostTensor out = HostTensor::Empty<float>({1, 1, 3, 3});

@@ -181,6 +181,68 @@ TEST_CASE("slices with any starts and steps") {
         "and steps may be empty)");
 }
 
+// The elements of an axis that ONNX's text gives to a slice, one by one.
+Ints SlicedByText(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
+  Ints taken;
+  if (size == 0) return taken;
+  if (start < 0) start += size;
+  if (end < 0) end += size;
+  start = std::clamp<std::int64_t>(start, 0, step < 0 ? size - 1 : size);
+  end = step < 0 ? std::clamp<std::int64_t>(end, -1, size - 1) : std::clamp<std::int64_t>(end, 0, size);
+  for (std::int64_t i = start; step < 0 ? i > end : i < end; i += step) taken.push_back(i);
+  return taken;
+}
+
+TEST_CASE("starts and ends outside of an axis are held as ONNX's text says") {
+  for (const std::int64_t size : {0, 1, 2, 4}) {
+    HostTensor x = Numbered<float>({size});
+    for (std::int64_t start = -7; start <= 7; ++start) {
+      for (std::int64_t end = -7; end <= 7; ++end) {
+        for (const std::int64_t step : {-5, -2, -1, 1, 2, 5}) {
+          CAPTURE(size, start, end, step);
+          const Ints taken = SlicedByText(size, start, end, step);
+          const Shape shape = {static_cast<std::int64_t>(taken.size())};
+          REQUIRE(ShapeOf("slice", {{size}, {start}, {end}, {0}, {step}}, 1) == shape);
+          HostTensor out = HostTensor::Empty<float>(shape);
+          REQUIRE(Run("rewire.slice", {&x, &out},
+                      {{"starts", Ints{start}}, {"ends", Ints{end}}, {"steps", Ints{step}}}) == "");
+          CheckMoved<float>(x, out,
+                            [&](const Ints& i) { return Ints{taken[static_cast<std::size_t>(i[0])]}; });
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what pads leave of an axis wraps as often as its border asks for") {
+  for (const std::int64_t size : {1, 2, 3}) {
+    for (std::int64_t before = -2; before <= 7; ++before) {
+      for (std::int64_t after = -2; after <= 7; ++after) {
+        const std::int64_t first = std::max<std::int64_t>(0, -before);
+        const std::int64_t kept = size - first - std::max<std::int64_t>(0, -after);
+        if (size + before + after <= 0) continue;
+        CAPTURE(size, before, after);
+        // As columns of rows that wrap alike, and as rows.
+        HostTensor x = Numbered<float>({2, size}), out = HostTensor::Empty<float>({2, size + before + after});
+        HostTensor tall = Numbered<float>({size, 2}),
+                   higher = HostTensor::Empty<float>({size + before + after, 2});
+        const std::string error =
+            Run("rewire.pad", {&x, &out}, {{"pads", Ints{0, before, 0, after}}, {"mode", "wrap"}});
+        if (kept <= 0) {
+          CHECK_THAT(error, Catch::Contains("is too short for a pad of"));
+          continue;
+        }
+        REQUIRE(error == "");
+        REQUIRE(Run("rewire.pad", {&tall, &higher},
+                    {{"pads", Ints{before, 0, after, 0}}, {"mode", "wrap"}}) == "");
+        const auto source = [&](std::int64_t i) { return first + (i - before - first + 100 * kept) % kept; };
+        CheckMoved<float>(x, out, [&](const Ints& i) { return Ints{i[0], source(i[1])}; });
+        CheckMoved<float>(tall, higher, [&](const Ints& i) { return Ints{source(i[0]), i[1]}; });
+      }
+    }
+  }
+}
+
 TEST_CASE("pads in every mode") {
   struct Case {
     const char* mode;
@@ -389,8 +451,13 @@ TEST_CASE("shape functions of views") {
   CHECK(ShapeError("unsqueeze", {{2, 3}, {4}}, 3) ==
         "ValueError: rewire.shape.unsqueeze: axis is 4, expected at least -3 and less than 3");
   CHECK(ShapeOf("reshape", {{2, 3, 4}, {0, -1}}, 2) == Ints{2, 12});
-  CHECK(ShapeError("reshape", {{0, 3}, {0, -1}}, 2) ==
-        "ValueError: rewire.shape.reshape: target [0, -1] does not take the 0 elements of x [0, 3]");
+  // -1 of no elements is 0, unless an axis of 0 leaves it open.
+  CHECK(ShapeOf("reshape", {{0, 3}, {-1, 3}}, 2) == Ints{0, 3});
+  CHECK(ShapeOf("reshape", {{2, 0}, {5, -1}}, 2) == Ints{5, 0});
+  CHECK(ShapeError("reshape", {{0, 3}, {-1, 0}}, 2, {{"allowzero", 1}}) ==
+        "ValueError: rewire.shape.reshape: target [-1, 0] does not take the 0 elements of x [0, 3]");
+  CHECK(ShapeOf("reshape", {{0, 3, 2}, {0, -1}}, 2) == Ints{0, 6});
+  CHECK(ShapeOf("reshape", {{0, 3}, {0, 5}}, 2) == Ints{0, 5});
   CHECK(ShapeOf("reshape", {{0, 3}, {3, 0}}, 2, {{"allowzero", 1}}) == Ints{3, 0});
   CHECK(ShapeError("reshape", {{2, 3}, {4, -1}}, 2) ==
         "ValueError: rewire.shape.reshape: target [4, -1] does not take the 6 elements of x [2, 3]");

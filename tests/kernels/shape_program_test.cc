@@ -3,12 +3,13 @@
 #include <catch2/catch.hpp>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/vm/kernel/size_rules.h"
 
 namespace rewire::test {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-enum Code : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
+using enum SizeCodes::Code;
 
 HostTensor Scalar() { return HostTensor::Empty<std::int64_t>({}); }
 std::int64_t At(const HostTensor& tensor, std::size_t i = 0) { return tensor.values<std::int64_t>()[i]; }
@@ -22,6 +23,24 @@ TEST_CASE("a program may go on with what it has stored") {
   CHECK(At(out, 1) == 9);
   CHECK(At(bytes) == 108);
   CHECK(StockKernel("rewire.shape.eval", {{"program", Ints{kDim, -1, 0, kStore}}}).error() != "");
+}
+
+TEST_CASE("a program broadcasts sizes as kernels do") {
+  const StockKernel sizes(
+      "rewire.shape.sizes",
+      {{"program", Ints{kDim, 0, 0, kDim, 0, 1, kBroadcast, kStore}}, {"outputs", Ints{1}}});
+  HostTensor out = HostTensor::Empty<std::int64_t>({1}), by_kernel = HostTensor::Empty<std::int64_t>({1});
+  for (const std::int64_t a : {0, 1, 2, 5}) {
+    for (const std::int64_t b : {0, 1, 2, 5}) {
+      HostTensor both = HostTensor::Of<std::int64_t>({2}, {a, b});
+      HostTensor left = HostTensor::Of<std::int64_t>({1}, {a}),
+                 right = HostTensor::Of<std::int64_t>({1}, {b});
+      if (Run("rewire.shape.broadcast", {&left, &right, &by_kernel}) != "") continue;  // they differ
+      INFO(a << " and " << b);
+      REQUIRE(sizes({&both, &out}) == "");
+      CHECK(At(out) == At(by_kernel));
+    }
+  }
 }
 
 TEST_CASE("one program computes several shapes and sizes") {

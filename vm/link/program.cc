@@ -116,8 +116,8 @@ void LinkFunctions(LinkedCode* code) {
   for (const Function& function : module.functions) {
     const auto inputs = static_cast<std::uint32_t>(function.inputs.size());
     code->functions.push_back({function.code.data(), function.register_count, inputs, code->input_count,
-                               function.register_count >= LinkedFunction::kLongFrame,
-                               Leaves(function.result)});
+                               function.register_count >= LinkedFunction::kLongFrame, Leaves(function.result),
+                               FindEqualAxes(function)});
     code->input_count += inputs;
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       if (OpcodeOf(function.code[pc]) != Opcode::kInvokePacked) continue;

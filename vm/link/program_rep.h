@@ -9,6 +9,7 @@
 #include "rewire/base/array.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/device/linked_device.h"
+#include "rewire/vm/link/equal_axes.h"
 #include "rewire/vm/link/loop_blocks.h"
 #include "rewire/vm/memory/cache_line.h"
 #include "rewire/vm/outputs/output_plan.h"
@@ -49,6 +50,7 @@ struct LinkedFunction {
   std::uint32_t first_input = 0;    // among those of all functions
   bool prepares = false;            // there is more to do before it begins (Interpreter::PrepareFrame)
   Array<std::uint32_t> leaf_nodes;  // of the result's type: the node of each output
+  Array<EqualAxes> equal_axes;      // of the inputs
 };
 
 // What a Program shares with the Programs that Rebind makes of it: everything except the constants.

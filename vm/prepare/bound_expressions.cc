@@ -7,13 +7,14 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/interval.h"
+#include "rewire/vm/kernel/size_rules.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire::bounds {
 namespace {
 
-enum Code : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
+using enum SizeCodes::Code;
 
 // Nothing where there is no such code.
 std::optional<Interval> Apply(std::int64_t code, Interval a, Interval b) {
@@ -28,6 +29,8 @@ std::optional<Interval> Apply(std::int64_t code, Interval a, Interval b) {
       return LargerOf(a, b);
     case kMinimum:
       return SmallerOf(a, b);
+    case kBroadcast:
+      return EitherOf(a, b);
     default:
       return std::nullopt;
   }

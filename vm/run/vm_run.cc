@@ -111,6 +111,9 @@ void VmImpl::EndOfCall() {
 
 template <bool kPlainly>
 REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
+  const Array<EqualAxes>& equal_axes = rep.functions[function].equal_axes;
+  if (__builtin_expect(!AxesAreEqual(equal_axes, run_inputs), 0))
+    return AxesDiffer(rep.module(), function, equal_axes, run_inputs);
   BeginRun();
   const bool usual = open_ends == 0 && !limited() && !bounded();
   const bool plain =

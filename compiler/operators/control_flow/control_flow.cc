@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // If, Loop and Scan.
+#include <algorithm>
 #include <utility>
 
 #include "rewire/compiler/import/onnx_proto.h"
@@ -90,6 +91,19 @@ Status LowerLoop(Op& op, const Operator& /*row*/) {
       });
 }
 
+// The length of what is scanned, i64[]. All inputs have one, which the run checks where it cannot be said.
+Result<Value*> ScannedLength(Op& op, Shape lengths) {
+  const auto differs = [&](const DimExpr& length) { return !(length == lengths[0]); };
+  if (std::none_of(lengths.begin(), lengths.end(), differs))
+    return op.Reshape(op.DimsValue({lengths[0]}), {});
+  for (const DimExpr& length : lengths) {
+    if (length.IsConstant() && lengths[0].IsConstant() && differs(length))
+      return op.Invalid("the inputs that it scans have lengths {}, expected one", ShapeText(lengths));
+  }
+  return op.Call("rewire.shape.same", {op.DimsValue(lengths)},
+                 {{"what", std::string("the lengths of what Scan scans")}}, TensorOf(kInt64, {}));
+}
+
 Status LowerScan(Op& op, const Operator& /*row*/) {
   const onnx::GraphProto* body = op.GraphAttribute("body");
   const std::int64_t scanned = op.Int("num_scan_inputs", 0);
@@ -111,7 +125,7 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
       parts.directions.size() != stacked) {
     return op.Invalid("its axes and directions do not fit its inputs and outputs");
   }
-  DimExpr length;
+  Shape lengths;
   for (std::size_t i = 0; i < count; ++i) {
     const Value* input = op.in(states + static_cast<int>(i));
     if (!input->type.IsTensor() || !input->type.ranked)
@@ -119,9 +133,12 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
     Result<int> axis = op.Axis(axes[i], input->type.rank());
     if (!axis) return Forward(axis);
     axes[i] = *axis;
-    if (i == 0) length = input->type.dims[static_cast<std::size_t>(*axis)];
+    lengths.push_back(input->type.dims[static_cast<std::size_t>(*axis)]);
   }
-  parts.trip = op.Reshape(op.DimsValue({length}), {});
+  const DimExpr length = lengths[0];
+  const Result<Value*> trip = ScannedLength(op, std::move(lengths));
+  if (!trip) return Forward(trip);
+  parts.trip = *trip;
   Value* last = op.Reshape(op.DimsValue({length - DimExpr(1)}), {});
   return LoopBuilder(&op, std::move(parts))
       .Build([&](Value* iteration, const std::vector<Value*>& carried) -> Result<BodyResults> {

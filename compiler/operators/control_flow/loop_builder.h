@@ -5,11 +5,15 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/operators/op.h"
 
 namespace rewire::compiler {
@@ -227,6 +231,7 @@ class LoopBuilder {
       results.push_back(graph_.NewValue(op_.NextName(), SequenceOf(element)));
       node->outputs.push_back(results.back());
     }
+    const std::vector<Shape> rows = RowsOfFirstTurn(block);
     node->blocks.push_back(std::move(block));
     lowering.Append(node);
     for (Value* output : node->outputs) lowering.Define(output);
@@ -237,11 +242,54 @@ class LoopBuilder {
       op_.Set(static_cast<int>(i), result);
     }
     for (std::size_t i = 0; i < elements_.size(); ++i)
-      op_.Set(static_cast<int>(given_ + i), Stack(results[types.size() + i], i));
+      op_.Set(static_cast<int>(given_ + i), Stack(results[types.size() + i], i, rows[i]));
     return {};
   }
 
-  Value* Stack(Value* sequence, std::size_t index) {
+  // The shapes of the rows that the first turn stacks, by sizes that are known in front of the loop. A size
+  // that only a turn can say is 0. Shapes of unknown rank stay empty.
+  std::vector<Shape> RowsOfFirstTurn(const Block& body) const {
+    std::unordered_set<const Value*> inside;
+    CollectValues(body, &inside);
+    std::map<std::string, DimExpr> at_first;  // symbols of carried values
+    std::size_t parameter = 1;                // the first is the iteration
+    for (std::size_t i = 0; i < parts_.initial.size(); ++i) {
+      if (unchanged_.contains(i)) continue;
+      const Type &of_turn = body.parameters[parameter++]->type, &given = parts_.initial[i]->type;
+      if (!of_turn.IsTensor() || !of_turn.ranked || !given.ranked) continue;
+      for (std::size_t d = 0; d < of_turn.dims.size() && d < given.dims.size(); ++d) {
+        if (const std::optional<std::string> symbol = of_turn.dims[d].symbol())
+          at_first.emplace(*symbol, given.dims[d]);
+      }
+    }
+    const auto in_front = [&](const std::string& name) -> std::optional<DimExpr> {
+      const auto source = graph_.symbols().find(name);
+      if (source != graph_.symbols().end() && !inside.contains(source->second.value)) return std::nullopt;
+      const auto first = at_first.find(name);
+      return first == at_first.end() ? DimExpr(0) : first->second;
+    };
+    std::vector<Shape> rows;
+    for (const Type& element : elements_) {
+      Shape row = element.dims;
+      // A negative size fails in the turn that has it, and there may be none.
+      for (DimExpr& dim : row) {
+        dim = DimExpr::Max(graph_.WithoutOwnSymbols(dim).Replaced(in_front), 0);
+        if (IsTooLong(dim)) dim = 0;
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  static void CollectValues(const Block& block, std::unordered_set<const Value*>* values) {
+    values->insert(block.parameters.begin(), block.parameters.end());
+    for (const Node* node : block.nodes) {
+      values->insert(node->outputs.begin(), node->outputs.end());
+      for (const Block& inner : node->blocks) CollectValues(inner, values);
+    }
+  }
+
+  Value* Stack(Value* sequence, std::size_t index, const Shape& row) {
     const Type& element = elements_[index];
     Op::KernelCall call;
     call.kernel = "rewire.seq.concat";
@@ -252,8 +300,9 @@ class LoopBuilder {
     if (axis < 0) axis += rank;
     call.attributes = {{"axis", axis}, {"new_axis", std::int64_t{1}}};
     // What an empty sequence gives.
-    const std::optional<Ints> dims = ConstantDims(element.dims);
+    const std::optional<Ints> dims = ConstantDims(row);
     if (element.ranked && dims) call.attributes.push_back({"shape", *dims});
+    if (element.ranked && !dims) call.inputs.push_back(op_.DimsValue(row));
     call.attributes.push_back({"dtype", DTypeName(element.dtype)});
     if (element.ranked && axis >= 0 && axis < rank) {
       const std::optional<Ints> trips = KnownInts(parts_.trip);

@@ -97,11 +97,13 @@ Status WindowAttributes::Resolve(ShapeView x, ShapeView kernel_shape, Window* wi
       axis.after = total - axis.before;
     } else {
       const std::int64_t room = axis.input + axis.before + axis.after - axis.reach();
-      if (room < 0) {
+      // Rounded up, a window may cover more than there is, and less than none are not left.
+      if (room < 0 && !(ceil_mode && room > -2 * axis.stride)) {
         return ValueError("the window covers ", axis.reach(), " along axis ", 2 + i, ", x has only ",
                           axis.input + axis.before + axis.after, " there with its pads");
       }
-      axis.output = (room + (ceil_mode ? axis.stride - 1 : 0)) / axis.stride + 1;
+      axis.output = room < 0 ? (room > -axis.stride ? 1 : 0)
+                             : (room + (ceil_mode ? axis.stride - 1 : 0)) / axis.stride + 1;
       // A window that would begin in the padding behind the input is left out.
       if (ceil_mode && (axis.output - 1) * axis.stride >= axis.input + axis.before) --axis.output;
     }

@@ -42,6 +42,7 @@ class Padding {
 
  private:
   std::int64_t before(int axis) const { return pads_[static_cast<std::size_t>(axis)]; }
+  std::int64_t after(int axis) const { return pads_[pads_.size() / 2 + static_cast<std::size_t>(axis)]; }
 
   static Status Fill(const void* value, TensorView out) {
     const std::uint64_t zero[2] = {};
@@ -74,13 +75,19 @@ class Padding {
   }
 
   // The position along an axis of length `dim` that position `i` stands for.
-  std::int64_t Source(std::int64_t i, std::int64_t dim) const {
+  std::int64_t Source(int axis, std::int64_t i, std::int64_t dim) const {
+    if (mode_ == PadMode::kWrap) {
+      // What is left of the axis repeats, in both directions and as often as the border asks for.
+      const std::int64_t first = std::max<std::int64_t>(0, -before(axis));
+      const std::int64_t kept = KeptOf(dim, before(axis), after(axis));
+      const std::int64_t at = (i - first) % kept;
+      return first + (at < 0 ? at + kept : at);
+    }
     if (i >= 0 && i < dim) return i;
     switch (mode_) {
       case PadMode::kReflect:
         return i < 0 ? -i : 2 * (dim - 1) - i;
       case PadMode::kWrap:
-        return i < 0 ? i + dim : i - dim;
       case PadMode::kEdge:
       case PadMode::kConstant:
         break;
@@ -108,7 +115,7 @@ class Padding {
     const std::int64_t shift = last < 0 ? 0 : before(last);
     std::int64_t rest = row, offset = 0, step = of_x;
     for (int i = last - 1; i >= 0; --i) {
-      offset += Source(rest % out.dim(i) - before(i), x.dim(i)) * step;
+      offset += Source(i, rest % out.dim(i) - before(i), x.dim(i)) * step;
       rest /= out.dim(i);
       step *= x.dim(i);
     }
@@ -118,11 +125,13 @@ class Padding {
       std::memcpy(at + static_cast<std::size_t>(i) * bytes, in + static_cast<std::size_t>(source) * bytes,
                   static_cast<std::size_t>(count) * bytes);
     };
-    // What x has itself is one piece.
-    const std::int64_t first = std::clamp(shift, from, to), behind = std::clamp(shift + of_x, first, to);
-    for (std::int64_t i = from; i < first; ++i) copy(i, Source(i - shift, of_x), 1);
+    // What is left of x itself is one piece.
+    const std::int64_t kept = last < 0 ? 1 : KeptOf(of_x, before(last), after(last));
+    const std::int64_t begin = std::max<std::int64_t>(0, shift);
+    const std::int64_t first = std::clamp(begin, from, to), behind = std::clamp(begin + kept, first, to);
+    for (std::int64_t i = from; i < first; ++i) copy(i, Source(last, i - shift, of_x), 1);
     if (behind > first) copy(first, first - shift, behind - first);
-    for (std::int64_t i = behind; i < to; ++i) copy(i, Source(i - shift, of_x), 1);
+    for (std::int64_t i = behind; i < to; ++i) copy(i, Source(last, i - shift, of_x), 1);
   }
 
   PadMode mode_;

@@ -19,14 +19,20 @@ inline PadMode ReadPadMode(Attributes& attributes) {
   return static_cast<PadMode>(attributes.Choice("mode", {"constant", "reflect", "edge", "wrap"}, 0));
 }
 
+// How much of an axis negative pads leave.
+inline std::int64_t KeptOf(std::int64_t size, std::int64_t before, std::int64_t after) {
+  return size + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0);
+}
+
 // For modes that fill the border from x: checks that x reaches far enough. The pads are those before each
 // axis, then those after each.
 inline Status CheckPads(PadMode mode, ShapeView pads, ShapeView x) {
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::int64_t dim = x[i];
-    const std::int64_t most = std::max(pads[i], pads[i + x.size()]);
-    const std::int64_t reach = mode == PadMode::kReflect ? dim - 1 : mode == PadMode::kWrap ? dim : most;
-    if (dim > 0 && most <= reach) continue;
+    const std::int64_t before = pads[i], after = pads[i + x.size()], most = std::max(before, after);
+    const bool fits = mode == PadMode::kReflect ? most < x[i]
+                      : mode == PadMode::kWrap  ? KeptOf(x[i], before, after) > 0
+                                                : true;
+    if (x[i] > 0 && fits) continue;
     return ValueError("axis ", i, " of x with shape ", x, " is too short for a pad of ", most);
   }
   return Status();

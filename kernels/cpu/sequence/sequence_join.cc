@@ -9,6 +9,7 @@
 
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/sequence/sequence.h"
+#include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
@@ -66,7 +67,7 @@ struct SequenceConcat {
     return Status();
   }
 
-  Status operator()(const RewireFFIAny& seq, RewireFFIAny* result) const {
+  Status operator()(const RewireFFIAny& seq, std::optional<TensorView> row, RewireFFIAny* result) const {
     std::span<RewireFFIAny> elements;
     if (Status s = ReadSequence(seq, 0, &elements); !s.ok()) return s;
     Pace pace;
@@ -75,17 +76,22 @@ struct SequenceConcat {
       if (RewireTensorOf(&element) == nullptr)
         return TypeError("an element is ", TypeIndexName(element.type_index), ", expected a tensor");
     }
-    return elements.empty() ? JoinNothing(result) : Join(elements, result);
+    return elements.empty() ? JoinNothing(row, result) : Join(elements, result);
   }
   // How many elements there are is no shape.
   bool DeclareWorkspace(WorkspaceSizes&) const { return false; }
 
  private:
-  Status JoinNothing(RewireFFIAny* result) const {
+  Status JoinNothing(const std::optional<TensorView>& row, RewireFFIAny* result) const {
     if (dtype.empty()) return ValueError("the sequence is empty");
     DLDataType type;
     if (Status s = ReadDType(dtype, &type); !s.ok()) return s;
     Dims dims(ShapeView(shape.data(), shape.size()));
+    if (row) {
+      if (Status s = ReadShape("shape", *row, &dims); !s.ok()) return s;
+    }
+    if (new_axis && dims.rank() == kMaxKernelRank)
+      return ValueError("shape is ", dims.view(), ": the result's rank is over ", kMaxKernelRank);
     int at = 0;
     if (new_axis) {
       if (Status s = NormalizeAxis(axis, dims.rank() + 1, &at); !s.ok()) return s;
@@ -256,9 +262,12 @@ struct SequenceSplit {
 std::span<const Kernel> SequenceJoinKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<SequenceConcat>(
-          "seq", "any",
+          "seq, shape?", "seq any; shape i64",
           "axis = 0, new_axis = 0, dtype = none, shape = none (an element's, for an empty sequence)",
-          "returns the elements one after another along an axis, theirs or a new one", kObjects),
+          "returns the elements one after another along an axis, theirs or a new one. What an element's "
+          "shape "
+          "would be of an empty sequence is an argument where only the run knows it",
+          kObjects),
       Describe<SequenceSplit>("x, split?", "x any; split i64 i32", "axis = 0, keepdims = 1",
                               "returns x cut along the axis: by a length for all (1 if none), or one for "
                               "each; keepdims = 0 drops "

@@ -208,7 +208,8 @@ std::span<const Kernel> ShapeProgramKernels() {
           "a pushes dimension a of shape i, or with an i of -1 what was stored as number a; "
           "2 adds, 3 multiplies, 4 divides rounding "
           "down (x / 0 is 0), 5 takes "
-          "the larger, 6 the smaller of the top two; 7 stores the next dimension of out"),
+          "the larger, 6 the smaller of the top two, 8 what these two sizes broadcast to; 7 stores the next "
+          "dimension of out"),
       Describe<EvaluateSizes>(
           "shapes... -> outputs[]", "i64", "program, outputs",
           "several shapes and sizes at once. The program is as that of rewire.shape.eval. `outputs` has for "

@@ -3,6 +3,7 @@
 // Shape functions. They take shapes as i64 tensors of rank 1 and return the shape of the operator's output.
 // An executable calls them to allocate outputs whose shape is known only during the run.
 #include <algorithm>
+#include <string>
 
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/window.h"
@@ -128,6 +129,27 @@ struct ReduceShape {
 };
 
 // ONNX Reshape: 0 takes x's dimension (unless allowzero), one -1 what is left.
+struct SameSize {
+  static constexpr const char kName[] = "rewire.shape.same";
+  std::string what;
+  static Status Make(Attributes& attributes, SameSize* same) {
+    same->what = attributes.String("what", "the sizes");
+    return Status();
+  }
+  Status operator()(TensorView sizes, TensorView out) const {
+    Dims given;
+    if (Status s = ReadInts("sizes", sizes, &given); !s.ok()) return s;
+    if (given.rank() == 0) return ValueError("sizes is empty");
+    for (const std::int64_t size : given.view()) {
+      if (size != given[0]) return ValueError(what, " are ", given.view(), ", expected to be equal");
+    }
+    if (Status s = Checks().Dense("out", out).Rank("out", out, 0).Take(); !s.ok()) return s;
+    if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
+    *out.data<std::int64_t>() = given[0];
+    return Status();
+  }
+};
+
 struct ReshapeShape {
   static constexpr const char kName[] = "rewire.shape.reshape";
   bool allow_zero = false;
@@ -140,30 +162,33 @@ struct ReshapeShape {
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadInts("target", target, &result); !s.ok()) return s;
     const Dims wanted = result;
-    std::int64_t count = 0;
-    if (Status s = Count(input, &count); !s.ok()) return s;
+    // -1 is what is left of x beside the axes that a 0 copies, which may have no elements.
+    Dims left = input, known = result;
     int open = -1;
     for (int i = 0; i < result.rank(); ++i) {
       if (result[i] == 0 && !allow_zero) {
         if (i >= input.rank())
           return ValueError("target is ", wanted.view(), ": x is ", input.view(), " and has no axis ", i);
         result[i] = input[i];
+        left[i] = known[i] = 1;
       } else if (result[i] == -1) {
         if (open >= 0) return ValueError("target is ", wanted.view(), ": -1 stands in it twice");
         open = i;
-        result[i] = 1;
+        result[i] = known[i] = 1;
       } else if (result[i] < 0) {
         return ValueError("target is ", wanted.view(), ", expected dimensions of at least -1");
       }
     }
-    std::int64_t known = 0;
-    if (Status s = Count(result, &known); !s.ok()) return s;
-    if (open >= 0 && known != 0 && count % known == 0) {
-      result[open] = count / known;
-      known = count;
-    }
-    if (known != count || (open >= 0 && known == 0)) {
-      return ValueError("target ", wanted.view(), " does not take the ", count, " elements of x ",
+    std::int64_t all = 0, given = 0, rest = 0, divisor = 0;
+    if (Status s = Count(input, &all); !s.ok()) return s;
+    if (Status s = Count(result, &given); !s.ok()) return s;
+    if (Status s = Count(left, &rest); !s.ok()) return s;
+    if (Status s = Count(known, &divisor); !s.ok()) return s;
+    // Beside a 0 that copies nothing, -1 could be anything.
+    const bool fits = open < 0 ? given == all : divisor != 0 && rest % divisor == 0;
+    if (fits && open >= 0) result[open] = rest / divisor;
+    if (!fits) {
+      return ValueError("target ", wanted.view(), " does not take the ", all, " elements of x ",
                         input.view());
     }
     return WriteShape(result, out);
@@ -304,6 +329,8 @@ std::span<const Kernel> ShapeFunctionKernels() {
       Describe<ConcatShape>("shapes... -> out", kInts, "axis", "of rewire.concat", kGrows),
       Describe<ReduceShape>("x, axes? -> out", kInts, "as rewire.reduce_sum", "of the reductions",
                             kGrowsWithFirst),
+      Describe<SameSize>("sizes -> out", kInts, "what = the sizes",
+                         "the one size that all of them are (rank 0); an error names what differs"),
       Describe<ReshapeShape>(
           "x, target -> out", kInts, "allowzero = 0",
           "target with its 0 replaced by x's dimension (but for allowzero) and its -1 by what is "

@@ -14,11 +14,12 @@ Status ShapeProgram::Make(Attributes& attributes, ShapeProgram* program) {
 }
 
 Status ShapeProgram::Check() {
+  using enum SizeCodes::Code;
   int depth = 0;
   for (std::size_t i = 0; i < codes_.size(); ++i) {
     const std::int64_t code = codes_[i];
     const std::size_t operands = code == kPush ? 1 : code == kDim ? 2 : 0;
-    if (code < kPush || code > kStore || codes_.size() - i <= operands)
+    if (code < SizeCodes::kPush || code > kBroadcast || codes_.size() - i <= operands)
       return ValueError("attribute 'program': no instruction at ", i);
     if (code == kDim) {
       const std::int64_t input = codes_[i + 1], axis = codes_[i + 2];
@@ -37,6 +38,7 @@ Status ShapeProgram::Check() {
 }
 
 Status ShapeProgram::Run(TensorList tensors, std::int64_t* stored, bool* overflow) const {
+  using enum SizeCodes::Code;
   std::int64_t stack[kMaxDepth];
   int depth = 0;
   std::int64_t* next = stored;
@@ -65,10 +67,11 @@ Status ShapeProgram::Run(TensorList tensors, std::int64_t* stored, bool* overflo
 }
 
 bool ShapeProgram::Apply(std::int64_t code, std::int64_t a, std::int64_t b, std::int64_t* result) {
+  using enum SizeCodes::Code;
   if (code == kAdd) return !__builtin_add_overflow(a, b, result);
   if (code == kMultiply) return !__builtin_mul_overflow(a, b, result);
-  if (code == kMaximum || code == kMinimum) {
-    *result = code == kMaximum ? std::max(a, b) : std::min(a, b);
+  if (code == kMaximum || code == kMinimum || code == kBroadcast) {
+    *result = code == kMaximum ? std::max(a, b) : code == kMinimum ? std::min(a, b) : BroadcastSize(a, b);
     return true;
   }
   *result = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/vm/kernel/size_rules.h"
 
 namespace rewire::kernel::cpu {
 
@@ -24,12 +25,11 @@ class ShapeProgram {
   Status Run(TensorList tensors, std::int64_t* stored, bool* overflow) const;
 
  private:
-  enum Code : std::int64_t { kPush, kDim, kAdd, kMultiply, kFloorDivide, kMaximum, kMinimum, kStore };
   static constexpr int kMaxDepth = 64;
   // Used in place of a shape: the numbers that have been stored.
   static constexpr std::int64_t kStored = -1;
 
-  static bool IsBinary(std::int64_t code) { return code >= kAdd && code <= kMinimum; }
+  static bool IsBinary(std::int64_t code) { return code > SizeCodes::kDim && code != SizeCodes::kStore; }
   static bool Apply(std::int64_t code, std::int64_t a, std::int64_t b, std::int64_t* result);
   // Checks what Run relies on: operands are complete, and the stack is neither empty nor too deep.
   Status Check();

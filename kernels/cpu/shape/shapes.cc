@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/vm/kernel/size_rules.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -57,7 +58,7 @@ Status BroadcastDims(ShapeView a, ShapeView b, Dims* result) {
       return ValueError("shapes ", left.view(), " and ", b, " do not broadcast: ", x, " and ", y, " at axis ",
                         i, " of the result");
     }
-    dims.push_back(x == 1 ? y : x);
+    dims.push_back(BroadcastSize(x, y));
   }
   *result = dims;
   return Status();
@@ -173,24 +174,12 @@ Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, 
       return s;
     if (seen[axis]) return ValueError("axis ", axis, " is named twice");
     seen[axis] = true;
-    const std::int64_t dim = x[static_cast<std::size_t>(axis)];
-    std::int64_t step = steps.empty() ? 1 : steps[i];
+    const std::int64_t step = steps.empty() ? 1 : steps[i];
     if (step == 0) return ValueError("the step of axis ", axis, " is 0");
-    // A longer step than the axis takes one element at most, as one of the axis' length does.
-    step = std::clamp(step, -std::max<std::int64_t>(dim, 1), std::max<std::int64_t>(dim, 1));
-    const bool forward = step > 0;
-    const auto hold = [&](std::int64_t position) {
-      if (position < 0) position += dim;
-      return forward ? std::clamp<std::int64_t>(position, 0, dim)
-                     : std::clamp<std::int64_t>(position, -1, dim - 1);
-    };
-    const std::int64_t start = hold(starts[i]);
-    const std::int64_t end = hold(ends[i]);
-    const std::int64_t distance = forward ? end - start : start - end;
-    const std::int64_t stride = forward ? step : -step;
-    range->start[axis] = start;
-    range->step[axis] = step;
-    range->dims[axis] = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+    const SlicedAxis sliced = SliceAxis(x[static_cast<std::size_t>(axis)], starts[i], ends[i], step);
+    range->start[axis] = sliced.first;
+    range->step[axis] = sliced.step;
+    range->dims[axis] = sliced.count;
   }
   return Status();
 }

@@ -61,8 +61,9 @@ void ResizeAttributes::Read(Attributes& attributes) {
 double ResizeAxis::SourceOf(const ResizeAttributes& attributes, std::int64_t o) const {
   const auto x = static_cast<double>(o);
   const auto last_in = static_cast<double>(input - 1);
-  // The last output position before its size was cut to an integer, as ONNX' reference has it.
-  const double last_out = scale * static_cast<double>(input) - 1;
+  // Whatever the scale, the last output position is that of the last input position, as PyTorch and ONNX
+  // Runtime have it (docs/onnx-values.md).
+  const auto last_out = static_cast<double>(output - 1);
   switch (attributes.coordinates) {
     case Coordinates::kHalfPixel:
       return (x + 0.5) / scale - 0.5;
@@ -144,6 +145,21 @@ double ScaleAt(TensorView scales, std::int64_t i) {
   return scales.Is<float>() ? static_cast<double>(scales.data<float>()[i]) : scales.data<double>()[i];
 }
 
+namespace {
+
+// The size times scales[i] in the precision of the scales, as ONNX Runtime multiplies (docs/onnx-values.md):
+// 10 times the float 1.4 is 14, though that float is less than 1.4. Products that floats do not count one by
+// one are exact.
+double ProductBy(std::int64_t size, TensorView scales, std::int64_t i) {
+  constexpr double kFloatsCount = 0x1p24;
+  const double exact = static_cast<double>(size) * ScaleAt(scales, i);
+  if (!scales.Is<float>() || exact > kFloatsCount || static_cast<double>(size) > kFloatsCount) return exact;
+  const float product = static_cast<float>(size) * scales.data<float>()[i];
+  return static_cast<double>(product);
+}
+
+}  // namespace
+
 Status ResizedByScales(const ResizeAttributes& attributes, ShapeView x, TensorView scales, Dims* result) {
   const auto rank = static_cast<int>(x.size());
   const std::size_t named = attributes.axes.empty() ? x.size() : attributes.axes.size();
@@ -160,7 +176,8 @@ Status ResizedByScales(const ResizeAttributes& attributes, ShapeView x, TensorVi
     const std::int64_t axis = axes.empty() ? i : axes[static_cast<std::size_t>(i)];
     std::int64_t& dim = (*result)[static_cast<int>(axis < 0 ? axis + rank : axis)];
     const double scale = ScaleAt(scales, i);
-    const double size = std::floor(static_cast<double>(dim) * scale + (attributes.rounds ? 0.5 : 0));
+    const double size = attributes.rounds ? std::floor(static_cast<double>(dim) * scale + 0.5)
+                                          : std::floor(ProductBy(dim, scales, i));
     if (!(scale > 0) || size > 0x1p40)
       return ValueError("element ", i, " of scales is ", scale, ", which is no scale");
     dim = ToType<std::int64_t>(size);

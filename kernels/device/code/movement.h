@@ -47,10 +47,16 @@ KERNEL(pad)
     int at = rest - row * border.dims[axis] - border.before[axis];
     int dim = border.inner[axis];
     rest = row;
-    if (at < 0 || at >= dim) {
+    if (border.mode == kBorderWrap) {
+      // What is left of the axis repeats.
+      int after = border.dims[axis] - dim - border.before[axis];
+      int first = border.before[axis] < 0 ? -border.before[axis] : 0;
+      int kept = dim - first + (after < 0 ? after : 0);
+      int repeated = (at - first) % kept;
+      at = first + (repeated < 0 ? repeated + kept : repeated);
+    } else if (at < 0 || at >= dim) {
       inside = 0;
       if (border.mode == kBorderReflect) at = at < 0 ? -at : 2 * (dim - 1) - at;
-      if (border.mode == kBorderWrap) at = at < 0 ? at + dim : at - dim;
       if (border.mode == kBorderEdge) at = at < 0 ? 0 : dim - 1;
     }
     from += at * step;

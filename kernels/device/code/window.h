@@ -156,12 +156,11 @@ typedef double wide;
 
 FUNCTION wide source_position(int coordinates, int input, int output, wide scale, int o) {
   wide x = (wide)o;
-  wide last_out = scale * (wide)input - 1;
   switch (coordinates) {
     case kResizePytorchHalfPixel:
       return output > 1 ? (x + (wide)0.5) / scale - (wide)0.5 : 0;
     case kResizeAlignCorners:
-      return last_out > 0 ? x * (wide)(input - 1) / last_out : 0;
+      return output > 1 ? x * (wide)(input - 1) / (wide)(output - 1) : 0;
     case kResizeAsymmetric:
       return x / scale;
     case kResizeTfHalfPixel:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the compiler."""
 
-from .fault import KERNELS, KERNELS_TILES, COMPILER, PACKING, Fault
+from .fault import KERNELS, KERNELS_TILES, COMPILER, PACKING, VALUES, Fault
 
 FAULTS = [
     # The compiler's passes.
@@ -68,7 +68,8 @@ FAULTS = [
     Fault("passes", "nothing else reads what lies between the two of a separable convolution", "fuse_separable.cc",
           "return «edit_.OnlyUser(between) == product» &&", "true", PACKING),
     Fault("passes", "of two that a minimum may be, both are looked at", "dim_expr.cc",
-          "if (smaller) return «with(0) && with(1)»;", "with(0) || with(1)", COMPILER),
+          "if (every) return «std::all_of(operands.begin(), operands.end(), with)»;",
+          "std::any_of(operands.begin(), operands.end(), with)", COMPILER),
     Fault("passes", "nothing is said of an expression that is too long", "dim_expr.cc",
           "if (--questions < 0 || «IsTooLong(sum)») return false;", "false", COMPILER),
     Fault("passes", "an axis is cut from behind only if that leaves nothing out", "movement.cc",
@@ -201,8 +202,27 @@ FAULTS = [
           "«start == 0» && end >= 0) return DimExpr::Min(dim, end);", "start >= 0", COMPILER),
     Fault("passes", "a slice backwards is a call", "movement.cc",
           "if (all && «forwards» && ShapeText(dims)", "true", COMPILER),
-    Fault("passes", "a slice backwards ends before its end", "movement.cc",
-          "span >= 0 ? 0 : «(span + 1) / step + 1»);", "span / step + 1", COMPILER),
+    Fault("passes", "a slice ends before its end", "size_rules.h",
+          "distance <= 0 ? 0 : «(distance + stride - 1) / stride»};", "distance / stride + 1", KERNELS),
+    Fault("sizes", "a slice backwards begins at an element", "size_rules.h",
+          "std::clamp<std::int64_t>(from_front(start), «0», forward", "forward ? 0 : -1", KERNELS),
+    Fault("sizes", "a size of 1 becomes the other one", "size_rules.h",
+          "return «a == 1 ? b : a»; }", "a > b ? a : b", VALUES),
+    Fault("sizes", "the larger of two sizes is the result only where the smaller is not 0 beside its 1", "dim_expr.cc",
+          "if (IsAtLeast(*size, *other, kComparedDepth) && «IsAtLeast(*other, Min(*size, 1), kComparedDepth)»)",
+          "true", COMPILER),
+    Fault("sizes", "a minimum of 1 implies nothing of what it broadcasts with", "dim_expr.cc",
+          "if (most && «*most > 1» &&", "true", COMPILER),
+    Fault("sizes", "a stack of no turns has the sizes that are known in front of the loop", "loop_builder.h",
+          "if (element.ranked && !dims) «call.inputs.push_back(op_.DimsValue(row));»", "", VALUES),
+    Fault("sizes", "what Scan scans has one length", "shape_functions.cc",
+          "if («size != given[0]») return ValueError(what", "false", VALUES),
+    Fault("sizes", "a symbol has one size in a run", "equal_axes.cc",
+          "if («!is_first») pairs.push_back", "false", VALUES),
+    Fault("sizes", "sizes by scales are products of floats", "resample.cc",
+          "if («!scales.Is<float>()» || exact > kFloatsCount", "true", VALUES),
+    Fault("sizes", "what pads leave of an axis wraps", "pad.cc",
+          "return first + («at < 0 ? at + kept : at»);", "at < 0 ? -at : at", KERNELS),
     # 8-bit integers by samples.
     Fault("int8", "a range has 255 steps", "quantize_products.cc",
           "return (limits.most - limits.least) / «kMostActivation»;", "(kMostActivation / 2)", COMPILER),
