@@ -25,7 +25,8 @@ too. What is different:
 - **`layout`** is that of x and out: `NHWC` has the channels last, [N, ..., C], and is about twice as fast. `weights` is the shape of the
   weights before packing; `sizes` are x's spatial sizes (and `rows` its rows) that the packed layout is chosen for: any others work too.
 - **Shapes** may change from call to call. What is prepared for one (about 0.1 to 1 ms) is kept for the last 16, per VM and import.
-- **Threads** are OpenMP's, as many as the program has; oneDNN's scratch memory comes from the VM.
+- **Threads** are OpenMP's, as many as the program has. They block signals, and a forked process makes its own. oneDNN's scratch memory comes
+  from the VM.
 - **malloc**: oneDNN 2.6 makes a table of a call's arguments within `dnnl_primitive_execute`, which calls malloc six times. It has no way around
   that. The kernels themselves allocate nothing for shapes that they have seen.
 )";
