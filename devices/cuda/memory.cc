@@ -13,8 +13,8 @@ int Allocate(void* context, DLDevice device, std::uint64_t bytes, std::uint64_t 
              void* stream, void** block) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  const Device* found = state.Enter(device, &code);
-  if (found == nullptr) return code;
+  const Entered found = state.Enter(device, &code);
+  if (!found) return code;
   if (scope != nullptr && *scope != 0 && std::strcmp(scope, "global") != 0) {
     return FailWith(REWIRE_DEVICE_UNSUPPORTED, std::string("memory of the scope '") + scope +
                                                    "' is not supported; the usual one is global");
@@ -38,8 +38,8 @@ int Allocate(void* context, DLDevice device, std::uint64_t bytes, std::uint64_t 
 
 int Deallocate(void* context, DLDevice device, void* block, void* stream) {
   State& state = State::Of(context);
-  const Device* found = state.EnterToRelease(device);
-  if (found == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered found = state.EnterToRelease(device);
+  if (!found) return REWIRE_DEVICE_FAILED;
   return found->has_pools ? CodeOf(state.driver, "cuMemFreeAsync",
                                    state.driver.cuMemFreeAsync(AddressOf(block), StreamOf(stream)))
                           : CodeOf(state.driver, "cuMemFree", state.driver.cuMemFree(AddressOf(block)));
@@ -48,7 +48,8 @@ int Deallocate(void* context, DLDevice device, void* block, void* stream) {
 int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** block) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   *block = state.pinned.Take(bytes);
   if (*block != nullptr) return code;
   code = CodeOf(state.driver, "cuMemHostAlloc",
@@ -59,7 +60,8 @@ int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** blo
 
 int DeallocateHost(void* context, DLDevice device, void* block) {
   State& state = State::Of(context);
-  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered entered = state.EnterToRelease(device);
+  if (!entered) return REWIRE_DEVICE_FAILED;
   return FreePinned(state, state.pinned.Give(block));
 }
 
@@ -83,7 +85,8 @@ int IsPinned(void* context, DLDevice, const void* memory, std::uint64_t bytes, s
 int Memory(void* context, DLDevice device, std::uint64_t* free_bytes, std::uint64_t* all_bytes) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   std::size_t free = 0;
   std::size_t all = 0;
   code = CodeOf(state.driver, "cuMemGetInfo", state.driver.cuMemGetInfo(&free, &all));
@@ -99,8 +102,8 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
   const bool from_host = IsHostDevice(from_device);
   const bool to_host = IsHostDevice(to_device);
   int code = REWIRE_DEVICE_OK;
-  const Device* own = state.Enter(to_host ? from_device : to_device, &code);
-  if (own == nullptr) return code;
+  const Entered own = state.Enter(to_host ? from_device : to_device, &code);
+  if (!own) return code;
   const CudaDriver& driver = state.driver;
   const CUstream work = StreamOf(stream);
   if (from_host) {
@@ -113,13 +116,11 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
     return CodeOf(driver, "cuMemcpyDtoDAsync",
                   driver.cuMemcpyDtoDAsync(AddressOf(to), AddressOf(from), bytes, work));
   }
-  const CUcontext to_context = own->context;
-  const Device* other = state.Enter(from_device, &code);
+  const Device* other = state.Find(from_device, &code);
   if (other == nullptr) return code;
-  if (state.Enter(to_device, &code) == nullptr) return code;
   return CodeOf(
       driver, "cuMemcpyPeerAsync",
-      driver.cuMemcpyPeerAsync(AddressOf(to), to_context, AddressOf(from), other->context, bytes, work));
+      driver.cuMemcpyPeerAsync(AddressOf(to), own->context, AddressOf(from), other->context, bytes, work));
 }
 
 int Fill(void* context, DLDevice device, void* to, std::uint64_t bytes, const void* pattern,
@@ -127,7 +128,8 @@ int Fill(void* context, DLDevice device, void* to, std::uint64_t bytes, const vo
   State& state = State::Of(context);
   if (bytes == 0) return REWIRE_DEVICE_OK;
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   const CudaDriver& driver = state.driver;
   const CUdeviceptr address = AddressOf(to);
   switch (pattern_bytes) {

@@ -44,8 +44,8 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
                const char* options, const char* cache, void** module) {
   State& state = State::Of(context);
   int failed = REWIRE_DEVICE_OK;
-  const Device* found = state.Enter(device, &failed);
-  if (found == nullptr) return failed;
+  const Entered found = state.Enter(device, &failed);
+  if (!found) return failed;
   if (form < REWIRE_DEVICE_CODE_CUDA_CPP || form > REWIRE_DEVICE_CODE_FATBIN) {
     return FailWith(
         REWIRE_DEVICE_UNSUPPORTED,
@@ -74,7 +74,8 @@ int LoadModule(void* context, DLDevice device, std::uint32_t form, const void* c
 
 int UnloadModule(void* context, DLDevice device, void* module) {
   State& state = State::Of(context);
-  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered entered = state.EnterToRelease(device);
+  if (!entered) return REWIRE_DEVICE_FAILED;
   const std::unique_ptr<Module> own(static_cast<Module*>(module));
   return CodeOf(state.driver, "cuModuleUnload", state.driver.cuModuleUnload(own->module));
 }
@@ -82,7 +83,8 @@ int UnloadModule(void* context, DLDevice device, void* module) {
 int FindKernel(void* context, DLDevice device, void* module, const char* name, void** kernel) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   auto* own = static_cast<Module*>(module);
   const std::lock_guard<std::mutex> lock(own->mutex);
   for (const std::unique_ptr<Kernel>& known : own->kernels) {
@@ -103,11 +105,26 @@ int FindKernel(void* context, DLDevice device, void* module, const char* name, v
   return REWIRE_DEVICE_OK;
 }
 
+// Lets launches of the kernel have so much dynamic shared memory. All threads share the driver's limit of a
+// kernel, so it is only raised: another thread's launch may need what it has been allowed before.
+int AllowShared(const State& state, Kernel* kernel, std::uint32_t bytes) {
+  if (bytes <= kUsualShared) return REWIRE_DEVICE_OK;
+  const std::lock_guard<std::mutex> lock(kernel->mutex);
+  if (bytes <= kernel->allowed_shared) return REWIRE_DEVICE_OK;
+  const int code =
+      CodeOf(state.driver, "cuFuncSetAttribute",
+             state.driver.cuFuncSetAttribute(
+                 kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)));
+  if (code == REWIRE_DEVICE_OK) kernel->allowed_shared = bytes;
+  return code;
+}
+
 int Launch(void* context, DLDevice device, const RewireLaunch* launch, void* stream) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
-  const auto* kernel = static_cast<const Kernel*>(launch->kernel);
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
+  auto* kernel = static_cast<Kernel*>(launch->kernel);
   if (launch->argument_count > kMostArguments) {
     return FailWith(REWIRE_DEVICE_UNSUPPORTED,
                     "kernel '" + kernel->name + "' is given " + std::to_string(launch->argument_count) +
@@ -123,13 +140,8 @@ int Launch(void* context, DLDevice device, const RewireLaunch* launch, void* str
     parameters[i] = argument.kind == REWIRE_LAUNCH_VALUE ? const_cast<void*>(argument.u.value)
                                                          : const_cast<void**>(&argument.u.address);
   }
-  if (launch->shared_bytes > kUsualShared) {
-    code = CodeOf(
-        state.driver, "cuFuncSetAttribute",
-        state.driver.cuFuncSetAttribute(kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        static_cast<int>(launch->shared_bytes)));
-    if (code != REWIRE_DEVICE_OK) return code;
-  }
+  code = AllowShared(state, kernel, launch->shared_bytes);
+  if (code != REWIRE_DEVICE_OK) return code;
   const CUresult error = state.driver.cuLaunchKernel(
       kernel->function, launch->groups[0], launch->groups[1], launch->groups[2], launch->group_threads[0],
       launch->group_threads[1], launch->group_threads[2], launch->shared_bytes, StreamOf(stream), parameters,

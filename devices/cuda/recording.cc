@@ -9,8 +9,8 @@ namespace {
 int BeginRecording(void* context, DLDevice device, void* stream) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  const Device* found = state.Enter(device, &code);
-  if (found == nullptr) return code;
+  const Entered found = state.Enter(device, &code);
+  if (!found) return code;
   if (found->properties.records == 0) {
     return FailWith(REWIRE_DEVICE_UNSUPPORTED, "the driver has no graphs; one of CUDA 12 or later has them");
   }
@@ -20,7 +20,8 @@ int BeginRecording(void* context, DLDevice device, void* stream) {
 
 int EndRecording(void* context, DLDevice device, void* stream, void** recording) {
   State& state = State::Of(context);
-  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered entered = state.EnterToRelease(device);
+  if (!entered) return REWIRE_DEVICE_FAILED;
   CUgraph graph = nullptr;
   int code =
       CodeOf(state.driver, "cuStreamEndCapture", state.driver.cuStreamEndCapture(StreamOf(stream), &graph));
@@ -35,14 +36,16 @@ int EndRecording(void* context, DLDevice device, void* stream, void** recording)
 int Replay(void* context, DLDevice device, void* recording, void* stream) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   return CodeOf(state.driver, "cuGraphLaunch",
                 state.driver.cuGraphLaunch(static_cast<CUgraphExec>(recording), StreamOf(stream)));
 }
 
 int DestroyRecording(void* context, DLDevice device, void* recording) {
   State& state = State::Of(context);
-  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered entered = state.EnterToRelease(device);
+  if (!entered) return REWIRE_DEVICE_FAILED;
   return CodeOf(state.driver, "cuGraphExecDestroy",
                 state.driver.cuGraphExecDestroy(static_cast<CUgraphExec>(recording)));
 }

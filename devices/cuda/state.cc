@@ -88,7 +88,7 @@ bool State::Describe(int ordinal, std::string* reason) {
   return true;
 }
 
-Device* State::Enter(DLDevice device, int* code) {
+Device* State::Find(DLDevice device, int* code) {
   const auto index = static_cast<std::size_t>(device.device_id);
   if (device.device_id < 0 || index >= devices.size()) {
     *code = FailWith(REWIRE_DEVICE_FAILED, "there is no CUDA device " + std::to_string(device.device_id) +
@@ -114,16 +114,27 @@ Device* State::Enter(DLDevice device, int* code) {
       }
     }
   }
-  *code = CodeOf(driver, "cuCtxSetCurrent", driver.cuCtxSetCurrent(found.context));
-  return *code == REWIRE_DEVICE_OK ? &found : nullptr;
+  return &found;
 }
 
-Device* State::EnterToRelease(DLDevice device) {
+Entered State::Enter(DLDevice device, int* code) {
+  Device* found = Find(device, code);
+  if (found == nullptr) return {};
+  *code = CodeOf(driver, "cuCtxPushCurrent", driver.cuCtxPushCurrent(found->context));
+  const bool entered = *code == REWIRE_DEVICE_OK;
+  return {driver, entered ? found : nullptr, entered};
+}
+
+Entered State::EnterToRelease(DLDevice device) {
   int code = REWIRE_DEVICE_OK;
-  if (Device* found = Enter(device, &code); found != nullptr) return found;
-  if (Device* found = Enter(device, &code); found != nullptr) return found;
+  Device* found = Find(device, &code);
+  if (found == nullptr) found = Find(device, &code);
   const auto index = static_cast<std::size_t>(device.device_id);
-  return device.device_id >= 0 && index < devices.size() ? &devices[index] : nullptr;
+  if (found == nullptr)
+    return {driver, device.device_id >= 0 && index < devices.size() ? &devices[index] : nullptr, false};
+  const bool entered = driver.cuCtxPushCurrent(found->context) == CUDA_SUCCESS ||
+                       driver.cuCtxPushCurrent(found->context) == CUDA_SUCCESS;
+  return {driver, found, entered};
 }
 
 }  // namespace rewire::cuda

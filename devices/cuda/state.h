@@ -27,6 +27,30 @@ struct Device {
   RewireDeviceProperties properties{};
 };
 
+// A device whose context is the thread's while this lives. Afterwards the one that the host had made current
+// is it again: a thread of the host's may use contexts and devices of its own.
+class Entered {
+ public:
+  Entered() = default;
+  // `entered`: its context has been pushed.
+  Entered(const CudaDriver& driver, Device* device, bool entered)
+      : driver_(entered ? &driver : nullptr), device_(device) {}
+  ~Entered() {
+    CUcontext own = nullptr;
+    if (driver_ != nullptr) driver_->cuCtxPopCurrent(&own);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+  explicit operator bool() const { return device_ != nullptr; }
+  const Device& operator*() const { return *device_; }
+  const Device* operator->() const { return device_; }
+
+ private:
+  const CudaDriver* driver_ = nullptr;
+  Device* device_ = nullptr;
+};
+
 struct State {
   CudaDriver driver;
   Nvrtc nvrtc;
@@ -38,12 +62,14 @@ struct State {
   bool Open(std::string* reason);
   static State& Of(void* context) { return *static_cast<State*>(context); }
 
-  // The device, with its context made the thread's. Null, with the thread's words set and *code, after a
-  // failure.
-  Device* Enter(DLDevice device, int* code);
-  // The same for what gives something back, which must not stay because this fails: the thread most likely
-  // has the context already. Null only if there is no such device.
-  Device* EnterToRelease(DLDevice device);
+  // Enters a device. False, with the thread's words set and *code, after a failure.
+  Entered Enter(DLDevice device, int* code);
+  // The same for what gives something back, which must not stay because this fails: the thread may have the
+  // context already. False only if there is no such device.
+  Entered EnterToRelease(DLDevice device);
+
+  // The device, with its context made and not entered. Null, with the words and *code, after a failure.
+  Device* Find(DLDevice device, int* code);
 
  private:
   bool Describe(int ordinal, std::string* reason);
@@ -55,10 +81,12 @@ inline CUdeviceptr AddressOf(const void* address) { return reinterpret_cast<std:
 // Frees pinned memory. A device is entered.
 int FreePinned(const State& state, const std::vector<void*>& blocks);
 
-// A kernel with the most dynamic shared memory that it has been allowed.
+// A kernel with the most dynamic shared memory that a launch of it has been allowed.
 struct Kernel {
   std::string name;
   CUfunction function = nullptr;
+  std::mutex mutex;  // of `allowed_shared`
+  std::uint32_t allowed_shared = 0;
 };
 
 // CUDA C++ as cubin for the device. Not thread-safe on one State's NVRTC only where NVRTC is not.

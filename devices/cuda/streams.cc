@@ -11,7 +11,8 @@ template <typename Call>
 int In(void* context, DLDevice device, const char* function, const Call& call) {
   State& state = State::Of(context);
   int code = REWIRE_DEVICE_OK;
-  if (state.Enter(device, &code) == nullptr) return code;
+  const Entered entered = state.Enter(device, &code);
+  if (!entered) return code;
   return CodeOf(state.driver, function, call(state.driver));
 }
 
@@ -19,7 +20,8 @@ int In(void* context, DLDevice device, const char* function, const Call& call) {
 template <typename Call>
 int InToRelease(void* context, DLDevice device, const char* function, const Call& call) {
   State& state = State::Of(context);
-  if (state.EnterToRelease(device) == nullptr) return REWIRE_DEVICE_FAILED;
+  const Entered entered = state.EnterToRelease(device);
+  if (!entered) return REWIRE_DEVICE_FAILED;
   return CodeOf(state.driver, function, call(state.driver));
 }
 

@@ -15,7 +15,8 @@ namespace {
 struct DriverFunctions {
   int (*get_device)(int* device, int ordinal) = nullptr;
   int (*retain)(void** context, int device) = nullptr;
-  int (*set_current)(void* context) = nullptr;
+  int (*push)(void* context) = nullptr;
+  int (*pop)(void** context) = nullptr;
   int (*is_capturing)(void* stream, int* status) = nullptr;  // may be missing
 
   DriverFunctions() {
@@ -26,7 +27,8 @@ struct DriverFunctions {
     };
     find("cuDeviceGet", &get_device);
     find("cuDevicePrimaryCtxRetain", &retain);
-    find("cuCtxSetCurrent", &set_current);
+    find("cuCtxPushCurrent_v2", &push);
+    find("cuCtxPopCurrent_v2", &pop);
     find("cuStreamIsCapturing", &is_capturing);
   }
 };
@@ -42,25 +44,34 @@ struct Contexts {
   std::vector<void*> of_device;
 };
 
+// The device's primary context; null if the driver refuses.
+void* ContextOf(std::int32_t device_id) {
+  const DriverFunctions& driver = Driver();
+  if (driver.get_device == nullptr || driver.retain == nullptr || driver.push == nullptr ||
+      driver.pop == nullptr)
+    return nullptr;
+  static auto* const kContexts = new Contexts();
+  const std::lock_guard<std::mutex> lock(kContexts->mutex);
+  const auto at = static_cast<std::size_t>(device_id);
+  if (kContexts->of_device.size() <= at) kContexts->of_device.resize(at + 1);
+  if (kContexts->of_device[at] == nullptr) {
+    int device = 0;
+    if (driver.get_device(&device, device_id) != 0) return nullptr;
+    if (driver.retain(&kContexts->of_device[at], device) != 0) return nullptr;
+  }
+  return kContexts->of_device[at];
+}
+
 }  // namespace
 
-bool EnterContext(std::int32_t device_id) {
-  const DriverFunctions& driver = Driver();
-  if (driver.get_device == nullptr || driver.retain == nullptr || driver.set_current == nullptr) return false;
-  static auto* const kContexts = new Contexts();
-  void* context = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(kContexts->mutex);
-    const auto at = static_cast<std::size_t>(device_id);
-    if (kContexts->of_device.size() <= at) kContexts->of_device.resize(at + 1);
-    if (kContexts->of_device[at] == nullptr) {
-      int device = 0;
-      if (driver.get_device(&device, device_id) != 0) return false;
-      if (driver.retain(&kContexts->of_device[at], device) != 0) return false;
-    }
-    context = kContexts->of_device[at];
-  }
-  return driver.set_current(context) == 0;
+EnteredContext::EnteredContext(std::int32_t device_id) {
+  void* const context = ContextOf(device_id);
+  entered_ = context != nullptr && Driver().push(context) == 0;
+}
+
+EnteredContext::~EnteredContext() {
+  void* own = nullptr;
+  if (entered_) Driver().pop(&own);
 }
 
 bool IsRecorded(void* stream) {

@@ -102,7 +102,8 @@ Status Convolve(const Convolution& convolution, TensorView x, TensorView w,
   void* stream = nullptr;
   if (__rewire_kernel_api->device(y.device(), &api, &stream) != 0) return Status::AlreadySet();
   auto* session = Session<ConvolutionPlan>::OfThisKernel();
-  if (session == nullptr || !EnterContext(y.device().device_id)) return Status();
+  const EnteredContext context(y.device().device_id);
+  if (session == nullptr || !context) return Status();
   Handles& handles = session->Enter(y.device().device_id, stream);
   const std::lock_guard<std::mutex> lock(handles.mutex());
   void* handle = handles.cudnn();

@@ -127,7 +127,8 @@ Status Multiply(const Product& product, TensorView a, TensorView b, const std::o
   void* stream = nullptr;
   if (__rewire_kernel_api->device(out.device(), &api, &stream) != 0) return Status::AlreadySet();
   auto* session = Session<ProductPlan>::OfThisKernel();
-  if (session == nullptr || !EnterContext(out.device().device_id)) return Status();
+  const EnteredContext context(out.device().device_id);
+  if (session == nullptr || !context) return Status();
   Handles& handles = session->Enter(out.device().device_id, stream);
   const std::lock_guard<std::mutex> lock(handles.mutex());
   void* handle = handles.cublas();

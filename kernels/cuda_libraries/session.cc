@@ -10,7 +10,7 @@ namespace rewire::kernel::cuda_libraries {
 
 Handles::~Handles() {
   if (cublas_ == nullptr && cudnn_ == nullptr) return;
-  EnterContext(device_id_);
+  const EnteredContext context(device_id_);
   if (cublas_ != nullptr) Cublas()->cublasLtDestroy(cublas_);
   if (cudnn_ != nullptr) Cudnn()->cudnnDestroy(cudnn_);
 }

@@ -14,6 +14,7 @@
 #include "rewire/kernels/cuda_libraries/cublas_abi.h"
 #include "rewire/kernels/cuda_libraries/cudnn_abi.h"
 #include "rewire/tests/cuda_libraries/simulation.h"
+#include "rewire/tests/devices/current_context.h"
 #include "rewire/tests/devices/stock_call.h"
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/vm/test_program.h"
@@ -58,7 +59,9 @@ Library& Dnn() {
 // Whether the call is right, and how often it called the function.
 std::uint64_t CallsWhile(Library& library, const char* function, const StockCall& call) {
   const std::uint64_t before = library.calls(function);
+  CHECK(OpenCudaDriver().cuCtxSetCurrent(nullptr) == cuda::CUDA_SUCCESS);
   CheckAlike(call);
+  CHECK(CurrentCudaContext() == nullptr);  // the thread's context is the host's
   CHECK(library.live() == 0);
   return library.calls(function) - before;
 }

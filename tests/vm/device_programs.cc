@@ -19,7 +19,8 @@ int AddOne(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
   void* stream = nullptr;
   if (KernelApi()->device(to.device, &api, &stream) != 0) return -1;
   auto* device = static_cast<FakeDevice*>(api->context);
-  const std::int64_t count = from.shape[0];
+  std::int64_t count = 1;
+  for (std::int32_t i = 0; i < from.ndim; ++i) count *= from.shape[i];
   const void* source = from.data;
   const void* target = to.data;
   const auto work = [=] {
@@ -57,9 +58,13 @@ LinkOptions WithDevice(const FakeDevice& device) {
   return options;
 }
 
+void AddDeviceKernel(KernelSet* kernels, const std::string& name) {
+  kernels->AddFunction(name, Packed(AddOne));
+}
+
 LinkOptions WithKernels(const FakeDevice& device) {
   LinkOptions options = WithDevice(device);
-  options.kernels.AddFunction("test.add_one", Packed(AddOne));
+  AddDeviceKernel(&options.kernels, "test.add_one");
   options.kernels.AddFunction("test.host_add_one", Packed(HostAddOne));
   return options;
 }

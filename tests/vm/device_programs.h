@@ -3,12 +3,16 @@
 // Programs and kernels for the fake device.
 #pragma once
 
+#include <string>
+
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/vm/program.h"
 
 namespace rewire::test {
 
 LinkOptions WithDevice(const FakeDevice& device);
+// A kernel that adds one to each float of a tensor on a fake device.
+void AddDeviceKernel(KernelSet* kernels, const std::string& name);
 // Also with the kernels test.add_one, which gives its work to the device, and test.host_add_one.
 LinkOptions WithKernels(const FakeDevice& device);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/vm/fake_device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -62,20 +63,6 @@ int Copy(void* context, void* to, DLDevice to_device, const void* from, DLDevice
     return true;
   };
   return self->Give(stream, copy, FakeDevice::kCopies);
-}
-
-int Fill(void* context, DLDevice, void* to, std::uint64_t bytes, const void* pattern, std::uint32_t length,
-         void* stream) {
-  FakeDevice* self = Self(context);
-  if (self->Fails(FakeDevice::kFills)) return self->Fail("the driver refuses to fill");
-  const std::string unit(static_cast<const char*>(pattern), length);
-  const auto fill = [=] {
-    unsigned char* target = self->Memory(to, bytes);
-    for (std::uint64_t i = 0; target != nullptr && i < bytes; ++i)
-      target[i] = static_cast<unsigned char>(unit[i % length]);
-    return true;
-  };
-  return self->Give(stream, fill, FakeDevice::kFills);
 }
 
 int Synchronize(void* context, DLDevice, void* stream) {
@@ -148,6 +135,7 @@ int SynchronizeEvent(void* context, DLDevice, void* event) {
 }
 
 int BeginRecording(void* context, DLDevice, void* stream) {
+  ++Self(context)->records;
   if (Self(context)->Fails(FakeDevice::kRecords)) return Self(context)->Fail("the driver refuses to record");
   Stream* own = StreamOf(Self(context), stream);
   own->recording = true;
@@ -173,8 +161,8 @@ int Replay(void* context, DLDevice, void* recording, void* stream) {
   if (self->lost) return self->Fail("the cable is cut", REWIRE_DEVICE_LOST);
   if (self->Fails(FakeDevice::kReplays)) return self->Fail("the driver refuses to replay");
   ++self->replays;
-  for (const auto& [kind, run] : *static_cast<FakeDevice::Recording*>(recording))
-    self->Give(stream, run, kind);
+  for (const FakeDevice::Work& work : *static_cast<FakeDevice::Recording*>(recording))
+    self->Enqueue(StreamOf(self, stream), work);
   return REWIRE_DEVICE_OK;
 }
 
@@ -211,14 +199,31 @@ FakeDevice::FakeDevice(DLDeviceType type, const char* name) {
 
 FakeDevice::~FakeDevice() = default;
 
-void FakeDevice::FillMemory() { api.fill = Fill; }
-
 void FakeDevice::ShareMemory() { api.flags |= REWIRE_DEVICE_HOST_ADDRESSABLE; }
+
+void FakeDevice::FailNothing() {
+  call_fails_.fill(0);
+  work_fails_.fill(0);
+}
 
 std::size_t FakeDevice::Pending() const {
   std::size_t pending = default_stream.work.size();
   for (const auto& [address, stream] : streams) pending += stream->work.size();
   return pending;
+}
+
+bool FakeDevice::Works() const {
+  const auto works = [](const Stream& stream) {
+    return std::any_of(stream.work.begin(), stream.work.end(),
+                       [](const Work& work) { return work.kind == kCopies || work.kind == kKernels; });
+  };
+  return works(default_stream) ||
+         std::any_of(streams.begin(), streams.end(), [&](const auto& each) { return works(*each.first); });
+}
+
+void FakeDevice::Finish() {
+  RunTo(&default_stream, default_stream.given);
+  for (const auto& [address, stream] : streams) RunTo(address, stream->given);
 }
 
 void FakeDevice::PinHostMemory() {
@@ -263,15 +268,18 @@ unsigned char* FakeDevice::Memory(const void* address, std::uint64_t bytes) {
 
 int FakeDevice::Give(void* stream, std::function<bool()> work, Kind kind) {
   if (kind == kKernels && Fails(kKernels)) return Fail("the driver refuses to launch");
-  Stream* own = StreamOf(this, stream);
-  if (own->recording) {
-    own->recorded.push_back({kind, std::move(work)});
-    return REWIRE_DEVICE_OK;
-  }
-  own->work.push_back({kind, std::move(work)});
-  ++own->given;
-  if (!put_off) RunTo(own, own->given);
+  Enqueue(StreamOf(this, stream), {kind, std::move(work)});
   return REWIRE_DEVICE_OK;
+}
+
+void FakeDevice::Enqueue(Stream* stream, Work work) {
+  if (stream->recording) {
+    stream->recorded.push_back(std::move(work));
+    return;
+  }
+  stream->work.push_back(std::move(work));
+  ++stream->given;
+  if (!put_off) RunTo(stream, stream->given);
 }
 
 bool FakeDevice::RunTo(Stream* stream, std::uint64_t position) {

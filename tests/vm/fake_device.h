@@ -30,18 +30,8 @@ class FakeDevice {
   FakeDevice& operator=(const FakeDevice&) = delete;
 
   // What a call does, or a piece of work.
-  enum Kind : std::uint8_t {
-    kCopies,
-    kKernels,
-    kFills,
-    kAllocations,
-    kFrees,
-    kWaits,
-    kEvents,
-    kRecords,
-    kReplays
-  };
-  static constexpr std::size_t kKinds = 9;
+  enum Kind : std::uint8_t { kCopies, kKernels, kAllocations, kFrees, kWaits, kEvents, kRecords, kReplays };
+  static constexpr std::size_t kKinds = 8;
   struct Work {
     Kind kind = kKernels;
     std::function<bool()> run;
@@ -80,12 +70,16 @@ class FakeDevice {
   void FailCall(Kind kind, std::uint64_t k) { call_fails_[kind] = k; }
   // The k-th piece of work of this kind fails when it is done.
   void FailWork(Kind kind, std::uint64_t k) { work_fails_[kind] = k; }
-  // Pieces of work that are not done yet.
+  // No call and no work fails any more.
+  void FailNothing();
+  // Pieces of work that are not done yet, and whether any of it uses memory.
   std::size_t Pending() const;
-  // From now on the device fills memory.
-  void FillMemory();
+  bool Works() const;
+  // Does all of it.
+  void Finish();
   // From now on its memory is the host's, and each side may use it.
   void ShareMemory();
+  void Enqueue(Stream* stream, Work work);
   // From now on the device pins memory of the host.
   void PinHostMemory();
   bool RunTo(Stream* stream, std::uint64_t position);
@@ -103,17 +97,22 @@ class FakeDevice {
   int copies = 0;
   int waits = 0;
   int replays = 0;
+  int records = 0;             // recordings that were begun
   std::uint64_t failures = 0;  // that FailCall and FailWork have made
   bool put_off = false;        // do work only when somebody waits
   bool full = false;           // no memory is left
   bool broken = false;         // copies fail when they are given
   bool breaks_late = false;    // copies fail when they are done
   bool lost = false;
+  std::function<void()> at_call;  // called by each call that may fail
   std::function<void()> at_wait;  // called while somebody waits
   std::string misuse;             // the first access to memory that was not there
 
   // Whether the call that is being made is to fail.
-  bool Fails(Kind kind) { return Hits(&call_fails_[kind]); }
+  bool Fails(Kind kind) {
+    if (at_call) at_call();
+    return Hits(&call_fails_[kind]);
+  }
 
  private:
   bool Hits(std::uint64_t* left) {

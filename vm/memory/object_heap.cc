@@ -74,6 +74,8 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
 }
 
 [[gnu::cold]] bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
+  // Whoever asks again has not told the failure yet, which a success would hide.
+  if (!device_failure_) return false;
   const DeviceApi& api = *storage->device_api;
   void* stream = nullptr;
   if (streams_ != nullptr) {
@@ -200,6 +202,8 @@ void ObjectHeap::Reclaim(Object* object) {
 // The VM's last reference is gone, but somebody outside holds or names the object. From now on all references
 // are strong.
 void ObjectHeap::LetGo(Object* object) {
+  // From now on any thread may end it, in no stream's order. So what devices do with it comes first.
+  if (own_release_ != nullptr) own_release_(own_context_);
   object->local = 1;  // stands for the VM's strong reference, which is about to be dropped
   Share(MakeAny(object->type_index, object));
   DropStrong(object);

@@ -207,6 +207,11 @@ REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
   vm.stack.Pop(frame.base);
   vm.frames.Pop(vm.frames.size() - 1);
   if (return_pc == nullptr) {
+    // Letting registers go may have waited for a device, too.
+    if (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts()) {
+      heap_.Release(value);
+      return false;
+    }
     result_ = value;
     return false;
   }

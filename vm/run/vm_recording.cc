@@ -98,6 +98,7 @@ Status VmImpl::Replay() {
                 FunctionName(recording.function));
   }
   Status status = GiveReplay();
+  if (status) status = CheckInterrupted();
   if (!async || !status) {
     const Status finished = WaitForStarted();
     if (status) status = finished;

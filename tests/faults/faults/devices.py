@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of devices."""
 
-from .fault import COMPILER, DEVICES, PLACING, Fault
+from .fault import COMPILER, DEVICES, FAILING, PLACING, Fault
 
 FAULTS = [
     # Devices: their memory, and what the compiler places there.
@@ -13,6 +13,32 @@ FAULTS = [
           "if (copies_[i].use == Use::kReads) «copies_[i].stream = nullptr;»", "", DEVICES),
     Fault("devices", "the end of a recording gives memory back", "vm_recording.cc",
           "heap.Unpin(recording.result.Release());\n  «work.LetGoRecorded();»\n}", "", DEVICES),
+    Fault("devices", "a stream keeps a failure that a wait met", "device_work.cc",
+          "if (!waited) «DeviceStreams::NoteFailure(stream, waited);»", "", FAILING),
+    Fault("devices", "a wait that fails is made again", "device_streams.cc",
+          "if («code != REWIRE_DEVICE_LOST») (void)api.synchronize", "false", FAILING),
+    Fault("devices", "memory that a device does not take back is told", "object_heap.cc",
+          "if («code != REWIRE_DEVICE_OK && stream != nullptr») {", "false", FAILING),
+    Fault("devices", "a refused allocation is not hidden by a second one", "object_heap.cc",
+          "if («!device_failure_») return false;", "false", ("vm_device_drill_test",)),
+    Fault("devices", "the VM writes an output when its copies are done", "interpreter_devices.cc",
+          "return «!vm_.work.in_flight() || WaitToUse(DeviceWork::Use::kWrites, memory, cause)»;", "true", FAILING),
+    Fault("devices", "the host fills a block that the device has done with", "object_heap.cc",
+          "if («again && fill_ != StorageFill::kUndefined && own_release_ != nullptr») own_release_", "false", FAILING),
+    Fault("devices", "a run that is cancelled while it waits ends so", "interpreter_devices.cc",
+          "return «finished ? vm_.CheckInterrupted() : finished»;", "finished", DEVICES),
+    Fault("devices", "a wait that a register's end has caused ends a cancelled run", "interpreter.cc",
+          "if («vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts()») {\n      heap_.Release(value);\n"
+          "      return false;\n    }\n    result_", "false", ("vm_device_drill_test",)),
+    Fault("devices", "a late cancellation takes none back", "run_counter.h",
+          "while («before < run» && !cancelled_", "true", ("vm_limits_test",)),
+    Fault("devices", "recording that has failed is not tried again", "vm_recording.cc",
+          "if («recorded.code() != StatusCode::kCancelled && recorded.code() != StatusCode::kDeadlineExceeded»)",
+          "recorded.code() == StatusCode::kUnsupported", DEVICES),
+    Fault("devices", "a weak reference keeps an object's memory", "objects.h",
+          "return «__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE) == kNewObjectCount»;",
+          "static_cast<std::uint32_t>(__atomic_load_n(&combined_ref_count, __ATOMIC_ACQUIRE)) == 1",
+          ("vm_callbacks_test",)),
     Fault("devices", "a copy's memory stays the copy's own to the end of the run", "lives.cc",
           "if (!node.inputs[0]->on_device) «forever_.insert(node.inputs[0]);»", "", PLACING),
     Fault("place", "integers that vary with an input go to the device", "place_on_device.cc",

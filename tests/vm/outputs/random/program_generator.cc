@@ -12,7 +12,7 @@ namespace {
 
 class ProgramWriter : private StatementWriter {
  public:
-  explicit ProgramWriter(std::uint64_t seed) : StatementWriter(seed) {}
+  ProgramWriter(std::uint64_t seed, ProgramStyle style) : StatementWriter(seed, style) {}
 
   RandomProgram Write() {
     program_.text = R"(
@@ -31,6 +31,11 @@ class ProgramWriter : private StatementWriter {
       program_.text += std::string(".kernel ") + name + " = \"" + name + "\"\n";
     }
     program_.text += ".kernel inc_over = \"inc\" in_place\n";
+    if (style_ != ProgramStyle::kUsual) program_.text += ".device third = vulkan:0\n.kernel dev_inc\n";
+    if (style_ == ProgramStyle::kRecordable) {
+      program_.text += Recordable();
+      return std::move(program_);
+    }
     const std::size_t helpers = dice_.Below(4);
     std::string body;
     for (std::size_t i = 0; i < helpers; ++i) body += dice_.Percent(20) ? Recursive(i) : Helper(i);
@@ -186,12 +191,38 @@ class ProgramWriter : private StatementWriter {
            ".end\n";
   }
 
+  // Work on one device between the inputs and the results.
+  std::string Recordable() {
+    Begin({}, 0);
+    std::string fields;
+    std::string signature;
+    for (std::size_t leaf = 0, leaves = 1 + dice_.Below(3); leaf < leaves; ++leaf) {
+      const bool x = dice_.Percent(50);
+      const Type type = TensorOf({x ? 4 : 6});
+      std::string device = "other";
+      std::string there = NewName();
+      Emit(there + " = device_copy " + (x ? "%x" : "%y") + ", cpu, other");
+      OnDevices(&there, &device, type);
+      const std::string back = NewName();
+      Emit(back + " = device_copy " + there + ", other, cpu");
+      if (dice_.Percent(50)) Emit("kill " + there);
+      fields += (leaf == 0 ? "" : ", ") + back;
+      signature += (leaf == 0 ? "y" : ", y") + std::to_string(leaf) + ": " + Text(type);
+    }
+    const std::string result = Tuple(fields);
+    Emit("ret " + result);
+    return ".func main(x: f32[4], y: f32[6], t: (f32[4], f32[6]), c: i64[]) -> (" + signature + ")\n" +
+           code_ + ".end\n";
+  }
+
   std::size_t leaves_ = 0;  // of main's result, named so far
 };
 
 }  // namespace
 }  // namespace generated
 
-RandomProgram GenerateProgram(std::uint64_t seed) { return generated::ProgramWriter(seed).Write(); }
+RandomProgram GenerateProgram(std::uint64_t seed, ProgramStyle style) {
+  return generated::ProgramWriter(seed, style).Write();
+}
 
 }  // namespace rewire::test

@@ -23,8 +23,13 @@ struct RandomProgram {
   bool loops = false;
 };
 
+// kDevices: much of it happens on three devices, two of one kind, and memory is let go while it is in use.
+// kRecordable: all of it happens on one, so that it can be recorded. Both call dev_inc, a kernel of devices
+// that adds one.
+enum class ProgramStyle : std::uint8_t { kUsual, kDevices, kRecordable };
+
 // The same program for the same seed on every platform.
-RandomProgram GenerateProgram(std::uint64_t seed);
+RandomProgram GenerateProgram(std::uint64_t seed, ProgramStyle style = ProgramStyle::kUsual);
 
 // Draws that are the same with every standard library.
 class Dice {

@@ -48,6 +48,10 @@ class StatementWriter : protected ValueWriter {
     if (scope_.empty()) return;
     const Variable some = dice_.Of(scope_);
     const bool tensor = some.type.kind == Type::kTensor;
+    if (style_ == ProgramStyle::kDevices && tensor && dice_.Percent(50)) {
+      WorkOnDevices(some);
+      return;
+    }
     if (kind < 64 && tensor) {
       const Type type = SameSize(some.type);
       Define("reshape_tensor " + some.name + ", " + Constant(ShapeConstant(type)), type, some.fresh);
@@ -106,6 +110,55 @@ class StatementWriter : protected ValueWriter {
       device = "second";
     }
     Define("device_copy " + there + ", " + device + ", cpu", type, true);
+  }
+
+  // A copy of a tensor on the host that is let go while it is still read, some work on devices, and a copy
+  // back. What the work has used may be let go before it is done.
+  void WorkOnDevices(const Variable& tensor) {
+    std::string here = tensor.name;
+    const bool own = dice_.Percent(60);
+    if (own) {
+      here = Allocate(tensor.type);
+      Emit("invoke_packed inc(" + tensor.name + ", " + here + "), outputs=1");
+    }
+    std::string device = AnyDevice();
+    std::string there = NewName();
+    Emit(there + " = device_copy " + here + ", cpu, " + device);
+    if (own && dice_.Percent(70)) Emit("kill " + here);
+    OnDevices(&there, &device, tensor.type);
+    const std::string back = Define("device_copy " + there + ", " + device + ", cpu", tensor.type, true);
+    if (dice_.Percent(60)) Emit("kill " + there);
+    if (dice_.Percent(15)) {
+      Emit("kill " + back);
+      scope_.pop_back();
+    }
+  }
+
+  std::string AnyDevice() {
+    if (style_ == ProgramStyle::kRecordable) return "other";
+    static const std::vector<std::string> kNames = {"other", "second", "third"};
+    return dice_.Of(kNames);
+  }
+
+  // Steps of work on a tensor of a device.
+  void OnDevices(std::string* there, std::string* device, const Type& type) {
+    for (std::size_t i = dice_.Below(4); i-- > 0;) {
+      const std::string next = NewName();
+      const std::string before = *there;
+      if (dice_.Percent(60)) {
+        const std::string storage = NewName();
+        Emit(storage + " = alloc_storage _, alignment=64, " + Text(type) + ", " + *device);
+        Emit(next + " = alloc_tensor " + storage + ", _, " + Text(type));
+        if (dice_.Percent(50)) Emit("kill " + storage);
+        Emit("invoke_packed dev_inc(" + before + ", " + next + "), outputs=1");
+      } else {
+        const std::string target = AnyDevice();
+        Emit(next + " = device_copy " + before + ", " + *device + ", " + target);
+        *device = target;
+      }
+      if (dice_.Percent(50)) Emit("kill " + before);
+      *there = next;
+    }
   }
 
   void ReadTuple() {

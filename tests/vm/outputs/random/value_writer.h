@@ -33,7 +33,7 @@ class ValueWriter {
   ValueWriter& operator=(const ValueWriter&) = delete;
 
  protected:
-  explicit ValueWriter(std::uint64_t seed) : dice_(seed) { program_.seed = seed; }
+  ValueWriter(std::uint64_t seed, ProgramStyle style) : style_(style), dice_(seed) { program_.seed = seed; }
   ~ValueWriter() = default;
 
   // --- text ---
@@ -210,6 +210,7 @@ class ValueWriter {
   // Anything that a function can do; some of it between a tensor's making and its writing.
   virtual void Statement() = 0;
 
+  const ProgramStyle style_;
   Dice dice_;
   RandomProgram program_;
   std::vector<FunctionInfo> functions_;  // that may be called

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run that stands still while a second thread makes its calls, and the functions that a header declares.
+#pragma once
+
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rewire/tests/support/paths.h"
+#include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/host_function.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::test {
+
+// A kernel that stands still until Release.
+class Gate {
+ public:
+  void Pass() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (open_) return;
+    entered_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void WaitForEntered() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return entered_; });
+  }
+  void Close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = entered_ = false;
+  }
+  void Release() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  bool entered_ = false;
+};
+
+inline Program GatedProgram(Gate* gate) {
+  LinkOptions options;
+  options.kernels.AddFunction("test.gate", MakePackedFunction([gate] { gate->Pass(); }));
+  return ProgramOf(R"(
+    .kernel test.gate
+    .func main(x: f32[3]) -> f32[3]
+      invoke_packed test.gate(), outputs=0
+      ret %x
+    .end
+    .func free(x: f32[3]) -> f32[3]
+      ret %x
+    .end)",
+                   std::move(options));
+}
+
+// The run that goes on while `call` is made, and what comes of it.
+template <typename Call>
+Status DuringRun(Gate* gate, VirtualMachine* vm, const Call& call) {
+  gate->Close();
+  Status ran;
+  std::thread runner([&] { ran = vm->TryInvoke(); });
+  gate->WaitForEntered();
+  call();
+  gate->Release();
+  runner.join();
+  return ran;
+}
+
+// What a header declares: the names that `pattern` finds between two texts.
+inline std::set<std::string> Declared(const char* header, const std::string& from, const std::string& to,
+                                      const char* pattern) {
+  std::ifstream file(std::string(SourceDir()) + "/" + header);
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string part = text.str();
+  part = part.substr(part.find(from));
+  part = part.substr(0, part.find(to));
+  std::set<std::string> names;
+  const std::regex names_of(pattern);
+  for (std::sregex_iterator at(part.begin(), part.end(), names_of), end; at != end; ++at)
+    names.insert((*at)[1]);
+  return names;
+}
+
+// A member function: a line that begins with two spaces and a type.
+inline constexpr char kMember[] = R"(\n  (?:static )?[A-Za-z][\w:<>,&* ]*[ &*](\w+)\()";
+
+template <typename Row>
+std::set<std::string> NamesOf(const std::vector<Row>& rows) {
+  std::set<std::string> names;
+  for (const Row& row : rows) names.insert(row.name);
+  return names;
+}
+
+}  // namespace rewire::test
