@@ -146,7 +146,7 @@ BAD_CALLS = [
     (lambda p: p(rows(), a=rows()), rewire.InvalidArgumentError, r"\(a\): given by place and by name"),
     (lambda p: p(rows().astype("f8"), rows()), rewire.InvalidArgumentError, r"f32\[N, 4\] expected, f64\[3, 4\] given"),
     (lambda p: p(rows()[:, :3], rows()), rewire.InvalidArgumentError, r"f32\[N, 4\] expected, f32\[3, 3\] given"),
-    (lambda p: p(rows(2), rows(3)), rewire.Error, "do not broadcast"),
+    (lambda p: p(rows(2), rows(3)), rewire.InvalidArgumentError, "dimension N is 2 in input 0 .* and 3 in input 1"),
     (lambda p: p("text", rows()), rewire.InvalidArgumentError, "no array of numbers"),
     (lambda p: p(rows().astype(">f4"), rows()), rewire.InvalidArgumentError, "convert them with astype"),
     (lambda p: p.run([rows(), rows()], out={"som": rows()}), rewire.NotFoundError, "did you mean 'sum'"),
