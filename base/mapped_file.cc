@@ -29,7 +29,10 @@ class Descriptor {
     if (fd_ >= 0) close(fd_);
   }
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   int get() const { return fd_; }
 
  private:
@@ -46,15 +49,36 @@ Status FailWith(const char* what, const std::string& path, int error) {
               what, path, std::strerror(error));
 }
 
-Result<OpenFile> OpenForReading(const std::string& path) {
-  // Opening a pipe that nobody writes to would wait for ever; reading from it gives its end at once.
-  OpenFile file{Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), {}};
+// Opening a pipe that nobody writes to would wait for ever; reading from it gives its end at once.
+constexpr int kForReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+// Opens one part of the path after the other, none of which may be a link. errno says why it fails.
+Descriptor OpenPartByPart(const std::string& path) {
+  Descriptor folder(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::size_t begin = path.find_first_not_of('/');
+  while (folder.get() >= 0 && begin != std::string::npos) {
+    const std::size_t end = path.find('/', begin);
+    const std::string part = path.substr(begin, end - begin);
+    begin = path.find_first_not_of('/', end);
+    const bool is_last = begin == std::string::npos;
+    const int how = is_last ? kForReading : O_PATH | O_DIRECTORY | O_CLOEXEC;
+    folder = Descriptor(openat(folder.get(), part.c_str(), how | O_NOFOLLOW));
+  }
+  return folder;
+}
+
+Result<OpenFile> Inspect(Descriptor descriptor, const std::string& path) {
+  OpenFile file{std::move(descriptor), {}};
   if (file.descriptor.get() < 0) return FailWith("cannot open", path, errno);
   if (fcntl(file.descriptor.get(), F_SETFL, 0) != 0) return FailWith("cannot open", path, errno);
   if (fstat(file.descriptor.get(), &file.info) != 0) return FailWith("cannot inspect", path, errno);
   if (S_ISDIR(file.info.st_mode)) return FailWith("cannot read", path, EISDIR);
   NoteReadFile(path, file.info);
   return file;
+}
+
+Result<OpenFile> OpenForReading(const std::string& path) {
+  return Inspect(Descriptor(open(path.c_str(), kForReading)), path);
 }
 
 // Memory that grows as bytes arrive and comes out aligned.
@@ -121,8 +145,9 @@ Mapping::~Mapping() {
 
 }  // namespace
 
-Result<SharedBytes> MapFile(const std::string& path) {
-  Result<OpenFile> file = OpenForReading(path);
+namespace {
+
+Result<SharedBytes> Map(Result<OpenFile> file, const std::string& path) {
   if (!file) return Forward(file);
   if (!S_ISREG(file->info.st_mode)) {
     return Fail(StatusCode::kIo, "cannot map '{}': it is a device or a pipe, a file is expected", path);
@@ -145,6 +170,14 @@ Result<SharedBytes> MapFile(const std::string& path) {
   }
   const auto* data = static_cast<const std::byte*>(mapping->address);
   return SharedBytes{{data, size}, std::move(mapping), true};
+}
+
+}  // namespace
+
+Result<SharedBytes> MapFile(const std::string& path) { return Map(OpenForReading(path), path); }
+
+Result<SharedBytes> MapFileWithoutLinks(const std::string& path, const std::string& name) {
+  return Map(Inspect(OpenPartByPart(path), name), name);
 }
 
 void ForgetPages(const SharedBytes& bytes) {

@@ -21,6 +21,11 @@ namespace rewire {
 // ReadFile. Errors: kNotFound; kIo with path and reason.
 REWIRE_API Result<SharedBytes> MapFile(const std::string& path);
 
+// The same for a path that names the file itself: absolute, and no part of it may be a link, "." or "..". So
+// a file that was judged by its canonical path is the one that is mapped, whatever becomes of the path
+// meanwhile. Errors name it `name`; a part that has become a link is an error, too.
+REWIRE_API Result<SharedBytes> MapFileWithoutLinks(const std::string& path, const std::string& name);
+
 // Tells the system that this part of a mapped file is not needed soon, so that its pages stop counting as
 // this process's memory. Does nothing for memory that is not mapped.
 void ForgetPages(const SharedBytes& bytes);

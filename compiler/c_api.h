@@ -152,8 +152,9 @@ typedef struct RewireCompileReport {
   uint64_t device_separate_bytes;
 } RewireCompileReport;
 
-/* Compiles the model of a file. External data is read only from inside the file's folder, and from
- * external_folders through links. `options` and `report` may be NULL.
+/* Compiles the model of a file. External data is read only from inside the file's folder, and through links
+ * from external_folders and the folder that the file itself lies in after links are followed. `options` and
+ * `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
  * kRewireInvalidArgument for a wrong dimension, pass or calibration. Also kRewireStepLimit beyond max_work,

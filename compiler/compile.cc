@@ -294,7 +294,7 @@ Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& opti
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
                              const CompileOptions& options, std::vector<Unsupported>* unsupported,
                              const AfterPass& after) {
-  const Result<ModelFile> model = ModelFile::Parse(bytes, {folder, options.external_folders}, what);
+  const Result<ModelFile> model = ModelFile::Parse(bytes, {folder, options.external_folders, ""}, what);
   if (!model) return Forward(model);
   return CompileModel(*model, what, options, unsupported, after);
 }

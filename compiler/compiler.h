@@ -73,7 +73,8 @@ struct CompileOptions {
   std::map<std::string, std::int64_t> max_dims;
   std::set<std::string> disabled_passes;  // names of CompilerPasses()
   // Folders in which external data may lie, too, if a symbolic link in the model's folder leads there. The
-  // cache of a model hub is such a folder.
+  // folder in which the model itself lies, after links are followed, is always one: so are the caches of
+  // model hubs.
   std::vector<std::string> external_folders;
   CompileLimits limits;
   // The device that nodes run on where it has kernels for them: "opencl" or "cuda", with a number as in
@@ -169,8 +170,8 @@ struct Compilation {
   CompileReport report;
 };
 
-// Compiles the model of a file. External data is read only from inside the file's folder, and from
-// CompileOptions::external_folders.
+// Compiles the model of a file. External data is read only from inside the file's folder, and through links
+// from CompileOptions::external_folders and the folder that the file itself lies in after links are followed.
 //
 // Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
 // a wrong dimension, pass or calibration; kStepLimit if `limits.work` is used up. kUnsupported if nodes

@@ -238,9 +238,10 @@ int main(int argc, char** argv) {
                  fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false)
       ->type_name("PASS");
-  app.add_option("--allow-external", options.allow_external,
-                 "follow symbolic links from the model's folder to weights in this folder, such as a hub's "
-                 "cache")
+  app.add_option(
+         "--allow-external", options.allow_external,
+         "follow symbolic links from the model's folder to weights in this folder, too; those to the folder "
+         "where the model itself lies are always followed")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
   app.add_option("--device", options.device,

@@ -29,10 +29,14 @@ std::map<std::string, std::int64_t> OpsetsOf(
 }
 
 Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std::string>& allowed) {
-  const Result<SharedBytes> bytes = MapFile(path);
+  // The model is the file that the path leads to now. If it leads nowhere, the error names the path as it was
+  // given.
+  std::error_code failed;
+  const std::filesystem::path real = std::filesystem::canonical(path, failed);
+  const Result<SharedBytes> bytes = failed ? MapFile(path) : MapFileWithoutLinks(real.string(), path);
   if (!bytes) return Forward(bytes);
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return Parse(*bytes, {parent.empty() ? "." : parent.string(), allowed}, path);
+  return Parse(*bytes, {parent.empty() ? "." : parent.string(), allowed, real.parent_path().string()}, path);
 }
 
 Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {

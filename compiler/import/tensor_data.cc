@@ -37,7 +37,8 @@ bool LiesIn(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// The file that `location` names, if it lies in the folder or a link leads to an allowed one.
+// The canonical path of the file that `location` names, if it lies in the folder or a link leads to another
+// one in which it may lie.
 Result<std::string> ExternalPath(const std::string& location, const ExternalData& external) {
   const std::string& folder = external.folder;
   if (folder.empty()) {
@@ -48,9 +49,16 @@ Result<std::string> ExternalPath(const std::string& location, const ExternalData
   const fs::path root = fs::canonical(folder, error);
   if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
   const fs::path path = fs::weakly_canonical(root / location, error);
+  // What is still a link leads to nothing.
+  std::error_code missing;
+  if (!error && fs::is_symlink(path, missing)) {
+    return Fail(StatusCode::kNotFound, fmt::format("external data '{}' is a link that leads nowhere: '{}'",
+                                                   location, path.string()));
+  }
   const bool named = !error && !location.empty() && !fs::path(location).is_absolute();
   if (named && LiesIn(path, root)) return path.string();
   if (named && LiesIn((root / location).lexically_normal(), root)) {
+    if (!external.real_folder.empty() && LiesIn(path, external.real_folder)) return path.string();
     for (const std::string& allowed : external.allowed) {
       const fs::path there = fs::canonical(allowed, error);
       if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", allowed, error.message()));
@@ -95,7 +103,7 @@ Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t b
   if (!place) return Forward(place);
   const Result<std::string> path = ExternalPath(place->location, external);
   if (!path) return Forward(path);
-  const Result<SharedBytes> file = MapFile(*path);
+  const Result<SharedBytes> file = MapFileWithoutLinks(*path, *path);
   if (!file) return Forward(file, "external data");
   const std::uint64_t size = file->view.size();
   if (place->offset > size || place->length > size - place->offset || place->length != bytes) {

@@ -18,10 +18,14 @@ namespace rewire::compiler {
 struct ExternalData {
   std::string folder;                // the model's; empty: there is no external data
   std::vector<std::string> allowed;  // where symbolic links in `folder` may lead, too
+  // The folder in which the model itself lies, after links are followed: hubs keep the files of a model as
+  // links to one folder. Empty: the same.
+  std::string real_folder;
 };
 
 // `owner` keeps the proto alive, because raw data is used in place. External data is mapped. It must be named
-// by a path in the model's folder, and lie there or in an allowed folder after links are followed.
+// by a path in the model's folder. After links are followed, it must lie there, in the folder of the model
+// itself, or in an allowed one.
 //
 // Errors: kInvalidFile if sizes do not match the shape or a path leaves the folder. kNotFound if the file is
 // missing. kUnsupported for strings and unknown types.

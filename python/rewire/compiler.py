@@ -108,8 +108,8 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
     `max_dims` sets their largest size, beyond which inputs are refused. `external_data` is the folder that weights outside
-    of the bytes lie in; for a path it is the model's folder. Links in it may lead to `external_folders`, such as a hub's
-    cache. `progress` is called with what begins.
+    of the bytes lie in; for a path it is the model's folder. Links in it may lead to the folder that the model itself lies
+    in after links are followed, as in a hub's cache, and to `external_folders`. `progress` is called with what begins.
 
     `precision="int8"` quantises a float model by samples. `calibrate` is a dict with an array for each input; with one axis
     more than the input, its first axis counts samples, and any other array is part of every sample. It may be a list of such

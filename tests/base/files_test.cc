@@ -74,6 +74,27 @@ TEST_CASE("an empty file is empty bytes") {
   CHECK(ReadFile(path)->view.empty());
 }
 
+TEST_CASE("a file is mapped without links only if no part of its path is one") {
+  TemporaryFolder made;
+  const fs::path root = fs::canonical(made / "");
+  fs::create_directories(root / "a/b");
+  REQUIRE(WriteFileAtomically(root / "a/b/file", Bytes("content")));
+  fs::create_directory_symlink(root / "a", root / "link");
+  fs::create_symlink(root / "a/b/file", root / "a/b/file_link");
+  const auto map = [](const fs::path& path) { return MapFileWithoutLinks(path, "named"); };
+  CHECK(Text(map(root / "a/b/file")->view) == "content");
+  // Both parts that are links, and what a path that was judged may have become.
+  for (const char* name : {"link/b/file", "a/b/file_link", "link"}) {
+    CAPTURE(name);
+    const Result<SharedBytes> mapped = map(root / name);
+    REQUIRE_FALSE(mapped);
+    CHECK(mapped.error().message().find("'named': ") != std::string::npos);
+  }
+  CHECK(map(root / "a/none").error().code() == StatusCode::kNotFound);
+  CHECK_FALSE(map(root / "a/b"));
+  CHECK_FALSE(map("/"));
+}
+
 TEST_CASE("a pipe is read to its end") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
