@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of what reads and checks files."""
 
-from .fault import FORMAT, COMPILER, TOOLS, Fault
+from .fault import BASE, COMPILER, FORMAT, IMAGES, TOOLS, Fault
 
 FAULTS = [
     # The verifier.
@@ -71,4 +71,28 @@ FAULTS = [
     Fault("import", "an index of a sparse tensor lies in its shape", "tensor_data.cc",
           "if (index < 0 || «static_cast<std::uint64_t>(index) >= room») {", "static_cast<std::uint64_t>(index) > room",
           COMPILER),
+    Fault("import", "a link to the folder of the model itself leads to nothing beside it", "tensor_data.cc",
+          "if (!external.real_folder.empty() && «LiesIn(path, external.real_folder)») return path.string();", "true", COMPILER),
+
+    # Folders of compiled code.
+    Fault("folders", "nobody but the owner can write", "private_folder.cc",
+          "if ((info.st_mode & («S_IWGRP | S_IWOTH»)) != 0)", "S_IWOTH", BASE),
+    Fault("folders", "a file belongs to the user", "private_folder.cc",
+          "if («info.st_uid != geteuid()») return", "false", BASE),
+    Fault("folders", "a kept file has one name", "private_folder.cc",
+          "|| «info.st_nlink != 1» ||", "false", BASE),
+    Fault("folders", "a path without links is opened without links", "mapped_file.cc",
+          "part.c_str(), «how | O_NOFOLLOW»", "how", BASE),
+
+    # Pictures.
+    Fault("pictures", "markers of JPEG 2000 that are not known are refused", "codestream.cc",
+          "    default:\n      «return false;»\n  }\n  if (!is_read", "return true;", IMAGES),
+    Fault("pictures", "a tile's parts fit the tiles that there are", "jpeg2000.cc",
+          "if («memory == nullptr») return Outcome::kDamaged;", "false", IMAGES),
+    Fault("pictures", "tags of TIFF that are not known are dropped", "tiff_directory.cc",
+          "if («FindTag(tag) == nullptr») continue;", "false", IMAGES),
+    Fault("pictures", "a strip of a TIFF lies in the file", "tiff_directory.cc",
+          "if («place > file_.size || size > file_.size - place») return false;", "false", IMAGES),
+    Fault("pictures", "codecs in TIFF whose memory is not known are refused", "tiff_directory.cc",
+          "    default:\n      return «false»;\n  }\n}", "true", IMAGES),
 ]
