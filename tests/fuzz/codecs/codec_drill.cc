@@ -7,9 +7,9 @@
 // these are decoded. The same seed makes the same mutants.
 //
 // Four promises are checked. All memory is given back. The process never holds more than the limit and 16 MB.
-// A codec never holds more than what it was charged and 16 MB. The host is asked at least every 50 ms whether
-// to go on. A time is measured again before it counts, because other processes may have had the processor.
-// With sanitizers, only they judge.
+// A codec never holds more than what it was charged and 16 MB. The host is asked at least every 50 ms of the
+// processor's time whether to go on. A time is measured again before it counts, because others share the
+// processor's caches. With sanitizers, only they judge.
 #include <malloc.h>
 #include <sys/stat.h>
 

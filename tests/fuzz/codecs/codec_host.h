@@ -16,7 +16,7 @@ struct Decoding {
   std::int64_t charged = 0;   // against the limit, at the end of the call
   std::int64_t by_codec = 0;  // the most that the codec had allocated by itself
   std::int64_t left = 0;      // what it has not given back
-  double longest_gap = 0;     // milliseconds between two questions whether to go on
+  double longest_gap = 0;     // milliseconds of the processor between two questions whether to go on
   Bytes pixels;               // only if asked for
 };
 
