@@ -123,6 +123,7 @@ struct Call {
     if (given.cpu == kRewireCpuVectors) options.cpu = rewire::Cpu::kVectors;
     if (given.cpu == kRewireCpuTiles) options.cpu = rewire::Cpu::kTiles;
     options.compress = given.uncompressed == 0;
+    options.strict = given.strict != 0;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);
@@ -170,12 +171,20 @@ struct Call {
     }
   }
 
+  void TellZeroedWeights(const rewire::CompileReport& report) const {
+    for (const rewire::ZeroedConstant& zeroed : report.zeroed_weights) {
+      if (given.zeroed == nullptr) break;
+      given.zeroed(given.context, zeroed.constant.c_str(), zeroed.node.c_str(), zeroed.count);
+    }
+  }
+
   Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
               RewireExecutable** out) const {
     TellUnsupported();
     if (!compiled) return rewire::Forward(compiled);
     TellPrecision(compiled->report);
     TellHostCalls(compiled->report);
+    TellZeroedWeights(compiled->report);
     if (report != nullptr) {
       const rewire::CompileReport& made = compiled->report;
       RewireCompileReport filled{};

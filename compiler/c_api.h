@@ -129,6 +129,12 @@ typedef struct RewireCompileOptions {
   uint32_t cpu;      /* kRewireCpuNative and so on */
   /* 1: the file's code and tables are never compressed, for libraries without zstd */
   uint32_t uncompressed;
+  /* 1: leaves out each pass that may change more than the order of sums, as CompileOptions::strict explains
+   */
+  uint32_t strict;
+  /* told of each constant of which the pass tiny-weights has made `count` subnormal weights 0, and the node
+   * that multiplies by them */
+  void (*zeroed)(void* context, const char* constant, const char* node, uint64_t count);
 } RewireCompileOptions;
 
 /* What compiling made of a model. compiler/compiler.h explains the figures. */

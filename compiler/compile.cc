@@ -124,6 +124,14 @@ Status CheckPrecision(const CompileOptions& options) {
   }
   if (options.precision == Precision::kModel && calibrates)
     return Fail(StatusCode::kInvalidArgument, "samples are for precision int8 or bf16 alone");
+  if (options.strict && options.precision != Precision::kModel)
+    return Fail(StatusCode::kInvalidArgument,
+                "strict results need the model's own precision, not int8 or bf16");
+  if (options.strict && !options.device.empty() && options.device != "cpu") {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("strict results are for the CPU alone, and the device is \"{}\"", options.device));
+  }
   if (options.precision != Precision::kInt8 && !options.calibration.keep_float.empty())
     return Fail(StatusCode::kInvalidArgument, "nodes to keep float are for precision int8 alone");
   if (options.precision == Precision::kBf16 && !options.device.empty() && options.device != "cpu") {
@@ -221,6 +229,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   Lowering& lowering = *whole.lowering;
   Graph& graph = *whole.graph;
   graph.device = *device;
+  graph.strict = options.strict;
   if (Status named = CheckDims(options.dims, lowering.dim_names()); !named) return Forward(named, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();
@@ -256,6 +265,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (Status limited = SetLimits(options.max_dims, &*module); !limited) return Forward(limited, what);
   module->metadata.emplace_back("producer", "vm-compile");
   module->metadata.emplace_back("source", what);
+  if (options.strict) module->metadata.emplace_back("strict", "yes");
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   AddValueNames("main", statistics.values, &*module);
   Compiled compiled;
@@ -271,11 +281,21 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   compiled.separate_bytes = graph.arena.separate_bytes;
   compiled.device_arena_bytes = graph.device_arena.bytes;
   compiled.device_separate_bytes = graph.device_arena.separate_bytes;
+  for (ZeroedWeights& zeroed : graph.zeroed_weights)
+    compiled.zeroed_weights.push_back({std::move(zeroed.constant), std::move(zeroed.node), zeroed.count});
   ReportCalls(graph, &compiled);
   return compiled;
 }
 
 }  // namespace
+
+std::vector<std::string> StrictlySkippedPasses() {
+  std::vector<std::string> names;
+  for (const Pass& pass : Passes()) {
+    if (!IsStrict(pass)) names.emplace_back(pass.name);
+  }
+  return names;
+}
 
 std::vector<std::string> PassNames() {
   std::vector<std::string> names = {kFoldConstants};

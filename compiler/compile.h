@@ -35,10 +35,14 @@ struct Compiled {
   std::string unmeasured;
   std::size_t device_calls = 0;  // for a device
   std::vector<HostCalls> host_calls;
+  std::vector<ZeroedConstant> zeroed_weights;
 };
 
 // The names that disabled_passes may contain, in the order of the passes.
 std::vector<std::string> PassNames();
+
+// Those that CompileOptions::strict leaves out.
+std::vector<std::string> StrictlySkippedPasses();
 
 // Compiles a model. Any number of models may be compiled at once, after protobuf has built its descriptors
 // once.

@@ -65,6 +65,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.unmeasured = std::move(compiled->unmeasured);
   report.device_calls = compiled->device_calls;
   report.host_calls = std::move(compiled->host_calls);
+  report.zeroed_weights = std::move(compiled->zeroed_weights);
   Begin(options, "verifying");
   compiled->module.compressed = options.compress;
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
@@ -108,6 +109,8 @@ Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string&
   Tell(std::move(nodes), unsupported);
   return Finish(std::move(compiled), options, start);
 }
+
+std::vector<std::string> StrictlySkippedPasses() { return compiler::StrictlySkippedPasses(); }
 
 std::vector<std::string> CompilerPasses() { return compiler::PassNames(); }
 

@@ -77,6 +77,10 @@ struct CompileOptions {
   // model hubs.
   std::vector<std::string> external_folders;
   CompileLimits limits;
+  // Leaves out each pass that may change more of a result than the order of its sums (docs/compiler.md has
+  // the list). Then NaN, infinities and overflows are those of the model's operators one by one. The program
+  // is slower. Only for the CPU, and for Precision::kModel.
+  bool strict = false;
   // The device that nodes run on where it has kernels for them: "opencl" or "cuda", with a number as in
   // "opencl:1". Empty or "cpu": all nodes run on the CPU.
   std::string device;
@@ -135,6 +139,13 @@ struct HostCalls {
   std::size_t calls = 0;
 };
 
+// Weights that the pass tiny-weights has made 0, because they were subnormal.
+struct ZeroedConstant {
+  std::string constant;
+  std::string node;  // the first one that multiplies by them: "Conv 'conv1'"
+  std::size_t count = 0;
+};
+
 // What compiling made of a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
@@ -162,6 +173,7 @@ struct CompileReport {
   // For a device: kernel calls that run there, and the others, most calls first.
   std::size_t device_calls = 0;
   std::vector<HostCalls> host_calls;
+  std::vector<ZeroedConstant> zeroed_weights;
   std::chrono::nanoseconds time{0};  // of the whole call
 };
 
@@ -188,6 +200,9 @@ REWIRE_API Result<Compilation> CompileBytes(Span<const std::byte> model, const s
 
 // The names that CompileOptions::disabled_passes may contain, in the order of the passes.
 REWIRE_API std::vector<std::string> CompilerPasses();
+
+// The passes that CompileOptions::strict leaves out, in their order.
+REWIRE_API std::vector<std::string> StrictlySkippedPasses();
 
 // Returns the bytes of an executable as a .rwx file; the same executable always gives the same bytes. Errors:
 // kInvalidArgument if a count or size does not fit the format.

@@ -14,6 +14,7 @@
 #include "rewire/compiler/compiler.h"
 #include "rewire/tools/compile/places_report.h"
 #include "rewire/tools/compile/precision_report.h"
+#include "rewire/tools/compile/zeroed_report.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
 #include "rewire/tools/io/log.h"
@@ -55,6 +56,7 @@ struct Options {
   double max_error = Calibration().max_error;
   std::uint64_t max_work = CompileLimits().work;
   std::string max_fold_bytes, fold_time;
+  bool strict = false;
   bool json = false;
   bool check_passes = false;
 };
@@ -108,6 +110,7 @@ Status ReadCalibration(const Options& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
   compile->compress = options.compress == "auto";
+  compile->strict = options.strict;
   if (options.parallel == "off") compile->parallel = Parallel::kOff;
   if (options.cpu == "vectors") compile->cpu = Cpu::kVectors;
   if (options.cpu == "tiles") compile->cpu = Cpu::kTiles;
@@ -184,6 +187,8 @@ Result<int> Run(const Options& options) {
                        {"unmeasured", report.unmeasured},
                        {"device_calls", report.device_calls},
                        {"host_calls", HostCallsJson(report)},
+                       {"zeroed_weights", ZeroedWeightsJson(report)},
+                       {"strict", options.strict},
                        {"passes", CompilerPasses()},
                        {"nanoseconds", report.time.count()}};
     PrintJson(json);
@@ -201,6 +206,10 @@ Result<int> Run(const Options& options) {
   if (!options.device.empty() && options.device != "cpu") {
     fmt::print("{}", PlacesText(report, options.device));
   }
+  if (options.strict) {
+    fmt::print("strict: left out {}\n", fmt::join(StrictlySkippedPasses(), ", "));
+  }
+  fmt::print("{}", ZeroedWeightsText(report));
   if (report.arena_bytes > 0) {
     fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
                BytesText(report.arena_bytes), BytesText(report.separate_bytes));
@@ -238,6 +247,10 @@ int main(int argc, char** argv) {
                  fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false)
       ->type_name("PASS");
+  app.add_flag(
+      "--strict", options.strict,
+      "skip each step that may change more of a result than the order of its sums. NaN, infinities and "
+      "overflows are then those of the model's operators one by one. Slower");
   app.add_option(
          "--allow-external", options.allow_external,
          "follow symbolic links from the model's folder to weights in this folder, too; those to the folder "

@@ -174,6 +174,13 @@ struct TargetDevice {
 
 class KernelTraits;
 
+// Weights that a pass has made 0.
+struct ZeroedWeights {
+  std::string constant;
+  std::string node;  // that multiplies them: "Conv 'conv1'"
+  std::size_t count = 0;
+};
+
 class Graph {
  public:
   Graph() = default;
@@ -186,8 +193,11 @@ class Graph {
   // What is known about the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
   std::optional<TargetDevice> device;
+  // Passes change nothing but the order of sums (passes/passes.h).
+  bool strict = false;
   bool bf16 = false;   // products by constant weights of f32 may compute in bf16
   bool tiles = false;  // on a CPU that multiplies bf16 by tiles, ten times as fast as floats
+  std::vector<ZeroedWeights> zeroed_weights;
   // Of tensors on the host, and of those on the device.
   Arena arena, device_arena;
   ShapeArena shape_arena, device_shape_arena;

@@ -37,6 +37,7 @@ Graph Graph::Copy() const {
   copy.init = init;
   copy.kernels = kernels;
   copy.device = device;
+  copy.strict = strict;
   copy.bf16 = bf16;
   copy.tiles = tiles;
   copy.input_names = input_names;

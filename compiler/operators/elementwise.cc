@@ -237,7 +237,7 @@ Status LowerClip(Op& op, const Operator& row) {
   }
   for (const int i : {1, 2}) {
     if (op.in(i) == nullptr) continue;
-    Result<Value*> bounded = op.Binary(i == 1 ? "rewire.max" : "rewire.min", x, op.in(i));
+    Result<Value*> bounded = op.Binary(i == 1 ? "rewire.at_least" : "rewire.at_most", x, op.in(i));
     if (!bounded) return Forward(bounded);
     x = *bounded;
   }

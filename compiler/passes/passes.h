@@ -4,15 +4,28 @@
 // row in passes.cc. Each pass can be disabled by its name, and programs are correct without any of them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "rewire/compiler/ir/graph.h"
 
 namespace rewire::compiler {
 
+// What results may become other than those of the model's operators one by one. Each includes those before
+// it.
+enum class PassEffect : std::uint8_t {
+  kNothing,
+  kSumOrder,       // sums are added in another order, or products and sums are rounded once
+  kRounding,       // a formula is computed in another way, which is as exact
+  kSpecialValues,  // NaN, infinity, overflow or numbers near 0 where the operators give others
+};
+
 struct Pass {
   const char* name;
   void (*run)(Graph* graph);
+  PassEffect effect;
+  // The same under Graph::strict. A pass that then changes more than the order of sums is skipped.
+  PassEffect strict_effect = effect;
   // A kernel library that the result needs. If it is missing, the pass is skipped.
   const char* library = nullptr;
   // It chooses forms that only kernels of the CPU have. It is skipped for a model that is compiled for a
@@ -21,6 +34,10 @@ struct Pass {
 };
 
 std::span<const Pass> Passes();
+// Whether the pass runs where results must be those of the model's operators but for the order of sums.
+constexpr bool IsStrict(const Pass& pass) { return pass.strict_effect <= PassEffect::kSumOrder; }
+// "nothing", "order of sums", "rounding" or "special values".
+const char* PassEffectText(PassEffect effect);
 
 // Removes nodes that no output depends on. Runs before the other passes, so that they need not look at such
 // nodes.
@@ -71,6 +88,7 @@ void GatherEarly(Graph* graph);
 void MultiplyEmbeddings(Graph* graph);
 // Turns x to the power 2 into x * x.
 void Square(Graph* graph);
+// Makes subnormal weights of products 0.
 void DropTinyWeights(Graph* graph);
 // Turns x * (1 + erf(x / sqrt(2))) / 2 into one kernel.
 void FuseGelu(Graph* graph);

@@ -51,7 +51,7 @@ These have no kernel of their own: the front end writes them with those below.
 | Identity, Dropout (inference), Flatten, Reshape, Squeeze, Unsqueeze, Optional... | views; `rewire.shape.reshape`, `squeeze`, `unsqueeze` where the shape is known only at run time |
 | Shape, Size, Constant, ConstantOfShape | the program's own instructions and constants, `rewire.expand` |
 | Sum, Mean, variadic Max and Min | a chain of `rewire.add`, `rewire.max`, `rewire.min` |
-| Clip with tensors as bounds | `rewire.max`, then `rewire.min` |
+| Clip with tensors as bounds | `rewire.at_least`, then `rewire.at_most` |
 | Cast, CastLike | `rewire.cast`; `rewire.cast_narrow` for floats of 8 and 4 bits and integers of 4 and 2 |
 | DepthToSpace, SpaceToDepth | view, `rewire.transpose`, view |
 | GlobalAveragePool, GlobalMaxPool, GlobalLpPool | reductions over the spatial axes |

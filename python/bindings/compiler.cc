@@ -50,6 +50,10 @@ nb::dict ReportOf(const CompileReport& report) {
     host_calls.append(nb::make_tuple(host.kernel, host.reason, host.calls));
   }
   figures["host_calls"] = std::move(host_calls);
+  nb::list zeroed_weights;
+  for (const ZeroedConstant& zeroed : report.zeroed_weights)
+    zeroed_weights.append(nb::make_tuple(zeroed.constant, zeroed.node, zeroed.count));
+  figures["zeroed_weights"] = zeroed_weights;
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
   return figures;
 }
@@ -114,7 +118,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
                        const nb::list& calibrate, const std::string& calibration, double max_error,
                        const std::set<std::string>& keep_float, const std::string& device,
                        std::int64_t device_work, bool parallel, const std::string& cpu, bool compress,
-                       bool check_passes, nb::handle progress) {
+                       bool check_passes, bool strict, nb::handle progress) {
   CompileOptions options;
   options.external_folders = external_folders;
   options.dims = dims;
@@ -125,6 +129,7 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   options.parallel = parallel ? Parallel::kAuto : Parallel::kOff;
   options.compress = compress;
   if (check_passes) options.check_passes = true;
+  options.strict = strict;
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
   if (cpu == "tiles") options.cpu = Cpu::kTiles;
   if (precision == "int8") options.precision = Precision::kInt8;
@@ -165,7 +170,8 @@ void AddCompiler(nb::module_& module) {
              nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
              nb::arg("precision"), nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"),
              nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("parallel"),
-             nb::arg("cpu"), nb::arg("compress"), nb::arg("check_passes"), nb::arg("progress").none());
+             nb::arg("cpu"), nb::arg("compress"), nb::arg("check_passes"), nb::arg("strict"),
+             nb::arg("progress").none());
   module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
 }
 

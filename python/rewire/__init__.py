@@ -11,7 +11,7 @@ docs/python.md is the guide.
 
 from rewire._native import _rewire
 from rewire._native._rewire import Adt, Executable, ParameterSet, Tensor, VirtualMachine, assemble, compiler_passes, tensor
-from rewire.compiler import Compilation, CompileReport, HostCalls, OutputMovement, ProductPrecision, UnsupportedNode, compile
+from rewire.compiler import Compilation, CompileReport, HostCalls, OutputMovement, ProductPrecision, UnsupportedNode, ZeroedWeights, compile
 from rewire.errors import (
     BusyError, CancelledError, DeadlineExceededError, DepthLimitError, Error, InternalError, InvalidArgumentError,
     InvalidFileError, IoError, KernelError, LinkError, MemoryLimitError, NotFoundError, OutOfMemoryError, RunError,

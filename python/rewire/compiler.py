@@ -64,6 +64,16 @@ class HostCalls:
 
 
 @dataclass(frozen=True)
+class ZeroedWeights:
+    """Subnormal weights of a constant that the pass tiny-weights has made 0."""
+
+    constant: str
+    node: str
+    """The first node that multiplies by them: "Conv 'conv1'"."""
+    count: int
+
+
+@dataclass(frozen=True)
 class CompileReport:
     """What compiling made of a model. Sizes are bytes."""
 
@@ -89,6 +99,7 @@ class CompileReport:
     device_calls: int
     """Kernel calls that run on the device that the model was compiled for."""
     host_calls: Tuple[HostCalls, ...]
+    zeroed_weights: Tuple[ZeroedWeights, ...]
     seconds: float
 
 
@@ -103,7 +114,7 @@ class Compilation:
 def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
             progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
             device="cpu", device_work=100000, parallel="auto", cpu="native", compress=True,
-            check_passes=False):
+            check_passes=False, strict=False):
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -136,6 +147,9 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
 
     `check_passes` checks the program after each pass, so that a fault of the compiler is an error that names the pass.
 
+    `strict` leaves out each pass that may change more of a result than the order of its sums, so that NaN, infinities and
+    overflows are those of the model's operators one by one. It needs the CPU and the model's own precision.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
     """
@@ -160,7 +174,7 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     made, report, message = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
-        device_work, parallel == "auto", cpu, bool(compress), bool(check_passes), progress)
+        device_work, parallel == "auto", cpu, bool(compress), bool(check_passes), bool(strict), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))
@@ -171,4 +185,5 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     report["products"] = tuple(ProductPrecision(*row) for row in report["products"])
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
+    report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])
     return Compilation(made, CompileReport(**report))

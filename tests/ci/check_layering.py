@@ -32,11 +32,13 @@ ALLOWED = {
     },
     # What a kernel library sees. It stands alone: libraries are built against these headers and nothing else.
     "vm/kernel": {"vm/kernel"},
-    "kernels": {"kernels", "vm/kernel"},
+    "kernels": {"kernels", "kernels/contract", "vm/kernel"},
+    # What a kernel is and computes, said once: headers alone, which every other floor may include.
+    "kernels/contract": {"kernels/contract"},
     # Libraries that make something a device.
     "devices": {"devices", "vm/kernel", "base/standalone"},
     "compiler": {
-        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler",
+        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler", "kernels/contract",
     },
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
@@ -53,7 +55,7 @@ ALLOWED = {
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels", "devices", "compiler", "tools", "tools/io", "examples",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "tools", "tools/io", "examples",
         "tests",
     },
 }
@@ -193,9 +195,9 @@ def self_test():
          "executable_format/tensor_files, vm, vm/kernel)"),
         ("vm/kernel/a.h", '#include "rewire/base/b.h"', "vm/kernel must not include base/b.h (it may include vm/kernel)"),
         ("kernels/cpu/a.cc", '#include "rewire/base/b.h"',
-         "kernels must not include base/b.h (it may include kernels, vm/kernel)"),
+         "kernels must not include base/b.h (it may include kernels, kernels/contract, vm/kernel)"),
         ("kernels/cpu/a.cc", '#include "rewire/vm/b.h"',
-         "kernels must not include vm/b.h (it may include kernels, vm/kernel)"),
+         "kernels must not include vm/b.h (it may include kernels, kernels/contract, vm/kernel)"),
         ("vm/a.h", "#include <fmt/format.h>",
          "<fmt/format.h> belongs in a .cc file, not in a header that embedders may see"),
         ("vm/a.cc", '#include "b.h"', "b.h must be named by rewire/ and its path from the root of the tree"),

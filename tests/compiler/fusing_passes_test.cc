@@ -203,12 +203,12 @@ TEST_CASE("square: x to the power 2") {
   CHECK(RunPass("square", Power({1, 1}, 2), {2, 3}).after == expected);
 }
 
-TEST_CASE("tiny-weights: what is too small to count becomes 0, beside something larger") {
+TEST_CASE("tiny-weights: subnormal weights become 0, beside something larger") {
   // Row i of x reads weight i alone, and makes it large enough to be seen.
   const auto run = [](float largest, bool pass) {
     onnx::ModelProto model = ModelOf({4, 4});
     onnx::GraphProto* graph = model.mutable_graph();
-    AddFloats(graph, "w", {4, 1}, {largest, 0x1p-130F, -0x1.8p-101F, 0x1p-100F});
+    AddFloats(graph, "w", {4, 1}, {largest, 0x1p-130F, -0x1.fffffcp-127F, 0x1p-126F});
     std::vector<float> rows(16);
     for (std::size_t i = 0; i < 4; ++i) rows[5 * i] = i == 0 ? 1.0F : 0x1p100F;
     AddFloats(graph, "rows", {4, 4}, rows);
@@ -222,12 +222,33 @@ TEST_CASE("tiny-weights: what is too small to count becomes 0, beside something 
     if (!pass) options.disabled_passes = {"tiny-weights"};
     const Outcome outcome = CompileProto(model, options);
     REQUIRE(outcome.message.empty());
+    const auto& zeroed = outcome.compiled.zeroed_weights;
+    CHECK(zeroed.size() == (pass && largest >= 0x1p-40F ? 1 : 0));
+    if (!zeroed.empty()) CHECK((zeroed[0].constant == "w" && zeroed[0].count == 2));
     return RunOnCounts(outcome.compiled.module, {4, 4}).values;
   };
-  CHECK(run(2, false) == std::vector<float>{2, 0x1p-30F, -0.75F, 1});
-  CHECK(run(2, true) == std::vector<float>{2, 0, 0, 1});
-  CHECK(run(0x1p-40F, true) == std::vector<float>{0x1p-40F, 0, 0, 1});
-  CHECK(run(0x1p-41F, true) == std::vector<float>{0x1p-41F, 0x1p-30F, -0.75F, 1});
+  CHECK(run(2, false) == std::vector<float>{2, 0x1p-30F, -0x1.fffffcp-27F, 0x1p-26F});
+  CHECK(run(2, true) == std::vector<float>{2, 0, 0, 0x1p-26F});
+  CHECK(run(0x1p-40F, true) == std::vector<float>{0x1p-40F, 0, 0, 0x1p-26F});
+  CHECK(run(0x1p-41F, true) == std::vector<float>{0x1p-41F, 0x1p-30F, -0x1.fffffcp-27F, 0x1p-26F});
+}
+
+// What is added is no factor, with a product in front of it or without one.
+TEST_CASE("tiny-weights: terms and biases stay as they are") {
+  for (const bool product : {false, true}) {
+    onnx::ModelProto model = ModelOf({1, 2});
+    onnx::GraphProto* graph = model.mutable_graph();
+    AddFloats(graph, "w", {2, 2}, {0, 0, 0, 0});
+    AddFloats(graph, "c", {2}, {0x1p-127F, 1});
+    AddNode(graph, product ? "MatMul" : "Mul",
+            product ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x", "w0"}, "p");
+    AddFloats(graph, "w0", {}, {0});
+    AddNode(graph, "Add", {"p", "c"}, "a");
+    AddNode(graph, "Reciprocal", {"a"}, "y");
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {1, 2}).values == std::vector<float>{0x1p127F, 1});
+  }
 }
 
 TEST_CASE("square: other powers, and one that adds a dimension") {

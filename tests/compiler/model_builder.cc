@@ -116,6 +116,10 @@ Answer RunOnCounts(Module module, const Shape& shape) {
   std::vector<float> elements(static_cast<std::size_t>(
       std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   std::iota(elements.begin(), elements.end(), 0.0F);
+  return RunOn(std::move(module), shape, std::move(elements));
+}
+
+Answer RunOn(Module module, const Shape& shape, std::vector<float> elements) {
   Answer answer;
   const Result<Executable> executable = Executable::FromModule(std::move(module));
   REQUIRE(executable);

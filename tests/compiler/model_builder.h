@@ -58,5 +58,7 @@ struct Answer {
 };
 // Runs `main` over its input "x", 0, 1, 2, ... in float32 under this shape; it has one output.
 Answer RunOnCounts(Module module, const Shape& shape);
+// The same over these numbers.
+Answer RunOn(Module module, const Shape& shape, std::vector<float> x);
 
 }  // namespace rewire::test

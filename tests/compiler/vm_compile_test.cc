@@ -119,6 +119,54 @@ TEST_CASE("in C, code and tables are compressed unless that is turned off") {
   CHECK(bytes(0) < bytes(1) / 2);
 }
 
+// y = x w, where one weight is subnormal.
+onnx::ModelProto WithSubnormalWeight() {
+  onnx::ModelProto model = EmptyModel();
+  SetValue(model.mutable_graph()->add_input(), "x", {"N", 2});
+  AddFloats(model.mutable_graph(), "w", {2, 1}, {1e-40F, 1});
+  AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "y");
+  SetValue(model.mutable_graph()->add_output(), "y", {});
+  return model;
+}
+
+TEST_CASE("the summary says which weights became 0, and what a strict program leaves out") {
+  const TempFolder folder;
+  folder.Write("model.onnx", WithSubnormalWeight().SerializeAsString());
+  const Finished usual = RunProgram("vm-compile", {"model.onnx"}, folder.path());
+  CHECK_THAT(usual.out, Catch::Contains("\ntiny-weights: 1 subnormal weight of 'w' became 0 (MatMul 'y')\n"));
+  CHECK_THAT(RunProgram("vm-inspect", {"model.rwx"}, folder.path()).out, !Catch::Contains("strict"));
+  const Finished strict = RunProgram("vm-compile", {"model.onnx", "--strict"}, folder.path());
+  CHECK_THAT(strict.out, !Catch::Contains("tiny-weights:") &&
+                             Catch::Contains("\nstrict: left out keep-f32, ") &&
+                             Catch::Contains(", winograd, "));
+  CHECK_THAT(RunProgram("vm-inspect", {"model.rwx"}, folder.path()).out, Catch::Contains("strict"));
+  const Finished json = RunProgram("vm-compile", {"model.onnx", "--json"}, folder.path());
+  const auto summary = nlohmann::json::parse(json.out);
+  CHECK(summary["strict"] == false);
+  CHECK(summary["zeroed_weights"] ==
+        nlohmann::json::parse(R"([{"constant": "w", "node": "MatMul 'y'", "count": 1}])"));
+}
+
+TEST_CASE("in C, the same is told to a callback") {
+  const std::string model = WithSubnormalWeight().SerializeAsString();
+  for (const std::uint32_t strict : {0U, 1U}) {
+    std::string told;
+    RewireCompileOptions options{};
+    options.struct_size = sizeof(options);
+    options.strict = strict;
+    options.context = &told;
+    options.zeroed = [](void* context, const char* constant, const char* node, std::uint64_t count) {
+      *static_cast<std::string*>(context) +=
+          std::string(constant) + ", " + node + ", " + std::to_string(count);
+    };
+    RewireExecutable* executable = nullptr;
+    REQUIRE(rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &options, nullptr,
+                                  &executable) == kRewireOk);
+    rewire_executable_destroy(executable);
+    CHECK(told == (strict == 1 ? "" : "w, MatMul 'y', 1"));
+  }
+}
+
 TEST_CASE("models that cannot be read end in one message, and leave no file") {
   for (const Case& bad : BadModels()) {
     CAPTURE(bad.what);

@@ -156,6 +156,18 @@ def test_checks_between_passes_change_nothing():
     assert made[0] == made[1]
 
 
+def test_strict():
+    w = numpy.array([[1e-40], [1]], numpy.float32)
+    node = models.helper.make_node("MatMul", ["x", "w"], ["y"])
+    model = models.model([node], [("x", models.TensorProto.FLOAT, (1, 2))], [("y", models.TensorProto.FLOAT, (1, 1))], [("w", w)])
+    (zeroed,) = rewire.compile(model).report.zeroed_weights
+    assert (zeroed.constant, zeroed.count) == ("w", 1)
+    strict = rewire.compile(model, strict=True)
+    assert strict.report.zeroed_weights == ()
+    x = numpy.array([[numpy.inf, 0]], numpy.float32)
+    assert rewire.load(strict.executable)(x)["y"] == numpy.inf
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),
@@ -163,6 +175,7 @@ def test_mistakes():
         (dict(model=models.add(), disable_passes=["none"]), rewire.InvalidArgumentError, "dead-code"),
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
         (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
+        (dict(model=models.add(), strict=True, precision="bf16"), rewire.InvalidArgumentError, "model's own precision"),
         (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "expected cpu, opencl or cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'int8' or 'bf16'; did you mean 'int8'?"),
         (dict(model=models.add(), parallel="on"), rewire.InvalidArgumentError, "'auto' or 'off'"),

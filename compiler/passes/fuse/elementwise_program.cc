@@ -35,6 +35,8 @@ constexpr Form kForms[] = {
     {"rewire.div", "div"},
     {"rewire.min", "min"},
     {"rewire.max", "max"},
+    {"rewire.at_least", "at_least"},
+    {"rewire.at_most", "at_most"},
     {"rewire.prelu", "prelu"},
     {"rewire.neg", "neg"},
     {"rewire.abs", "abs"},
@@ -112,13 +114,13 @@ bool IsBool(const Value* value) { return value->type.dtype == kBool8; }
 
 }  // namespace
 
-bool IsFusible(const Node& node) {
+bool IsFusible(const Node& node, bool strict) {
   if (node.kind != NodeKind::kKernel || node.outputs.size() != 1 || node.returns || node.flags != 0 ||
       node.extents.size() != 1 || node.extents[0].shape != nullptr || node.in_place) {
     return false;
   }
   const Form* form = FormOf(node.kernel);
-  if (form == nullptr && !IsSmallPower(node)) return false;
+  if (form == nullptr && (strict || !IsSmallPower(node))) return false;
   const bool truths = form != nullptr && form->truths;
   // Between a float and a truth value.
   if (node.kernel == "rewire.cast" && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;

@@ -46,6 +46,13 @@ struct Move {
   }
 };
 
+// Whether a kernel computes both, one after the other, as the two nodes do: a factor, then a term.
+bool IsSeparate(const Move& before, const Node& node) {
+  if (before.shift != 0) return false;
+  return node.kernel == "rewire.mul" ? before.scale == 1
+                                     : node.kernel == "rewire.add" || node.kernel == "rewire.sub";
+}
+
 // What the node does to `x` behind `before`.
 std::optional<Move> MoveOf(const Node& node, const Value* x, const Move& before) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
@@ -98,6 +105,7 @@ void TakeMoves(Edit* edit, Node* node) {
     if (user->outputs.size() != 1 || !SameShape(*node, *user)) break;
     const std::optional<Move> next = MoveOf(*user, node->outputs[0], move);
     if (!next || !next->IsFinite()) break;
+    if (edit->graph().strict && !IsSeparate(move, *user)) break;
     move = *next;
     edit->TakeOver(node, user);
   }

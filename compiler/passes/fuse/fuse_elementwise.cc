@@ -36,7 +36,9 @@ class ElementwiseFusion {
   }
 
  private:
-  static bool CanEnd(const Node& node) { return IsFusible(node) && !(node.outputs[0]->type.dtype == kBool8); }
+  bool CanEnd(const Node& node) const {
+    return IsFusible(node, graph_.strict) && !(node.outputs[0]->type.dtype == kBool8);
+  }
 
   // The nodes that can be computed together with `last`, in the block's order.
   std::vector<Node*> Gather(Node* last) const {
@@ -65,8 +67,10 @@ class ElementwiseFusion {
 
   bool Joins(const Node& node, const Node& last,
              const std::unordered_map<const Value*, std::size_t>& reads) const {
-    if (!IsFusible(node) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
+    if (!IsFusible(node, graph_.strict) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
     const Value* value = node.outputs[0];
+    // A chain computes in f32, and rounds its last result alone.
+    if (graph_.strict && value->type.dtype == kBFloat16) return false;
     const auto found = reads.find(value);
     // Dimensions that are read from the value would not be known before the last node.
     return found != reads.end() && found->second == edit_.UseCount(value) && !sources_.contains(value) &&

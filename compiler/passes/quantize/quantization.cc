@@ -35,8 +35,9 @@ std::optional<StoredRange> StoredRangeOf(const Node& activation, const Quantizat
   if (activation.kernel == "rewire.relu") return StoredRange{stored(0), std::nullopt};
   if (activation.kernel == "rewire.clip" && FindAttribute(activation, "min") != nullptr &&
       FindAttribute(activation, "max") != nullptr) {
-    return StoredRange{stored(FloatAttribute(activation, "min", 0)),
-                       stored(FloatAttribute(activation, "max", 0))};
+    const double min = FloatAttribute(activation, "min", 0), max = FloatAttribute(activation, "max", 0);
+    if (std::isnan(min) || std::isnan(max)) return std::nullopt;   // such a bound is none
+    return StoredRange{stored(std::fmin(min, max)), stored(max)};  // where min is above max, all is max
   }
   return std::nullopt;
 }

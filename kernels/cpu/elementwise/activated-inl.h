@@ -16,66 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
-// Activations of a few instructions, as functions of a vector. NaN stays.
-struct ReluOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-  }
-};
-struct ClipOfVector {
-  float low, high;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    const V least = hn::Set(d, low), most = hn::Set(d, high);
-    const V raised = hn::IfThenElse(hn::Lt(x, least), least, x);
-    return hn::IfThenElse(hn::Gt(raised, most), most, raised);
-  }
-};
-struct HardSwishOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    const V gate = hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
-    return hn::Mul(x, hn::Min(hn::Max(gate, hn::Zero(d)), hn::Set(d, 1.0F)));
-  }
-};
+// No activation.
 struct SameVector {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D, V x) const {
     return x;
-  }
-};
-struct LeakyReluOfVector {
-  float slope;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, slope)), x);
-  }
-};
-
-// Those of many instructions.
-struct SigmoidOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return SigmoidOf(d, x);
-  }
-};
-struct TanhOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return TanhOf(d, x);
-  }
-};
-struct GeluOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return GeluOf(d, x);
-  }
-};
-struct SwishOfVector {
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return SwishOf(d, x);
   }
 };
 
@@ -84,12 +29,7 @@ struct MoveOfVector {
   float scale, shift;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V operator()(D d, V x) const {
-    V product = hn::Mul(x, hn::Set(d, scale));
-    // Without this g++ makes one operation of both, which rounds once.
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR
-    asm("" : "+v"(product.raw));
-#endif
-    return hn::Add(product, hn::Set(d, shift));
+    return hn::Add(RoundedProduct(x, hn::Set(d, scale)), hn::Set(d, shift));
   }
 };
 
@@ -118,7 +58,7 @@ HWY_INLINE void VisitFunction(const Activation& activation, const Visit& visit) 
     case Activation::kSwish:
       return visit(SwishOfVector());
     case Activation::kLeakyRelu:
-      return visit(LeakyReluOfVector{activation.alpha});
+      return visit(PReluOfVector{activation.alpha});
   }
 }
 
@@ -147,7 +87,7 @@ HWY_INLINE bool VisitShort(const Activation& activation, const Visit& visit) {
       visit(HardSwishOfVector());
       return true;
     case Activation::kLeakyRelu:
-      visit(LeakyReluOfVector{activation.alpha});
+      visit(PReluOfVector{activation.alpha});
       return true;
     case Activation::kSigmoid:
     case Activation::kTanh:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations with attributes, which a factory reads once.
-#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -11,8 +12,8 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// `Op` reads its attributes in Read and gives the function of one element in For; Rows, if it has it, those
-// of f32.
+// `Op` reads its attributes in Read and gives the function of one element in For; Rows, if it has it, gives
+// that of rows of floats.
 template <typename Op>
 struct ElementActivation : Op {
   static Status Make(Attributes& attributes, ElementActivation* activation) {
@@ -23,16 +24,12 @@ struct ElementActivation : Op {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
-    VectorMath::Row rows = nullptr;  // for f32, if there is one
-    if constexpr (requires(const Op& op) { op.Rows(); }) rows = this->Rows();
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<T, float>) {
-        if (rows != nullptr) {
-          return loop.RunRows<T, T>(rows);
-        }
-      }
-      return loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
+      if constexpr (std::is_same_v<Computed<T>, float> && requires(const Op& op) { op.Rows(); })
+        return loop.RunRows<T, T>(OnRows<T>(this->Rows()));
+      else
+        return loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
     });
   }
 };
@@ -44,7 +41,7 @@ struct LeakyRelu {
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 0.01); }
   template <typename T>
   auto For() const {
-    return [slope = static_cast<T>(alpha)](T x) { return x < 0 ? slope * x : x; };
+    return [slope = static_cast<T>(alpha)](T x) { return functions::PRelu(x, slope); };
   }
 };
 
@@ -53,9 +50,13 @@ struct Elu {
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  auto Rows() const {
+    return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](
+               const float* in, float* out, std::int64_t count) { elu(in, scale, out, count); };
+  }
   template <typename T>
   auto For() const {
-    return [scale = static_cast<T>(alpha)](T x) { return x < 0 ? scale * std::expm1(x) : x; };
+    return [scale = static_cast<T>(alpha)](T x) { return functions::Elu(x, scale); };
   }
 };
 
@@ -71,7 +72,7 @@ struct Selu {
   template <typename T>
   auto For() const {
     return [low = static_cast<T>(gamma * alpha), high = static_cast<T>(gamma)](T x) {
-      return x < 0 ? low * std::expm1(x) : high * x;
+      return functions::Selu(x, low, high);
     };
   }
 };
@@ -81,24 +82,12 @@ struct Gelu {
   using Accepts = AnyFloats;
   bool tanh;
   void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
-  VectorMath::Row Rows() const { return tanh ? nullptr : BestVectorMath().gelu; }
+  VectorMath::Row Rows() const { return tanh ? BestVectorMath().gelu_tanh : BestVectorMath().gelu; }
   template <typename T>
   auto For() const {
-    return [approximate = tanh](T x) {
-      constexpr T kSqrtHalf = static_cast<T>(0.70710678118654752440);
-      constexpr T kSqrtTwoOverPi = static_cast<T>(0.79788456080286535588);
-      constexpr T kHalf = static_cast<T>(0.5);
-      if (!approximate) return kHalf * x * (1 + std::erf(x * kSqrtHalf));
-      return kHalf * x * (1 + std::tanh(kSqrtTwoOverPi * (x + static_cast<T>(0.044715) * x * x * x)));
-    };
+    return [approximate = tanh](T x) { return approximate ? functions::GeluTanh(x) : functions::Gelu(x); };
   }
 };
-
-// NaN survives: each comparison is false for it.
-template <typename T>
-T Clamp(T x, T low, T high) {
-  return x < low ? low : high < x ? high : x;
-}
 
 struct Celu {
   static constexpr const char kName[] = "rewire.celu";
@@ -107,7 +96,7 @@ struct Celu {
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
   template <typename T>
   auto For() const {
-    return [scale = static_cast<T>(alpha)](T x) { return x < 0 ? scale * std::expm1(x / scale) : x; };
+    return [scale = static_cast<T>(alpha)](T x) { return functions::Celu(x, scale); };
   }
 };
 
@@ -118,7 +107,7 @@ struct ThresholdedRelu {
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
   template <typename T>
   auto For() const {
-    return [least = static_cast<T>(alpha)](T x) { return x <= least ? T{0} : x; };
+    return [least = static_cast<T>(alpha)](T x) { return functions::ThresholdedRelu(x, least); };
   }
 };
 
@@ -134,7 +123,7 @@ struct Shrink {
   template <typename T>
   auto For() const {
     return [limit = static_cast<T>(lambda), shift = static_cast<T>(bias)](T x) {
-      return x < -limit ? x + shift : x > limit ? x - shift : x != x ? x : T{0};
+      return functions::Shrink(x, limit, shift);
     };
   }
 };
@@ -143,12 +132,10 @@ struct Mish {
   static constexpr const char kName[] = "rewire.mish";
   using Accepts = AnyFloats;
   void Read(Attributes&) {}
+  VectorMath::Row Rows() const { return BestVectorMath().mish; }
   template <typename T>
   auto For() const {
-    return [](T x) {
-      const T softplus = x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-      return x * std::tanh(softplus);
-    };
+    return [](T x) { return functions::Mish(x); };
   }
 };
 
@@ -163,8 +150,9 @@ struct HardSigmoid {
   }
   template <typename T>
   auto For() const {
-    return
-        [a = static_cast<T>(alpha), b = static_cast<T>(beta)](T x) { return Clamp(a * x + b, T{0}, T{1}); };
+    return [a = static_cast<T>(alpha), b = static_cast<T>(beta)](T x) {
+      return functions::HardSigmoid(x, a, b);
+    };
   }
 };
 
@@ -174,7 +162,7 @@ struct HardSwish {
   void Read(Attributes&) {}
   template <typename T>
   auto For() const {
-    return [](T x) { return x * Clamp(x / 6 + static_cast<T>(0.5), T{0}, T{1}); };
+    return [](T x) { return functions::HardSwish(x); };
   }
 };
 
@@ -185,7 +173,7 @@ struct Swish {
   VectorMath::Row Rows() const { return BestVectorMath().swish; }
   template <typename T>
   auto For() const {
-    return [](T x) { return x / (1 + std::exp(-x)); };
+    return [](T x) { return functions::Swish(x); };
   }
 };
 
@@ -200,7 +188,7 @@ struct Clip {
   }
   template <typename T>
   auto For() const {
-    return [low = ToType<T>(min), high = ToType<T>(max)](T x) { return x < low ? low : high < x ? high : x; };
+    return [low = ToType<T>(min), high = ToType<T>(max)](T x) { return functions::Clip(x, low, high); };
   }
 };
 
@@ -219,10 +207,10 @@ std::span<const Kernel> ActivationKernels() {
       Describe<ElementActivation<Celu>>("x -> out over x", "any float", "alpha = 1.0",
                                         "x, or alpha * (exp(x / alpha) - 1) below 0", kElementwise),
       Describe<ElementActivation<ThresholdedRelu>>("x -> out over x", "any float", "alpha = 1.0",
-                                                   "x, or 0 up to alpha", kElementwise),
-      Describe<ElementActivation<Shrink>>("x -> out over x", "any float", "lambd = 0.5, bias = 0.0",
-                                          "x with its magnitude less bias, or 0 where that is at most lambd",
-                                          kElementwise),
+                                                   "x above alpha, else 0", kElementwise),
+      Describe<ElementActivation<Shrink>>(
+          "x -> out over x", "any float", "lambd = 0.5, bias = 0.0",
+          "x with its magnitude less bias, or 0 where that is at most lambd, or NaN", kElementwise),
       Describe<ElementActivation<Mish>>("x -> out over x", "any float", "", "x * tanh(log(1 + exp(x)))",
                                         kElementwise),
       Describe<ElementActivation<HardSigmoid>>("x -> out over x", "any float", "alpha = 0.2, beta = 0.5",
@@ -230,9 +218,11 @@ std::span<const Kernel> ActivationKernels() {
       Describe<ElementActivation<Swish>>("x -> out over x", "any float", "", "x / (1 + exp(-x))",
                                          kElementwise),
       Describe<ElementActivation<HardSwish>>("x -> out over x", "any float", "",
-                                             "x * (x / 6 + 0.5 held in [0, 1])", kElementwise),
-      Describe<ElementActivation<Clip>>("x -> out over x", "any number", "min = -inf, max = inf",
-                                        "x held in [min, max]; NaN stays", kElementwise),
+                                             "x * (x * (1 / 6) + 0.5 held in [0, 1])", kElementwise),
+      Describe<ElementActivation<Clip>>(
+          "x -> out over x", "any number", "min = -inf, max = inf",
+          "min(max, max(min, x)): max where min is above it. NaN stays, and a bound that is NaN is none",
+          kElementwise),
   };
   return kKernels;
 }

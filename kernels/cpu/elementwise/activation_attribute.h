@@ -4,6 +4,7 @@
 // term that follow: post_scale * activation(x) + post_shift.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 #include "rewire/vm/kernel/attributes.h"
@@ -15,6 +16,10 @@ struct ActivationNames {
   std::string_view activation, alpha, beta, post_scale, post_shift;
 };
 inline constexpr ActivationNames kActivation = {"activation", "alpha", "beta", "post_scale", "post_shift"};
+
+// Named as the kernels that do the same, whose attributes are alpha and beta here.
+inline const std::initializer_list<std::string_view> kActivations = {
+    "none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"};
 
 struct Activation {
   enum Kind { kNone, kRelu, kClip, kSigmoid, kTanh, kHardSwish, kGelu, kLeakyRelu, kSwish };
@@ -29,14 +34,13 @@ struct Activation {
 
   // The reader keeps the names.
   void Read(Attributes& attributes, const ActivationNames& names = kActivation) {
-    kind = static_cast<Kind>(attributes.Choice(
-        names.activation,
-        {"none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}, 0));
+    kind = static_cast<Kind>(attributes.Choice(names.activation, kActivations, 0));
     alpha = static_cast<float>(attributes.Float(names.alpha, 0));
     beta = static_cast<float>(attributes.Float(names.beta, 0));
     post_scale = static_cast<float>(attributes.Float(names.post_scale, 1));
     post_shift = static_cast<float>(attributes.Float(names.post_shift, 0));
     moves = post_scale != 1 || post_shift != 0;
+    if (post_shift == 0) post_shift = -0.0F;  // which changes no number, while 0 makes 0 of -0
   }
 };
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 
@@ -133,32 +134,22 @@ struct Power {
   }
 };
 
-struct Minimum {
-  static constexpr const char kName[] = "rewire.min";
-  using Accepts = AnyNumbers;
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;  // NaN comes through from either side
-  }
-};
-
-struct Maximum {
-  static constexpr const char kName[] = "rewire.max";
-  using Accepts = AnyNumbers;
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
-  }
-};
-
-struct PRelu {
-  static constexpr const char kName[] = "rewire.prelu";
-  using Accepts = AnyNumbers;
-  template <typename T>
-  T operator()(T x, T slope) const {
-    return x < 0 ? Multiply()(x, slope) : x;
-  }
-};
+// Functions of kernels/contract/scalar_functions.h.
+#define REWIRE_BINARY(name, kernel)                         \
+  struct name {                                             \
+    static constexpr const char kName[] = "rewire." kernel; \
+    using Accepts = AnyNumbers;                             \
+    template <typename T>                                   \
+    T operator()(T a, T b) const {                          \
+      return functions::name(a, b);                         \
+    }                                                       \
+  };
+REWIRE_BINARY(Min, "min")
+REWIRE_BINARY(Max, "max")
+REWIRE_BINARY(AtLeast, "at_least")
+REWIRE_BINARY(AtMost, "at_most")
+REWIRE_BINARY(PRelu, "prelu")
+#undef REWIRE_BINARY
 
 // Whether integers of one size, signed or not, give the same bits.
 template <typename Op, typename = void>
@@ -222,8 +213,10 @@ std::span<const Kernel> ArithmeticKernels() {
                     "another type computed in f64 and held in a's range (f32 f64 i32 i64, b also u32 u64)",
                     kElementwise),
       Row<PRelu>("a, or a * b below 0"),
-      Row<Minimum>("the smaller; NaN if either is"),
-      Row<Maximum>("the larger; NaN if either is"),
+      Row<Min>("the smaller; NaN if either is"),
+      Row<Max>("the larger; NaN if either is"),
+      Row<AtLeast>("b where a is below it, else a: also if either is NaN"),
+      Row<AtMost>("b where a is above it, else a: also if either is NaN"),
   };
   return kKernels;
 }

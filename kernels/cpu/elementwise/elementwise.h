@@ -6,7 +6,9 @@
 // and element size. Any other overlap is refused.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -86,6 +88,24 @@ void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B
 template <typename T, typename Op>
 auto OnElements(const Op& op) {
   return [op](auto... x) { return static_cast<T>(op(static_cast<Computed<T>>(x)...)); };
+}
+
+// A function of rows of floats on elements of type T: 16-bit floats are computed as floats, in blocks.
+template <typename T, typename Row>
+auto OnRows(const Row& row) {
+  return [row](const T* in, T* out, std::int64_t count) {
+    if constexpr (std::is_same_v<T, float>) {
+      row(in, out, count);
+    } else {
+      float block[256];
+      for (std::int64_t at = 0; at < count; at += std::ssize(block)) {
+        const std::int64_t size = std::min<std::int64_t>(count - at, std::ssize(block));
+        for (std::int64_t i = 0; i < size; ++i) block[i] = static_cast<float>(in[at + i]);
+        row(block, block, size);
+        for (std::int64_t i = 0; i < size; ++i) out[at + i] = T(block[i]);
+      }
+    }
+  };
 }
 
 // One elementwise operation: first check, then run with the element types that the kernel has found.

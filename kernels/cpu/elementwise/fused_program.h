@@ -27,6 +27,8 @@ namespace rewire::kernel::cpu {
   OPERATION(Div, "div", 2, 0)               \
   OPERATION(Min, "min", 2, 0)               \
   OPERATION(Max, "max", 2, 0)               \
+  OPERATION(AtLeast, "at_least", 2, 0)      \
+  OPERATION(AtMost, "at_most", 2, 0)        \
   OPERATION(PRelu, "prelu", 2, 0)           \
   OPERATION(Equal, "equal", 2, 0)           \
   OPERATION(NotEqual, "not_equal", 2, 0)    \

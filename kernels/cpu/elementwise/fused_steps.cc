@@ -154,19 +154,21 @@ void RunFusedStep(FusedCode code, const FusedElements* x, FusedResult result, st
   switch (code) {
 #define REWIRE_ONE(name)   \
   case FusedCode::k##name: \
-    return OfOne(name##Of1(), x, out, count)
+    return OfOne(name##OfVector(), x, out, count)
 #define REWIRE_TWO(name)   \
   case FusedCode::k##name: \
-    return OfTwo(name##Of2(), x, result, count)
+    return OfTwo(name##OfVectors(), x, result, count)
 #define REWIRE_TRUTHS(name) \
   case FusedCode::k##name:  \
-    return OfTruths(name##Of2(), x, out, count)
+    return OfTruths(name##OfVectors(), x, out, count)
     REWIRE_TWO(Add);
     REWIRE_TWO(Sub);
     REWIRE_TWO(Mul);
     REWIRE_TWO(Div);
     REWIRE_TWO(Min);
     REWIRE_TWO(Max);
+    REWIRE_TWO(AtLeast);
+    REWIRE_TWO(AtMost);
     REWIRE_TWO(PRelu);
     REWIRE_TRUTHS(Equal);
     REWIRE_TRUTHS(NotEqual);
@@ -204,11 +206,11 @@ void RunFusedStep(FusedCode code, const FusedElements* x, FusedResult result, st
     case FusedCode::kWhere:
       return RunWhere(x, out, count);
     case FusedCode::kElu:
-      return OfOne(EluOf1{x[1].value}, x, out, count);
+      return OfOne(EluOfVector{x[1].value}, x, out, count);
     case FusedCode::kClip:
-      return OfOne(ClipOf1{x[1].value, x[2].value}, x, out, count);
+      return OfOne(ClipOfVector{x[1].value, x[2].value}, x, out, count);
     case FusedCode::kHardSigmoid:
-      return OfOne(HardSigmoidOf1{x[1].value, x[2].value}, x, out, count);
+      return OfOne(HardSigmoidOfVector{x[1].value, x[2].value}, x, out, count);
   }
 }
 
@@ -274,6 +276,8 @@ bool ReadsBf16(FusedCode code) {
     case FusedCode::kDiv:
     case FusedCode::kMin:
     case FusedCode::kMax:
+    case FusedCode::kAtLeast:
+    case FusedCode::kAtMost:
     case FusedCode::kPRelu:
       return true;
     default:

@@ -4,93 +4,33 @@
 #include <type_traits>
 
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
-struct Negate {
-  static constexpr const char kName[] = "rewire.neg";
-  using Accepts = AnySigned;
-  template <typename T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return -x;
-    else
-      return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));  // the least integer wraps
-  }
-};
-
-struct Absolute {
-  static constexpr const char kName[] = "rewire.abs";
-  using Accepts = AnyNumbers;
-  template <typename T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return std::fabs(x);
-    else if constexpr (std::is_unsigned_v<T>)
-      return x;
-    else
-      return x < 0 ? Negate()(x) : x;
-  }
-};
-
-struct Sign {
-  static constexpr const char kName[] = "rewire.sign";
-  using Accepts = AnyNumbers;
-  template <typename T>
-  T operator()(T x) const {
-    if (x != x) return x;
-    return static_cast<T>((x > 0) - (x < 0));
-  }
-};
-
-struct Relu {
-  static constexpr const char kName[] = "rewire.relu";
-  using Accepts = AnySigned;
-  template <typename T>
-  T operator()(T x) const {
-    return x < 0 ? T{0} : x;  // NaN stays
-  }
-};
-
-struct Sigmoid {
-  static constexpr const char kName[] = "rewire.sigmoid";
-  static constexpr VectorMath::Row VectorMath::*kRow = &VectorMath::sigmoid;
-  using Accepts = AnyFloats;
-  template <typename T>
-  T operator()(T x) const {
-    return 1 / (1 + std::exp(-x));
-  }
-};
-
-struct Softplus {
-  static constexpr const char kName[] = "rewire.softplus";
-  using Accepts = AnyFloats;
-  template <typename T>
-  T operator()(T x) const {
-    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-  }
-};
-
-struct Softsign {
-  static constexpr const char kName[] = "rewire.softsign";
-  using Accepts = AnyFloats;
-  template <typename T>
-  T operator()(T x) const {
-    return x / (1 + std::fabs(x));
-  }
-};
-
-struct Reciprocal {
-  static constexpr const char kName[] = "rewire.reciprocal";
-  using Accepts = AnyFloats;
-  template <typename T>
-  T operator()(T x) const {
-    return 1 / x;
-  }
-};
+// A function of kernels/contract/scalar_functions.h; `kVector` is that of rows of f32, if there is one.
+#define REWIRE_UNARY(name, kernel, accepts, vector)              \
+  struct name {                                                  \
+    static constexpr const char kName[] = "rewire." kernel;      \
+    static constexpr VectorMath::Row VectorMath::*kRow = vector; \
+    using Accepts = accepts;                                     \
+    template <typename T>                                        \
+    T operator()(T x) const {                                    \
+      return functions::name(x);                                 \
+    }                                                            \
+  };
+REWIRE_UNARY(Neg, "neg", AnySigned, nullptr)
+REWIRE_UNARY(Abs, "abs", AnyNumbers, nullptr)
+REWIRE_UNARY(Sign, "sign", AnyNumbers, nullptr)
+REWIRE_UNARY(Relu, "relu", AnySigned, nullptr)
+REWIRE_UNARY(Sigmoid, "sigmoid", AnyFloats, &VectorMath::sigmoid)
+REWIRE_UNARY(Softplus, "softplus", AnyFloats, &VectorMath::softplus)
+REWIRE_UNARY(Softsign, "softsign", AnyFloats, nullptr)
+REWIRE_UNARY(Reciprocal, "reciprocal", AnyFloats, nullptr)
+#undef REWIRE_UNARY
 
 // Half goes to the even neighbour, in the rounding mode that every process starts with.
 struct Round {
@@ -113,7 +53,7 @@ struct Math {
   double operator()(double x) const { return kDouble(x); }
 };
 
-// The function for rows of f32, if there is one.
+// The function for rows of floats, if there is one.
 template <typename Op, typename = void>
 inline constexpr VectorMath::Row VectorMath::*kRowOf = nullptr;
 template <typename Op>
@@ -128,8 +68,8 @@ struct Unary {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<T, float> && kRowOf<Op> != nullptr)
-        return loop.RunRows<T, T>(BestVectorMath().*kRowOf<Op>);
+      if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
+        return loop.RunRows<T, T>(OnRows<T>(BestVectorMath().*kRowOf<Op>));
       else
         return loop.Run<T, T>(OnElements<T>(Op()));
     });
@@ -197,8 +137,8 @@ constexpr Kernel OfSigned(const char* meaning) {
 
 std::span<const Kernel> UnaryKernels() {
   static constexpr Kernel kKernels[] = {
-      OfSigned<Negate>("-x; integers wrap"),
-      OfNumbers<Absolute>("the magnitude; the least integer stays"),
+      OfSigned<Neg>("-x; integers wrap"),
+      OfNumbers<Abs>("the magnitude; the least integer stays"),
       OfNumbers<Sign>("-1, 0 or 1; NaN stays"),
       OfSigned<Relu>("max(x, 0); NaN stays"),
       OfFloats<Sigmoid>("1 / (1 + exp(-x))"),
@@ -211,8 +151,8 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Math<kSqrt, std::sqrt, std::sqrt>>("square root"),
       OfFloats<Math<kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
       OfFloats<Math<kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),
-      OfFloats<Math<kSin, std::sin, std::sin>>("sine"),
-      OfFloats<Math<kCos, std::cos, std::cos>>("cosine"),
+      OfFloats<Math<kSin, std::sin, std::sin, &VectorMath::sin>>("sine"),
+      OfFloats<Math<kCos, std::cos, std::cos, &VectorMath::cos>>("cosine"),
       OfFloats<Math<kTan, std::tan, std::tan>>("tangent"),
       OfFloats<Math<kAsin, std::asin, std::asin>>("inverse sine"),
       OfFloats<Math<kAcos, std::acos, std::acos>>("inverse cosine"),

@@ -13,7 +13,11 @@
 
 #include <hwy/highway.h>
 
+#include <cmath>
+
 #include <hwy/contrib/math/math-inl.h>
+
+#include "rewire/kernels/contract/scalar_functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
@@ -144,18 +148,6 @@ HWY_INLINE V TanhOf(D d, V x) {
   return Held(d, hn::Div(dividend, divisor), 1.0f);
 }
 
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V SigmoidOf(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, ExpOf(d, hn::Neg(x))));
-}
-
-// x times its sigmoid.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V SwishOf(D d, V x) {
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), ExpOf(d, hn::Neg(x))));
-}
-
 // Up to 1 a polynomial of x^2 times x; from there 1 - exp(-x^2) times a polynomial of 1 / (1 + x / 2). Both
 // are interpolated at Chebyshev's points; the error is below 2e-7 of the result.
 template <class D, class V = hn::Vec<D>>
@@ -191,11 +183,170 @@ HWY_INLINE V ErfAsTerm(D d, V x) {
   return hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(hn::Set(d, 1.0f), x), Held(d, fraction, 1.0f));
 }
 
+// Highway's sine and cosine are exact for moderate x; others are rare and go to the standard library.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V GeluOf(D d, V x) {
-  const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::MulAdd(half, ErfAsTerm(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+HWY_INLINE V OfModerate(D d, V x, V (*vector)(D, V), float (*scalar)(float)) {
+  const V result = vector(d, x);
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 30000.0F))))) return result;
+  HWY_ALIGN float elements[hn::MaxLanes(D())];
+  hn::Store(x, d, elements);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) elements[i] = scalar(elements[i]);
+  return hn::Load(d, elements);
 }
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V VectorSin(D d, V x) {
+  return hn::Sin(d, x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V VectorCos(D d, V x) {
+  return hn::Cos(d, x);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SinOf(D d, V x) {
+  // Highway's gives 0 for -0 where numbers are computed one by one.
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, OfModerate(d, x, &VectorSin<D>, &std::sin));
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V CosOf(D d, V x) {
+  return OfModerate(d, x, &VectorCos<D>, &std::cos);
+}
+
+// A product that is rounded before something is added to it. g++ would make one operation of both.
+template <class V>
+HWY_INLINE V RoundedProduct(V a, V b) {
+  V product = hn::Mul(a, b);
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG && HWY_TARGET != HWY_SCALAR && \
+    HWY_TARGET != HWY_EMU128
+  asm("" : "+v"(product.raw));
+#endif
+  return product;
+}
+
+// The bound where x is beyond it, else x. The instructions of x86 give their second operand if one is NaN,
+// and if both are zeros.
+template <class V>
+HWY_INLINE V AtLeast(V x, V low) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(low, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, low), low, x);
+#endif
+}
+template <class V>
+HWY_INLINE V AtMost(V x, V high) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Min(high, x);
+#else
+  return hn::IfThenElse(hn::Lt(high, x), high, x);
+#endif
+}
+
+// exp(x) - 1, held in the range of Highway's function. Only for x that is no NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Expm1Of(D d, V x) {
+  return hn::Expm1(d, hn::Min(hn::Max(x, hn::Set(d, -100.0f)), hn::Set(d, 104.0f)));
+}
+
+// The functions of kernels/contract/scalar_functions.h: ReluOf(d, x) and so on, and the same with numbers in
+// place of all operands but the first, ReluOfVector() and ClipOfVector{low, high}.
+#define NUMBER(c) hn::Set(d, static_cast<float>(c))
+#define ADD(a, b) hn::Add(a, b)
+#define SUB(a, b) hn::Sub(a, b)
+#define MUL(a, b) hn::Mul(a, b)
+#define DIV(a, b) hn::Div(a, b)
+#define NEG(a) hn::Neg(a)
+#define ABS(a) hn::Abs(a)
+#define PRODUCT(a, b) RoundedProduct(a, b)
+#define MUL_ADD(a, b, c) hn::MulAdd(a, b, c)
+#define LESS(a, b) hn::Lt(a, b)
+#define IS_NAN(a) hn::IsNaN(a)
+#define EITHER(p, q) hn::Or(p, q)
+#define SELECT(p, a, b) hn::IfThenElse(p, a, b)
+#define AT_LEAST(x, low) AtLeast(x, low)
+#define AT_MOST(x, high) AtMost(x, high)
+#define EXP(a) ExpOf(d, a)
+#define EXPM1(a) Expm1Of(d, a)
+#define LOG1P(a) hn::Log1p(d, a)
+#define TANH(a) TanhOf(d, a)
+#define ERF(a) ErfAsTerm(d, a)
+#define CALL(name, ...) name##Of(d, __VA_ARGS__)
+#define REWIRE_OF_ONE(name, x, ...)                  \
+  template <class D, class V = hn::Vec<D>>           \
+  HWY_INLINE V name##Of([[maybe_unused]] D d, V x) { \
+    return __VA_ARGS__;                              \
+  }                                                  \
+  struct name##OfVector {                            \
+    template <class D, class V = hn::Vec<D>>         \
+    HWY_INLINE V operator()(D d, V value) const {    \
+      return name##Of(d, value);                     \
+    }                                                \
+  };
+#define REWIRE_OF_TWO(name, x, y, ...)                    \
+  template <class D, class V = hn::Vec<D>>                \
+  HWY_INLINE V name##Of([[maybe_unused]] D d, V x, V y) { \
+    return __VA_ARGS__;                                   \
+  }                                                       \
+  struct name##OfVector {                                 \
+    float second;                                         \
+    template <class D, class V = hn::Vec<D>>              \
+    HWY_INLINE V operator()(D d, V value) const {         \
+      return name##Of(d, value, hn::Set(d, second));      \
+    }                                                     \
+  };                                                      \
+  struct name##OfVectors {                                \
+    template <class D, class V = hn::Vec<D>>              \
+    HWY_INLINE V operator()(D d, V a, V b) const {        \
+      return name##Of(d, a, b);                           \
+    }                                                     \
+  };
+#define REWIRE_OF_THREE(name, x, y, z, ...)                             \
+  template <class D, class V = hn::Vec<D>>                              \
+  HWY_INLINE V name##Of([[maybe_unused]] D d, V x, V y, V z) {          \
+    return __VA_ARGS__;                                                 \
+  }                                                                     \
+  struct name##OfVector {                                               \
+    float second, third;                                                \
+    template <class D, class V = hn::Vec<D>>                            \
+    HWY_INLINE V operator()(D d, V value) const {                       \
+      return name##Of(d, value, hn::Set(d, second), hn::Set(d, third)); \
+    }                                                                   \
+  };
+
+REWIRE_FUNCTIONS_OF_NUMBERS(REWIRE_OF_ONE, REWIRE_OF_TWO, REWIRE_OF_THREE)
+REWIRE_FUNCTIONS_OF_REALS(REWIRE_OF_ONE, REWIRE_OF_TWO, REWIRE_OF_THREE)
+
+struct TanhOfVector {
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return TanhOf(d, x);
+  }
+};
+
+#undef NUMBER
+#undef ADD
+#undef SUB
+#undef MUL
+#undef DIV
+#undef NEG
+#undef ABS
+#undef PRODUCT
+#undef MUL_ADD
+#undef LESS
+#undef IS_NAN
+#undef EITHER
+#undef SELECT
+#undef AT_LEAST
+#undef AT_MOST
+#undef EXP
+#undef EXPM1
+#undef LOG1P
+#undef TANH
+#undef ERF
+#undef CALL
+#undef REWIRE_OF_ONE
+#undef REWIRE_OF_TWO
+#undef REWIRE_OF_THREE
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -20,17 +20,26 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 // The last elements go through a vector of their own, padded with 0.
-template <V (*kFunction)(D, V)>
-void Apply(const float* in, float* out, std::int64_t count) {
+template <class F>
+HWY_INLINE void ApplyOf(const F& f, const float* in, float* out, std::int64_t count) {
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(kFunction(d, hn::LoadU(d, in + i)), d, out + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(f(d, hn::LoadU(d, in + i)), d, out + i);
   if (i == count) return;
   HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
   std::copy(in + i, in + count, rest);
-  hn::Store(kFunction(d, hn::Load(d, rest)), d, rest);
+  hn::Store(f(d, hn::Load(d, rest)), d, rest);
   std::copy_n(rest, count - i, out + i);
+}
+template <V (*kFunction)(D, V)>
+void Apply(const float* in, float* out, std::int64_t count) {
+  ApplyOf([](D d, V x) HWY_ATTR { return kFunction(d, x); }, in, out, count);
+}
+
+void Elu(const float* in, float alpha, float* out, std::int64_t count) {
+  const EluOfVector elu{alpha};
+  ApplyOf([&](D d, V x) HWY_ATTR { return elu(d, x); }, in, out, count);
 }
 
 float ShiftedExp(const float* in, float shift, float* out, std::int64_t count) {
@@ -200,10 +209,16 @@ VectorMath Functions() {
   return {&Apply<ExpOf<D, V>>,
           &Apply<LogOf<D, V>>,
           &Apply<TanhOf<D, V>>,
+          &Apply<ErfOf<D, V>>,
+          &Apply<SinOf<D, V>>,
+          &Apply<CosOf<D, V>>,
           &Apply<SigmoidOf<D, V>>,
           &Apply<SwishOf<D, V>>,
-          &Apply<ErfOf<D, V>>,
+          &Apply<SoftplusOf<D, V>>,
+          &Apply<MishOf<D, V>>,
           &Apply<GeluOf<D, V>>,
+          &Apply<GeluTanhOf<D, V>>,
+          &Elu,
           &ShiftedExp,
           &SumOfExp,
           &Largest,

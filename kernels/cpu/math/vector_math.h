@@ -13,10 +13,17 @@ struct VectorMath {
   Row exp;
   Row log;
   Row tanh;
-  Row sigmoid;  // 1 / (1 + exp(-x))
-  Row swish;    // x / (1 + exp(-x))
   Row erf;
-  Row gelu;  // x / 2 * (1 + erf(x / sqrt(2)))
+  Row sin;
+  Row cos;
+  // As kernels/contract/scalar_functions.h defines them.
+  Row sigmoid;
+  Row swish;
+  Row softplus;
+  Row mish;
+  Row gelu;
+  Row gelu_tanh;
+  void (*elu)(const float* in, float alpha, float* out, std::int64_t count);
   // out = exp(in - shift), where in - shift is at most 88 or NaN. Returns the sum of out.
   float (*shifted_exp)(const float* in, float shift, float* out, std::int64_t count);
   // Returns the sum of exp(in - largest). `largest` must be the largest element; the result is NaN if it is

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {
@@ -37,27 +38,27 @@ struct GateFunction {
     const auto b = static_cast<T>(beta);
     switch (kind) {
       case kSigmoid:
-        return 1 / (1 + std::exp(-x));
+        return functions::Sigmoid(x);
       case kTanh:
         return std::tanh(x);
       case kRelu:
-        return x < 0 ? T{0} : x;
+        return functions::Relu(x);
       case kAffine:
         return a * x + b;
       case kLeakyRelu:
-        return x < 0 ? a * x : x;
+        return functions::PRelu(x, a);
       case kThresholdedRelu:
         return x < a ? T{0} : x;
       case kScaledTanh:
         return a * std::tanh(b * x);
       case kHardSigmoid:
-        return std::fmin(std::fmax(a * x + b, T{0}), T{1});
+        return functions::HardSigmoid(x, a, b);
       case kElu:
-        return x < 0 ? a * std::expm1(x) : x;
+        return functions::Elu(x, a);
       case kSoftsign:
-        return x / (1 + std::fabs(x));
+        return functions::Softsign(x);
       case kSoftplus:
-        return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+        return functions::Softplus(x);
     }
     return x;
   }
@@ -82,7 +83,7 @@ struct RnnAttributes {
   template <typename T>
   T Clip(T x) const {
     const auto limit = static_cast<T>(clip);
-    return clip == 0 ? x : x < -limit ? -limit : x > limit ? limit : x;
+    return clip == 0 ? x : functions::Clip(x, -limit, limit);
   }
 };
 
