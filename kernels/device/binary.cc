@@ -82,6 +82,8 @@ REWIRE_BINARY(Remainder, "fmod", kRemainder, kNumbers)
 REWIRE_BINARY(Power, "pow", kPower, kNumbers)
 REWIRE_BINARY(Maximum, "max", kMaximum, kNumbers)
 REWIRE_BINARY(Minimum, "min", kMinimum, kNumbers)
+REWIRE_BINARY(AtLeast, "at_least", kAtLeast, kNumbers)
+REWIRE_BINARY(AtMost, "at_most", kAtMost, kNumbers)
 REWIRE_BINARY(PRelu, "prelu", kPRelu, kNumbers)
 REWIRE_BINARY(BitAnd, "bit_and", kAnd, kIntegers)
 REWIRE_BINARY(BitOr, "bit_or", kOr, kIntegers)
@@ -149,6 +151,8 @@ std::span<const Kernel> BinaryKernels() {
                             "a to the power b; integers wrap, a negative exponent truncates toward zero"),
       DescribeBinary<Maximum>(kAnyNumber, "the larger, NaN if one is"),
       DescribeBinary<Minimum>(kAnyNumber, "the smaller, NaN if one is"),
+      DescribeBinary<AtLeast>(kAnyNumber, "b where a is below it, else a: also if either is NaN"),
+      DescribeBinary<AtMost>(kAnyNumber, "b where a is above it, else a: also if either is NaN"),
       DescribeBinary<PRelu>(kAnyNumber, "a, or a * b below 0"),
       DescribeBinary<BitAnd>(kAnyInteger, "a and b, bit by bit"),
       DescribeBinary<BitOr>(kAnyInteger, "a or b, bit by bit"),

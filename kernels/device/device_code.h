@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of the files in code/.
+// The text of the files in code/, and of kernels/contract/scalar_functions.h.
 #pragma once
 
 namespace rewire::kernel::device {
 
+extern const char kFunctionsText[];
 extern const char kDialectText[];
 extern const char kArgumentsText[];
 extern const char kElementwiseText[];

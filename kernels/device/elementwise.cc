@@ -99,8 +99,8 @@ struct Selu {
   static constexpr const char kName[] = "rewire.device.selu";
   static constexpr int kOperation = kSelu;
   static void Read(Attributes& attributes, Unary<Selu>* unary) {
-    unary->p = attributes.Float("alpha", 1.67326319217681884765625);
     unary->q = attributes.Float("gamma", 1.05070102214813232421875);
+    unary->p = unary->q * attributes.Float("alpha", 1.67326319217681884765625);
   }
 };
 struct Gelu {
@@ -219,13 +219,15 @@ std::span<const Kernel> ElementwiseKernels() {
       DescribeUnary<Tanh>("", "hyperbolic tangent"),
       DescribeUnary<Softplus>("", "log(1 + exp(x))"),
       DescribeUnary<Swish>("", "x / (1 + exp(-x))"),
-      DescribeUnary<HardSwish>("", "x * (x / 6 + 0.5 held in [0, 1])"),
+      DescribeUnary<HardSwish>("", "x * (x * (1 / 6) + 0.5 held in [0, 1])"),
       DescribeUnary<LeakyRelu>("alpha = 0.01", "x, or alpha * x below 0"),
       DescribeUnary<Elu>("alpha = 1.0", "x, or alpha * (exp(x) - 1) below 0"),
       DescribeUnary<Selu>("alpha = 1.6733, gamma = 1.0507", "gamma * elu(x)"),
       DescribeUnary<Gelu>("approximate = none or tanh", "x * normal distribution function of x"),
       DescribeUnary<HardSigmoid>("alpha = 0.2, beta = 0.5", "alpha * x + beta, held in [0, 1]"),
-      DescribeNumbers<Clip>(kUnaryNumbers, "min = -inf, max = inf", "x held in [min, max]; NaN stays"),
+      DescribeNumbers<Clip>(
+          kUnaryNumbers, "min = -inf, max = inf",
+          "min(max, max(min, x)): max where min is above it. NaN stays, and a bound that is NaN is none"),
       Describe<IntegerUnary<BitNot>>("x -> out over x", "i64 i32 i16 i8 u16 u8", "", "each bit inverted",
                                      cpu::kElementwise),
       Describe<IntegerUnary<Not>>("x -> out over x", "bool", "", "not x", cpu::kElementwise),

@@ -121,7 +121,8 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
     // A driver that is older than the image, and a lost device, fail here. NVRTC's code suits the driver.
     if (loaded == REWIRE_DEVICE_OK) return Status();
   }
-  const std::string source = std::string(kArgumentsText) + kDialectText + kTilesText + CodeOf(entry->program);
+  const std::string source =
+      std::string(kFunctionsText) + kArgumentsText + kDialectText + kTilesText + CodeOf(entry->program);
   const std::uint32_t form =
       api.device_type == kDLCUDA ? REWIRE_DEVICE_CODE_CUDA_CPP : REWIRE_DEVICE_CODE_OPENCL_C;
   const int code =

@@ -11,7 +11,7 @@
 
 namespace rewire::kernel::device {
 
-// A file of code/, compiled after arguments.h, dialect.h and tiles.h.
+// A file of code/, compiled after scalar_functions.h, arguments.h, dialect.h and tiles.h.
 enum class Program {
   kElementwise,
   kMovement,

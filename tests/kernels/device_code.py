@@ -63,7 +63,9 @@ def main():
         return 1
     failed = count = 0
     for name, forms in PROGRAMS.items():
-        source = "".join((folder / f"{part}.h").read_text() for part in ("arguments", "dialect", "tiles", name))
+        parts = [folder / f"{part}.h" for part in ("arguments", "dialect", "tiles", name)]
+        parts.insert(0, folder.parents[1] / "contract" / "scalar_functions.h")
+        source = "".join(part.read_text() for part in parts)
         for form in forms:
             for architecture in ARCHITECTURES:
                 options = [f"--gpu-architecture={architecture}"] + ([form] if form else [])

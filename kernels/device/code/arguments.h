@@ -257,6 +257,8 @@ enum BinaryOperation {
   kPower,
   kMaximum,
   kMinimum,
+  kAtLeast,
+  kAtMost,
   kPRelu,
   kAnd,
   kOr,

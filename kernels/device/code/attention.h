@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention without a matrix of scores in global memory. The keys go by in blocks. For each query there are
-// the largest score so far and the sum of the exponentials relative to it. A larger score scales the sums
+// the largest score so far and the sum of the exponentials relative to it. A Max score scales the sums
 // down.
 
 #define LANES 64
@@ -139,7 +139,7 @@ KERNEL(attention_tiles)
     BARRIER();
     if (thread < TILE) {
       float most = largest[thread];
-      for (int j = 0; j < TILE; ++j) most = larger(most, weights[j][thread]);
+      for (int j = 0; j < TILE; ++j) most = Max(most, weights[j][thread]);
       keep[thread] = kept(largest[thread], most);
       largest[thread] = most;
     }
@@ -227,11 +227,11 @@ KERNEL(attention_rows)
       for (int k = 0; k < a.size; ++k) sum += q[query_at + k] * keys[key_at + k];
       float score = score_of(a, sum, bias, batch, head, query, block + key);
       weights[key] = score;
-      most = larger(most, score);
+      most = Max(most, score);
     }
     part[lane] = most;
-    JOIN_PARTS(part, lane, larger);
-    most = larger(largest, part[0]);
+    JOIN_PARTS(part, lane, Max);
+    most = Max(largest, part[0]);
     float keep = kept(largest, most);
     largest = most;
     BARRIER();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C dialect of device code: what OpenCL C and CUDA C++ spell differently. All device code is compiled
-// after arguments.h, this text and tiles.h. REWIRE_F16 stores real numbers as float16; they are computed in
-// float32 all the same.
+// after arguments.h, kernels/contract/scalar_functions.h, this text and tiles.h. REWIRE_F16 stores real
+// numbers as float16; they are computed in float32 all the same.
 #if defined(__OPENCL_VERSION__)
 #define KERNEL(name) __kernel void name
 #define FUNCTION static inline
@@ -69,9 +69,62 @@ typedef float real;
 
 // True for NaN, whatever the compiler may assume of floats.
 FUNCTION int is_nan(float x) { return x != x; }
-// The larger (smaller) of two, NaN if one is.
-FUNCTION float larger(float a, float b) { return a > b || is_nan(a) ? a : b; }
-FUNCTION float smaller(float a, float b) { return a < b || is_nan(a) ? a : b; }
+
+// Functions of scalar_functions.h, of float.
+FUNCTION float at_least(float x, float low) { return x < low ? low : x; }
+FUNCTION float at_most(float x, float high) { return high < x ? high : x; }
+// A function of its own: compilers make one operation of a product and a sum within one expression alone.
+FUNCTION float rounded_product(float a, float b) {
+#if defined(__OPENCL_VERSION__)
+#pragma OPENCL FP_CONTRACT OFF
+  return a * b;
+#elif defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+// 1 is what 1 less a tanh needs to be 0, and OpenCL allows a few units less.
+FUNCTION float held_tanh(float x) { return fabs(x) > 9.5f ? (x > 0.0f ? 1.0f : -1.0f) : tanh(x); }
+#define ADD(a, b) ((a) + (b))
+#define SUB(a, b) ((a) - (b))
+#define MUL(a, b) ((a) * (b))
+#define DIV(a, b) ((a) / (b))
+#define NEG(a) (-(a))
+#define ABS(a) fabs(a)
+#define PRODUCT(a, b) rounded_product(a, b)
+#define MUL_ADD(a, b, c) ((a) * (b) + (c))
+#define LESS(a, b) ((a) < (b))
+#define IS_NAN(a) is_nan(a)
+#define EITHER(p, q) ((p) || (q))
+#define SELECT(p, a, b) ((p) ? (a) : (b))
+#define AT_LEAST(x, low) at_least(x, low)
+#define AT_MOST(x, high) at_most(x, high)
+#define NUMBER(c) ((float)(c))
+#define EXP(a) exp(a)
+#define EXPM1(a) expm1(a)
+#define LOG1P(a) log1p(a)
+#define TANH(a) held_tanh(a)
+#define ERF(a) erf(a)
+#define CALL(name, ...) name(__VA_ARGS__)
+#define OF_ONE(name, x, ...) \
+  FUNCTION float name(float x) { return __VA_ARGS__; }
+#define OF_TWO(name, x, y, ...) \
+  FUNCTION float name(float x, float y) { return __VA_ARGS__; }
+#define OF_THREE(name, x, y, z, ...) \
+  FUNCTION float name(float x, float y, float z) { return __VA_ARGS__; }
+REWIRE_FUNCTIONS_OF_NUMBERS(OF_ONE, OF_TWO, OF_THREE)
+REWIRE_FUNCTIONS_OF_REALS(OF_ONE, OF_TWO, OF_THREE)
+#undef NUMBER
+#undef NEG
+#undef ABS
+#undef MUL
+#undef IS_NAN
+#undef AT_LEAST
+#undef AT_MOST
+#undef OF_ONE
+#undef OF_TWO
+#undef OF_THREE
 
 // The position of element i in an operand with these steps.
 #define POSITION_OF(i, shape, steps, position)                   \

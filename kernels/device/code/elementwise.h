@@ -5,15 +5,15 @@
 FUNCTION float apply_unary(int operation, float x, float p, float q) {
   switch (operation) {
     case kAbs:
-      return fabs(x);
+      return Abs(x);
     case kCeil:
       return ceil(x);
     case kClip:
-      return x < p ? p : x > q ? q : x;
+      return Clip(x, p, q);
     case kCos:
       return cos(x);
     case kElu:
-      return x < 0.0f ? p * expm1(x) : x;
+      return Elu(x, p);
     case kErf:
       return erf(x);
     case kExp:
@@ -21,43 +21,39 @@ FUNCTION float apply_unary(int operation, float x, float p, float q) {
     case kFloor:
       return floor(x);
     case kGelu:
-      return 0.5f * x * (1.0f + erf(x * 0.70710678f));
+      return Gelu(x);
     case kGeluTanh:
-      return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
-    case kHardSigmoid: {
-      float y = p * x + q;
-      return y < 0.0f ? 0.0f : y > 1.0f ? 1.0f : y;
-    }
-    case kHardSwish: {
-      float y = x * (1.0f / 6.0f) + 0.5f;
-      return x * (y < 0.0f ? 0.0f : y > 1.0f ? 1.0f : y);
-    }
+      return GeluTanh(x);
+    case kHardSigmoid:
+      return HardSigmoid(x, p, q);
+    case kHardSwish:
+      return HardSwish(x);
     case kLeakyRelu:
-      return x < 0.0f ? p * x : x;
+      return PRelu(x, p);
     case kLog:
       return log(x);
     case kNegate:
-      return -x;
+      return Neg(x);
     case kReciprocal:
-      return 1.0f / x;
+      return Reciprocal(x);
     case kRelu:
-      return x < 0.0f ? 0.0f : x;
+      return Relu(x);
     case kRound:
       return rint(x);
     case kSelu:
-      return x < 0.0f ? q * p * expm1(x) : q * x;
+      return Selu(x, p, q);
     case kSigmoid:
-      return 1.0f / (1.0f + exp(-x));
+      return Sigmoid(x);
     case kSign:
-      return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x;
+      return Sign(x);
     case kSin:
       return sin(x);
     case kSoftplus:
-      return x > 0.0f ? x + log1p(exp(-x)) : log1p(exp(x));
+      return Softplus(x);
     case kSqrt:
       return sqrt(x);
     case kSwish:
-      return x / (1.0f + exp(-x));
+      return Swish(x);
     default:
       return tanh(x);
   }
@@ -82,11 +78,15 @@ FUNCTION float apply_binary(int operation, float a, float b) {
     case kPower:
       return pow(a, b);
     case kMaximum:
-      return larger(a, b);
+      return Max(a, b);
     case kMinimum:
-      return smaller(a, b);
+      return Min(a, b);
+    case kAtLeast:
+      return AtLeast(a, b);
+    case kAtMost:
+      return AtMost(a, b);
     default:  // kPRelu
-      return a < 0.0f ? a * b : a;
+      return PRelu(a, b);
   }
 }
 

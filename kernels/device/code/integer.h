@@ -5,18 +5,36 @@
 #define LANES 64
 #define WRAPPED(a, how, b) ((i64)((ulong)(a)how(ulong)(b)))
 
+// Functions of scalar_functions.h, of i64.
+FUNCTION i64 held_from(i64 x, i64 low) { return x < low ? low : x; }
+FUNCTION i64 held_to(i64 x, i64 high) { return high < x ? high : x; }
+#define NUMBER(c) ((i64)(c))
+#define NEG(a) WRAPPED(0, -, a)
+#define ABS(a) ((a) < 0 ? NEG(a) : (a))
+#define MUL(a, b) WRAPPED(a, *, b)
+#define IS_NAN(a) 0
+#define AT_LEAST(x, low) held_from(x, low)
+#define AT_MOST(x, high) held_to(x, high)
+#define OF_ONE(name, x, ...) \
+  FUNCTION i64 Integer##name(i64 x) { return __VA_ARGS__; }
+#define OF_TWO(name, x, y, ...) \
+  FUNCTION i64 Integer##name(i64 x, i64 y) { return __VA_ARGS__; }
+#define OF_THREE(name, x, y, z, ...) \
+  FUNCTION i64 Integer##name(i64 x, i64 y, i64 z) { return __VA_ARGS__; }
+REWIRE_FUNCTIONS_OF_NUMBERS(OF_ONE, OF_TWO, OF_THREE)
+
 FUNCTION i64 apply_unary(int operation, i64 x, i64 low, i64 high) {
   switch (operation) {
     case kIntegerAbs:
-      return x < 0 ? WRAPPED(0, -, x) : x;
+      return IntegerAbs(x);
     case kIntegerNegate:
-      return WRAPPED(0, -, x);
+      return IntegerNeg(x);
     case kIntegerSign:
-      return x > 0 ? 1 : x < 0 ? -1 : 0;
+      return IntegerSign(x);
     case kIntegerRelu:
-      return x < 0 ? 0 : x;
+      return IntegerRelu(x);
     case kIntegerClip:
-      return x < low ? low : high < x ? high : x;
+      return IntegerClip(x, low, high);
     case kBitNot:
       return ~x;
     default:  // kNot
@@ -55,11 +73,15 @@ FUNCTION i64 apply_binary(int operation, i64 a, i64 b) {
     case kPower:
       return power_of(a, b);
     case kMaximum:
-      return a > b ? a : b;
+      return IntegerMax(a, b);
     case kMinimum:
-      return a < b ? a : b;
+      return IntegerMin(a, b);
+    case kAtLeast:
+      return IntegerAtLeast(a, b);
+    case kAtMost:
+      return IntegerAtMost(a, b);
     case kPRelu:
-      return a < 0 ? WRAPPED(a, *, b) : a;
+      return IntegerPRelu(a, b);
     case kAnd:
       return a & b;
     case kOr:

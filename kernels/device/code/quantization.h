@@ -85,8 +85,8 @@ KERNEL(covering_scale)(GLOBAL const float* x, GLOBAL float* scale, GLOBAL u8* ze
   BARRIER();
   for (int step = LANES / 2; step > 0; step /= 2) {
     if (lane < step) {
-      least[lane] = smaller(least[lane], least[lane + step]);
-      most[lane] = larger(most[lane], most[lane + step]);
+      least[lane] = Min(least[lane], least[lane + step]);
+      most[lane] = Max(most[lane], most[lane + step]);
     }
     BARRIER();
   }

@@ -9,34 +9,30 @@
 FUNCTION float gate_function(GateFunction f, float x) {
   switch (f.kind) {
     case kGateSigmoid:
-      return 1.0f / (1.0f + exp(-x));
+      return Sigmoid(x);
     case kGateTanh:
       return tanh(x);
     case kGateRelu:
-      return x < 0.0f ? 0.0f : x;
+      return Relu(x);
     case kGateAffine:
       return f.alpha * x + f.beta;
     case kGateLeakyRelu:
-      return x < 0.0f ? f.alpha * x : x;
+      return PRelu(x, f.alpha);
     case kGateThresholdedRelu:
       return x < f.alpha ? 0.0f : x;
     case kGateScaledTanh:
       return f.alpha * tanh(f.beta * x);
-    case kGateHardSigmoid: {
-      float y = f.alpha * x + f.beta;
-      return y > 0.0f ? (y < 1.0f ? y : 1.0f) : 0.0f;
-    }
+    case kGateHardSigmoid:
+      return HardSigmoid(x, f.alpha, f.beta);
     case kGateElu:
-      return x < 0.0f ? f.alpha * expm1(x) : x;
+      return Elu(x, f.alpha);
     case kGateSoftsign:
-      return x / (1.0f + fabs(x));
+      return Softsign(x);
     default:  // kGateSoftplus
-      return x > 0.0f ? x + log1p(exp(-x)) : log1p(exp(x));
+      return Softplus(x);
   }
 }
-FUNCTION float clipped(float limit, float x) {
-  return limit == 0.0f ? x : x < -limit ? -limit : x > limit ? limit : x;
-}
+FUNCTION float clipped(float limit, float x) { return limit == 0.0f ? x : Clip(x, -limit, limit); }
 #define GATE(function, x) gate_function(c.functions[direction][function], clipped(c.clip, x))
 
 FUNCTION int gates_of(int kind) { return kind == kRecurrentRnn ? 1 : kind == kRecurrentGru ? 3 : 4; }

@@ -14,9 +14,9 @@ FUNCTION float start_of(int operation) {
 FUNCTION float add_to(int operation, float sum, float x) {
   switch (operation) {
     case kMost:
-      return larger(sum, x);
+      return Max(sum, x);
     case kLeast:
-      return smaller(sum, x);
+      return Min(sum, x);
     case kProduct:
       return sum * x;
     case kSumOfSquares:
@@ -30,8 +30,8 @@ FUNCTION float add_to(int operation, float sum, float x) {
 }
 // Of two partial results.
 FUNCTION float join(int operation, float a, float b) {
-  return operation == kMost      ? larger(a, b)
-         : operation == kLeast   ? smaller(a, b)
+  return operation == kMost      ? Max(a, b)
+         : operation == kLeast   ? Min(a, b)
          : operation == kProduct ? a * b
                                  : a + b;
 }
@@ -130,7 +130,7 @@ KERNEL(softmax_rows)(GLOBAL const real* x, GLOBAL real* out, int length, int log
   int lane = LOCAL_ID(0);
   int first = GROUP_ID(0) * length;
   float most = -INFINITE;
-  for (int i = lane; i < length; i += LANES) most = larger(most, LOAD(x, first + i));
+  for (int i = lane; i < length; i += LANES) most = Max(most, LOAD(x, first + i));
   part[lane] = most;
   JOIN_LANES(kMost, part, lane);
   most = part[0];
@@ -152,7 +152,7 @@ KERNEL(softmax)(GLOBAL const real* x, GLOBAL real* out, int length, int inner, i
   if (i >= count) return;
   int first = i / inner * length * inner + i % inner;
   float most = -INFINITE;
-  for (int k = 0; k < length; ++k) most = larger(most, LOAD(x, first + k * inner));
+  for (int k = 0; k < length; ++k) most = Max(most, LOAD(x, first + k * inner));
   float sum = 0.0f;
   for (int k = 0; k < length; ++k) sum += exp(LOAD(x, first + k * inner) - most);
   float lowered = log(sum);

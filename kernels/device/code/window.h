@@ -86,7 +86,7 @@ KERNEL(pool)(GLOBAL const real* x, GLOBAL real* out, Window w, int largest, int 
       int line = line_of(w, taps, t0, t1);
       for (int t2 = taps.first[2]; t2 < taps.last[2]; ++t2) {
         float value = LOAD(x, line + t2 * w.dilation[2]);
-        result = largest ? larger(result, value) : result + value;
+        result = largest ? Max(result, value) : result + value;
       }
     }
   }
