@@ -29,6 +29,7 @@ Result<Compilation> CompileFor(const std::string& device, std::int64_t work,
   CompileOptions options;
   options.device = device;
   options.least_device_work = work;
+  options.check_passes = true;
   return CompileBytes({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, "", "model", options);
 }
 
@@ -56,6 +57,20 @@ TEST_CASE("kernel calls that stay on the host are listed with the reason") {
   REQUIRE(host);
   CHECK(host->report.device_calls == 0);
   CHECK(host->report.host_calls.empty());
+}
+
+TEST_CASE("a kernel may write over what has been copied to the host") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {8, 8});
+  AddNode(graph, "Softmax", {"x"}, "s");
+  AddNode(graph, "Det", {"s"}, "d");
+  AddNode(graph, "Exp", {"s"}, "e");
+  for (const char* output : {"d", "e"}) SetValue(graph->add_output(), output, {});
+  const Result<Compilation> compiled = CompileFor("opencl", 0, model.SerializeAsString());
+  INFO((compiled ? std::string() : compiled.error().message()));
+  REQUIRE(compiled);
+  CHECK(compiled->report.device_calls == 2);
 }
 
 TEST_CASE("an activation between bytes is looked up on the device, and a list of bytes is no shape") {

@@ -47,7 +47,7 @@ class InPlaceCheck {
       loops_[block.parameters[i]] = {around, i};
     }
     for (const Node* node : block.nodes) {
-      if (!OnlyReads(*node)) Hold(node->inputs);
+      if (!OnlyReads(*node) && node->kind != NodeKind::kDeviceCopy) Hold(node->inputs);
       if (!Writes(*node)) Hold(node->outputs);
       for (const Block& inner : node->blocks) Hold(inner, node);
     }

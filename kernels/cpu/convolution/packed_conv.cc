@@ -323,7 +323,8 @@ struct PackedConv {
 std::span<const Kernel> PackedConvKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32", kImageAttributes,
+          "x, w, bias?, addend? -> out over addend", "x f32 bf16; w f32 bf16; addend, out f32 bf16; bias f32",
+          kImageAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
           "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
           "is "

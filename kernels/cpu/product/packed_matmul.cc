@@ -135,7 +135,7 @@ std::span<const Kernel> PackedMatMulKernels() {
                      "out [N rounded up to 16, K]; in bf16 K, or C of each tap, is rounded up to 2. It holds "
                      "the same on every CPU"),
       Describe<PackedMatMul>(
-          "x, w, bias?, addend? -> out over addend", "x, w, addend, out f32 bf16; bias f32",
+          "x, w, bias?, addend? -> out over addend", "x f32 bf16; w f32 bf16; addend, out f32 bf16; bias f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
           "leaky_relu, alpha = 0.0, beta = 0.0, post_scale = 1.0, post_shift = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "

@@ -54,6 +54,7 @@ CompileOptions ByBf16(Cpu cpu = Cpu::kVectors) {
 
 CompileOptions OnSamples(std::vector<float> elements) {
   CompileOptions options = ByBf16();
+  options.check_passes = true;
   const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(elements.size()) / 10, 10};
   options.calibration.data = {{{"x", *Tensor::CopyOf(TensorView(elements.data(), kFloat32, shape))}}};
   return options;
@@ -231,6 +232,7 @@ std::string TextAfter(const std::string& pass, const onnx::ModelProto& model) {
     if (stage == pass) text = program;
   };
   const Outcome made = CompileProto(model, options);
+  INFO(made.message);
   REQUIRE(made.message.empty());
   CHECK(made.compiled.movement.at(0).relative > 0);
   CHECK(made.compiled.movement.at(0).relative < 0.01);
