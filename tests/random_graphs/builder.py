@@ -242,7 +242,7 @@ def finite(value):
 
 
 def numbers(value):
-    """Whether no element is NaN or infinite: what some operators make of these is left open."""
+    """Whether no element is NaN or infinite: what some operators make of these is open (docs/onnx-values.md)."""
     return not is_float(value.dtype) or bool(np.isfinite(value.array.astype(np.float64)).all())
 
 

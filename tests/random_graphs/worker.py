@@ -50,7 +50,8 @@ class Worker:
                 line = self._line(ends)
                 if line is None:
                     self.stop()
-                    return rows + [[step, "hung", f"after {self._limit} s"]]
+                    # nnsmith's solver may take long; nothing of Rewire has run then.
+                    return rows + [["model", "undrawn", ""] if step == "drawing" else [step, "hung", f"after {self._limit} s"]]
                 if not line:
                     break
                 said = json.loads(line)

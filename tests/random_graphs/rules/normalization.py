@@ -80,7 +80,7 @@ def recurrent(b, schema):
     state = (batch, ways, hidden) if layout else (ways, batch, hidden)
     values = [x, b.like(dtype, (ways, gates * hidden, inputs), "weight"), b.like(dtype, (ways, gates * hidden, hidden), "weight"),
               b.like(dtype, (ways, 2 * gates * hidden), "weight") if draws.chance(0.6) else None,
-              b.fresh(draws.integers(I32, (batch,), 1, length + 1), ("range", I32, 1, length + 1), "parameter") if draws.chance(0.3) and not layout else None,
+              b.fresh(draws.integers(I32, (batch,), 1, length + 1), ("range", I32, 1, length + 1), "parameter") if draws.chance(0.3) and not layout and dtype == F32 else None,
               b.like(dtype, state) if draws.chance(0.5) else None]
     attributes = {"hidden_size": hidden, **({"direction": direction} if direction != "forward" or draws.chance(0.3) else {}), **({"layout": layout} if layout else {})}
     if schema.name == "LSTM":
