@@ -293,6 +293,12 @@ std::vector<Refusal> Refusals() {
        {"cut.ro", "-o", "cut.rwx"},
        14,
        "cut.ro: Relay VM executable: main@6: the file ends inside an instruction"},
+      {"archive of object files",
+       "vm-run",
+       {"model.tar"},
+       15,
+       "model.tar: this is compressed by gzip, as TVM compresses its tar archives of object files, which nothing here "
+       "can link; unpack it and make a shared library of them: tar -xf model.tar && cc -shared -o model.so *.o"},
       {"JSON of something else",
        "vm-run",
        {"other.json"},
@@ -335,6 +341,7 @@ TEST_CASE("what cannot be run says what it is and what to do") {
   const std::string relay = WriteRelay(AddLateBound());
   session.folder().Write("relax.vm", "\x1e" + relay.substr(1));
   session.folder().Write("cut.ro", relay.substr(0, relay.size() - 4));
+  session.folder().Write("model.tar", std::string("\x1f\x8b\x08\x01 and so on"));
   session.folder().Write("other.json", "{\"weights\": [1, 2]}");
   session.folder().Write("text.asm", ".func main(x: value) -> y: value\n  ret %x\n.end\n");
   REQUIRE(session.Run("vm-as", {"text.asm", "-o", "own.rwx"}).exit_code == 0);

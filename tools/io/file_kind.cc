@@ -34,7 +34,7 @@ FileKind FindFileKind(std::string_view path, Span<const std::byte> content) {
     return FileKind::kSharedLibrary;
   if (tvm::IsVmExecutable(content)) return FileKind::kRelayExecutable;
   if (tvm::IsParameterList(content)) return FileKind::kParameterList;
-  if (IsTarArchive(content)) return FileKind::kObjectArchive;
+  if (IsArchive(content)) return FileKind::kObjectArchive;
   if (LooksLikeJson(content)) return FileKind::kGraph;
   return FileKind::kExecutable;
 }

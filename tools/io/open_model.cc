@@ -114,7 +114,7 @@ Result<Imported> ReadModule(FileKind kind, const std::string& path, const Shared
     case FileKind::kParameterList:
       return NoModel(kind, "give the model as FILE and this as --params");
     case FileKind::kObjectArchive:
-      return Forward(RefuseTarArchive());
+      return Forward(RefuseArchive(bytes.view));
   }
   return Fail(StatusCode::kInternal, "not a foreign file");
 }

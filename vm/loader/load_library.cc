@@ -92,7 +92,7 @@ class EmptyLibrary : public KernelSource {
 Result<Source> LoadByAbi(const std::string& path) {
   Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
-  if (IsTarArchive(bytes->view)) return RefuseTarArchive();
+  if (IsArchive(bytes->view)) return RefuseArchive(bytes->view);
   const Result<ElfFile> elf = ElfFile::Parse(*std::move(bytes));
   if (!elf) return Forward(elf);
   if (elf->defined().empty()) return Source(std::make_shared<EmptyLibrary>(path));

@@ -9,11 +9,11 @@
 
 namespace rewire {
 
-// True if the bytes begin like a tar archive.
-bool IsTarArchive(Span<const std::byte> file);
+// True if the bytes begin like a tar archive, or like a file that gzip compressed, as TVM's archives are.
+bool IsArchive(Span<const std::byte> file);
 
 // The error for such a file: kUnsupported. Linking the archive needs a compiler, so the message gives the
 // command.
-Status RefuseTarArchive();
+Status RefuseArchive(Span<const std::byte> file);
 
 }  // namespace rewire
