@@ -208,12 +208,31 @@ Status LowerGlobalPool(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Ints axes;
   for (int i = 2; i < x->type.rank(); ++i) axes.push_back(i);
-  std::string kernel = row.kernel;
-  if (kernel == "rewire.reduce_l2" && op.Int("p", 2) != 2) {
-    if (op.Int("p", 2) != 1) return op.Unsupported("p is {}, expected 1 or 2", op.Int("p", 2));
-    kernel = "rewire.reduce_l1";
+  if (axes.empty()) return op.Invalid("X has shape {}, which has no spatial axes", ShapeText(x->type.dims));
+  op.Set(0, op.Reduce(row.kernel, x, axes, true));
+  return {};
+}
+
+// The root of the sum of powers. `p` was a float in operator set 1.
+Status LowerGlobalLpPool(Op& op, const Operator& row) {
+  Value* x = op.in(0);
+  const double p = row.until == 1 ? op.Float("p", 2) : static_cast<double>(op.Int("p", 2));
+  Ints axes;
+  for (int i = 2; i < x->type.rank(); ++i) axes.push_back(i);
+  if (axes.empty()) return op.Invalid("X has shape {}, which has no spatial axes", ShapeText(x->type.dims));
+  if (!(p > 0)) return op.Invalid("p is {}, expected a positive number", p);
+  if (p == 1 || p == 2) {
+    op.Set(0, op.Reduce(p == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2", x, axes, true));
+    return {};
   }
-  op.Set(0, op.Reduce(kernel, x, axes, true));
+  // Powers leave the range of narrow floats soon.
+  const DLDataType dtype = x->type.dtype;
+  Value* wide = op.Cast(op.Unary("rewire.abs", x), dtype == kFloat64 ? kFloat64 : kFloat32);
+  const auto power = [&](Value* base, double exponent) {
+    return op.Apply("rewire.pow", base, op.Scalar(base->type.dtype, exponent));
+  };
+  Value* sum = op.Reduce("rewire.reduce_sum", power(wide, p), axes, true);
+  op.Set(0, op.Cast(power(sum, 1 / p), dtype));
   return {};
 }
 
@@ -288,7 +307,8 @@ std::span<const Operator> ConvolutionOperators() {
       {"DeformConv", 19, 0, 3, 5, "dilations group kernel_shape offset_group pads strides", LowerDeformConv,
        "rewire.deform_conv"},
       {"GlobalAveragePool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_mean"},
-      {"GlobalLpPool", 1, 0, 1, 1, "p", LowerGlobalPool, "rewire.reduce_l2"},
+      {"GlobalLpPool", 1, 1, 1, 1, "p", LowerGlobalLpPool},
+      {"GlobalLpPool", 2, 0, 1, 1, "p", LowerGlobalLpPool},
       {"GlobalMaxPool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_max"},
       {"LpPool", 2, 0, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LowerPool,
        "rewire.lp_pool"},

@@ -122,19 +122,23 @@ const onnx::AttributeProto* Op::Find(const std::string& name) const {
     if (attribute.name() != name) continue;
     read_.insert(&attribute);
     if (attribute.ref_attr_name().empty()) return &attribute;
-    // In a function's body: what the call gives, or the function's default.
+    // In a function's body: what the call gives, or the function's default. A call that names an attribute
+    // which the function around it has not got gives nothing.
     const std::string* wanted = &attribute.ref_attr_name();
+    const onnx::AttributeProto* otherwise = nullptr;
     for (const Scope* scope = &scope_; scope != nullptr && scope->call != nullptr;
          scope = scope->call_scope) {
-      const onnx::AttributeProto* given = lowering_.model().FindDefault(*scope->function, *wanted);
+      const onnx::AttributeProto* given = nullptr;
       for (const onnx::AttributeProto& candidate : scope->call->attribute()) {
         if (candidate.name() == *wanted) given = &candidate;
       }
-      if (given == nullptr) return nullptr;
-      if (given->ref_attr_name().empty()) return given;
+      if (given != nullptr && given->ref_attr_name().empty()) return given;
+      const onnx::AttributeProto* by_default = lowering_.model().FindDefault(*scope->function, *wanted);
+      if (by_default != nullptr) otherwise = by_default;
+      if (given == nullptr) break;
       wanted = &given->ref_attr_name();
     }
-    return nullptr;
+    return otherwise;
   }
   return nullptr;
 }

@@ -48,7 +48,8 @@ const std::vector<Domain>& Domains() {
        {MachineLearningOperators(), CategoryOperators(), TreeOperators(), SupportVectorOperators()}},
       {"com.microsoft",
        1,
-       {MicrosoftOperators(), MicrosoftAttentionOperators(), ContribQuantizationOperators()}},
+       {MicrosoftOperators(), MicrosoftAttentionOperators(), ContribQuantizationOperators(),
+        ContribGatherOperators()}},
       {"ai.onnx.preview", 1, {PreviewOperators()}},
       {"ai.onnx.preview.training", 1, {TrainingOperators()}},
   };

@@ -78,5 +78,6 @@ std::span<const Operator> CategoryOperators();
 std::span<const Operator> MicrosoftOperators();
 std::span<const Operator> MicrosoftAttentionOperators();
 std::span<const Operator> ContribQuantizationOperators();
+std::span<const Operator> ContribGatherOperators();
 
 }  // namespace rewire::compiler

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/vm/kernel_set.h"
 
 namespace rewire::compiler {
 namespace {

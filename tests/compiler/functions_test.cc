@@ -83,6 +83,88 @@ TEST_CASE("attributes of a function have defaults") {
   }
 }
 
+// A function of the domain "local" with one node, from "a" to "b".
+onnx::FunctionProto* AddFunction(onnx::ModelProto* model, const std::string& name, const std::string& type,
+                                 const std::string& domain) {
+  onnx::FunctionProto* function = model->add_functions();
+  function->set_domain("local");
+  function->set_name(name);
+  function->add_input("a");
+  function->add_output("b");
+  function->add_opset_import()->set_version(13);
+  onnx::OperatorSetIdProto* local = function->add_opset_import();
+  local->set_domain("local");
+  local->set_version(1);
+  onnx::GraphProto body;
+  AddNode(&body, type, {"a"}, "b")->set_domain(domain);
+  *function->add_node() = body.node(0);
+  return function;
+}
+
+// Each function hands an attribute to the next one inside it, or not, and has a default for its own, or not.
+// The innermost gives it to LeakyRelu, whose own is 0.01.
+TEST_CASE(
+    "an attribute of nested functions is what the nearest call outside gives, or else the nearest default") {
+  constexpr int kDepth = 3;
+  constexpr float kOwn = 0.01F;
+  for (unsigned form = 0; form < 1U << (2 * kDepth); ++form) {
+    onnx::ModelProto model = EmptyModel();
+    onnx::OperatorSetIdProto* local = model.add_opset_import();
+    local->set_domain("local");
+    local->set_version(1);
+    float expected = kOwn;
+    for (int i = 0; i < kDepth; ++i) {
+      const bool innermost = i == 0;
+      onnx::FunctionProto* function =
+          AddFunction(&model, "F" + std::to_string(i), innermost ? "LeakyRelu" : "F" + std::to_string(i - 1),
+                      innermost ? "" : "local");
+      const bool hands_on = innermost || (form >> (2 * i) & 1) != 0,
+                 has_default = (form >> (2 * i + 1) & 1) != 0;
+      const std::string own = "own" + std::to_string(i);
+      if (hands_on) {
+        onnx::AttributeProto* handed = function->mutable_node(0)->add_attribute();
+        handed->set_name(innermost ? "alpha" : "own" + std::to_string(i - 1));
+        handed->set_type(onnx::AttributeProto::FLOAT);
+        handed->set_ref_attr_name(own);
+      }
+      if (has_default) {
+        onnx::AttributeProto value;
+        value.set_name(own);
+        value.set_type(onnx::AttributeProto::FLOAT);
+        value.set_f(-1.0F - static_cast<float>(i));
+        AddDefault(function, value);
+      } else {
+        function->add_attribute(own);
+      }
+    }
+    // The chain of functions that hand the attribute on, from the inside to the outside: the last default
+    // counts.
+    for (int i = 0; i < kDepth; ++i) {
+      if (i > 0 && (form >> (2 * i) & 1) == 0) break;
+      if ((form >> (2 * i + 1) & 1) != 0) expected = -1.0F - static_cast<float>(i);
+    }
+    const bool given = (form & 1) != 0;
+    onnx::GraphProto* graph = model.mutable_graph();
+    SetValue(graph->add_input(), "x", {2});
+    AddFloats(graph, "one", {}, {1});
+    AddNode(graph, "Sub", {"x", "one"}, "below");  // -1, 0
+    onnx::NodeProto* call = AddNode(graph, "F2", {"below"}, "y");
+    call->set_domain("local");
+    SetValue(graph->add_output(), "y", {2});
+    if (given) {
+      onnx::AttributeProto* value = call->add_attribute();
+      value->set_name("own2");
+      value->set_type(onnx::AttributeProto::FLOAT);
+      value->set_f(9);
+      if ((form >> 2 & 1) != 0 && (form >> 4 & 1) != 0) expected = 9;
+    }
+    INFO("form " << form);
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{-expected, 0});
+  }
+}
+
 TEST_CASE("two functions of one name are refused") {
   onnx::ModelProto model = EmptyModel();
   for (int i = 0; i < 2; ++i) {

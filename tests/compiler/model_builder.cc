@@ -112,6 +112,30 @@ Outcome CompileBytes(const std::string& bytes, const std::string& folder,
   return outcome;
 }
 
+Answer RunOn(Module module, const std::vector<std::pair<std::string, TensorView>>& inputs) {
+  Answer answer;
+  const Result<Executable> executable = Executable::FromModule(std::move(module));
+  REQUIRE(executable);
+  const Result<Program> program = Program::Link(*executable);
+  REQUIRE(program);
+  VirtualMachine vm(*program);
+  Status done;
+  for (const auto& [name, tensor] : inputs) {
+    if (done) done = vm.TrySetInput(name, tensor);
+  }
+  if (done) done = vm.TryInvoke();
+  if (!done) {
+    answer.error = done.error().message();
+    return answer;
+  }
+  const Tensor output = vm.result().tensor();
+  REQUIRE((output.dtype() == kFloat32));
+  answer.shape = Shape(output.shape().begin(), output.shape().end());
+  const auto* first = output.data<float>();
+  answer.values.assign(first, first + output.view().size());
+  return answer;
+}
+
 Answer RunOnCounts(Module module, const Shape& shape) {
   std::vector<float> elements(static_cast<std::size_t>(
       std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
@@ -119,23 +143,8 @@ Answer RunOnCounts(Module module, const Shape& shape) {
   return RunOn(std::move(module), shape, std::move(elements));
 }
 
-Answer RunOn(Module module, const Shape& shape, std::vector<float> elements) {
-  Answer answer;
-  const Result<Executable> executable = Executable::FromModule(std::move(module));
-  REQUIRE(executable);
-  const Result<Program> program = Program::Link(*executable);
-  REQUIRE(program);
-  VirtualMachine vm(*program);
-  REQUIRE(vm.TrySetInput("x", TensorView(elements.data(), DTypeOf<float>(), shape)));
-  if (const Status done = vm.TryInvoke(); !done) {
-    answer.error = done.error().message();
-    return answer;
-  }
-  const Tensor output = vm.result().tensor();
-  answer.shape = Shape(output.shape().begin(), output.shape().end());
-  const auto* first = output.data<float>();
-  answer.values.assign(first, first + output.view().size());
-  return answer;
+Answer RunOn(Module module, const Shape& shape, std::vector<float> x) {
+  return RunOn(std::move(module), {{"x", TensorView(x.data(), DTypeOf<float>(), shape)}});
 }
 
 }  // namespace rewire::test

@@ -4,11 +4,13 @@
 
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "rewire/compiler/compile.h"
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/vm/tensor.h"
 
 namespace rewire::test {
 
@@ -56,6 +58,8 @@ struct Answer {
   Shape shape;
   std::vector<float> values;
 };
+// Runs `main` over these inputs; it has one output, of float32.
+Answer RunOn(Module module, const std::vector<std::pair<std::string, TensorView>>& inputs);
 // Runs `main` over its input "x", 0, 1, 2, ... in float32 under this shape; it has one output.
 Answer RunOnCounts(Module module, const Shape& shape);
 // The same over these numbers.

@@ -83,6 +83,41 @@ TEST_CASE("rows know the attributes that ONNX gives their operators, and no othe
   }
 }
 
+TEST_CASE("docs/operators.md has the rows of the table, and names none of them as not known") {
+  std::ifstream page(std::string(SourceDir()) + "/docs/operators.md");
+  REQUIRE(page);
+  std::multiset<std::string> listed, rows;
+  std::set<std::string> absent, known;
+  std::string domain;
+  bool is_absent = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.rfind("## ", 0) == 0) domain = line.substr(3);
+    if (line.rfind("| operator | ", 0) == 0) is_absent = false;
+    if (line.rfind("| operators | ", 0) == 0) is_absent = true;
+    if (line.rfind("| ", 0) != 0 || line.rfind("| operator", 0) == 0) continue;
+    const std::size_t end = line.find(" |", 2);
+    const std::string names = line.substr(2, end - 2);
+    if (!is_absent) {
+      listed.insert(domain + " " + names + " " + line.substr(end + 3, line.find(" |", end + 2) - end - 3));
+      continue;
+    }
+    std::istringstream words(names);
+    for (std::string name; std::getline(words >> std::ws, name, ',');) absent.insert(domain + " " + name);
+  }
+  for (const compiler::DomainOperator& each : compiler::AllOperators()) {
+    const std::string name = std::string(*each.domain == 0 ? "ai.onnx" : each.domain) + " " + each.row->type;
+    const int since = each.row->since, until = each.row->until;
+    rows.insert(name + " " + std::to_string(since) +
+                (until == 0       ? "+"
+                 : until == since ? ""
+                                  : " to " + std::to_string(until)));
+    known.insert(name);
+  }
+  CHECK(listed == rows);
+  CHECK(absent.size() > 50);
+  for (const std::string& name : absent) CHECK(known.count(name) == 0);
+}
+
 // The reasons for which a model of one node is not supported.
 std::string ReasonFor(const onnx::ModelProto& model) {
   const Outcome outcome = CompileProto(model);

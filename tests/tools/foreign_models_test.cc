@@ -297,8 +297,10 @@ std::vector<Refusal> Refusals() {
        "vm-run",
        {"model.tar"},
        15,
-       "model.tar: this is compressed by gzip, as TVM compresses its tar archives of object files, which nothing here "
-       "can link; unpack it and make a shared library of them: tar -xf model.tar && cc -shared -o model.so *.o"},
+       "model.tar: this is compressed by gzip, as TVM compresses its tar archives of object files, which "
+       "nothing here "
+       "can link; unpack it and make a shared library of them: tar -xf model.tar && cc -shared -o model.so "
+       "*.o"},
       {"JSON of something else",
        "vm-run",
        {"other.json"},

@@ -148,12 +148,20 @@ Value* RotateByParts(Op& op, const Rotation& is, Value* x) {
 // Null if the kernel does not take the tensors.
 Value* RotateByKernel(Op& op, const Rotation& is, Value* x, std::int64_t heads) {
   const bool joined = x->type.rank() == 3;
-  const std::optional<std::int64_t> turned = is.turned.constant();
-  if (IsWide(x->type.dtype) || !turned || (joined && heads < 1)) return nullptr;
-  for (const Value* table : {is.cosines, is.sines}) {
-    if (!table->type.dims.back().Is(*turned / 2)) return nullptr;
+  if (IsWide(x->type.dtype) || (joined && heads < 1)) return nullptr;
+  std::vector<Value*> arguments = {x};
+  const DimExpr half = DimExpr::FloorDiv(is.turned, 2);
+  for (Value* table : {is.cosines, is.sines}) {
+    Shape dims = table->type.dims;
+    if (!(dims.back() == half)) {
+      if (dims.back().IsConstant() && half.IsConstant()) return nullptr;
+      // The kernel turns as many elements as its tables say. The run checks that these are the ones asked
+      // for.
+      dims.back() = half;
+      table = op.Reshape(table, dims);
+    }
+    arguments.push_back(table);
   }
-  std::vector<Value*> arguments = {x, is.cosines, is.sines};
   if (is.positions != nullptr) arguments.push_back(op.Cast(is.positions, kInt64));
   Attributes attributes;
   if (joined) attributes.push_back({"heads", heads});
@@ -227,6 +235,11 @@ Value* SliceOf(Op& op, Value* x, int axis, const DimExpr& start, const DimExpr& 
                  {x, op.DimsValue({start}), op.DimsValue({end}), op.IntsValue({axis})}, {}, std::move(type));
 }
 
+Value* SplitInto(Op& op, Value* x, const DimExpr& heads, const DimExpr& size) {
+  const Shape& dims = x->type.dims;
+  return op.Transpose(op.Reshape(x, {dims[0], dims[1], heads, size}), {0, 2, 1, 3});
+}
+
 Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads) {
   const Shape& dims = x->type.dims;
   if (dims.size() != 3)
@@ -234,8 +247,7 @@ Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads) {
   if (heads < 1 || (dims[2].IsConstant() && *dims[2].constant() % heads != 0)) {
     return op.Invalid("'{}' has shape {}, which {} heads do not divide", x->name, ShapeText(dims), heads);
   }
-  Value* split = op.Reshape(x, {dims[0], dims[1], heads, DimExpr::FloorDiv(dims[2], heads)});
-  return op.Transpose(split, {0, 2, 1, 3});
+  return SplitInto(op, x, heads, DimExpr::FloorDiv(dims[2], heads));
 }
 
 Value* JoinHeads(Op& op, Value* x) {

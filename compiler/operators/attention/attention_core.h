@@ -58,6 +58,8 @@ Value* JoinedOf(Op& op, const AttentionOutputs& outputs);
 // [batch, length, heads * size] as [batch, heads, length, size], and back.
 Result<Value*> SplitHeads(Op& op, Value* x, std::int64_t heads);
 Value* JoinHeads(Op& op, Value* x);
+// The same where only the run may know how many heads there are. They fill each row of x.
+Value* SplitInto(Op& op, Value* x, const DimExpr& heads, const DimExpr& size);
 
 // Rotates pairs of the first `turned` elements of each head: halves, or neighbours if `interleaved`.
 struct Rotation {

@@ -173,30 +173,45 @@ Result<Value*> PositionsOf(Op& op, Value* positions, const DimExpr& batch, const
 
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
-  const DimExpr half = op.in(2)->type.rank() == 2 ? op.in(2)->type.dims[1] : DimExpr(0);
-  if (!half.IsConstant() || *half.constant() < 1 || *half.constant() > kMost || op.in(3)->type.rank() != 2)
-    return op.Unsupported("tables {}, expected [positions, size / 2] of known size",
-                          ShapeText(op.in(2)->type.dims));
-  const std::int64_t turned = 2 * *half.constant(), given = op.Int("rotary_embedding_dim", 0);
-  if (given != 0 && given != turned)
-    return op.Invalid("rotary_embedding_dim is {}, expected {}", given, turned);
+  const std::int64_t given = op.Int("rotary_embedding_dim", 0);
+  for (const Value* table : {op.in(2), op.in(3)}) {
+    const Shape& dims = table->type.dims;
+    const std::int64_t half = dims.size() == 2 ? dims[1].constant().value_or(1) : 0;
+    if (half < 1 || half > kMost)
+      return op.Invalid("'{}' has shape {}, expected [positions, size / 2]", table->name, ShapeText(dims));
+    if (given != 0 && dims[1].IsConstant() && given != 2 * half)
+      return op.Invalid("rotary_embedding_dim is {}, expected {}", given, 2 * half);
+  }
+  if (given < 0 || given % 2 != 0 || given > kMost)
+    return op.Invalid("rotary_embedding_dim is {}, expected an even number", given);
+  const DimExpr turned = given != 0 ? DimExpr(given) : op.in(2)->type.dims[1] * DimExpr(2);
   std::int64_t heads = op.Int("num_heads", 0);
+  Value* whole = x;
   if (x->type.rank() == 3) {
     const DimExpr hidden = x->type.dims[2];
-    if (heads == 0 && !hidden.IsConstant()) return op.Unsupported("the number of heads is not known");
-    if (heads == 0) heads = *hidden.constant() / turned;
-    const Result<Value*> split = SplitHeads(op, x, heads);
-    if (!split) return Forward(split);
-    x = *split;
+    if (heads == 0 && hidden.IsConstant() && turned.IsConstant())
+      heads = *hidden.constant() / *turned.constant();
+    if (heads == 0) {
+      // Only the run knows how many heads there are, each as large as what is turned.
+      whole = x = SplitInto(op, x, DimExpr::FloorDiv(hidden, turned), turned);
+    } else {
+      const Result<Value*> split = SplitHeads(op, x, heads);
+      if (!split) return Forward(split);
+      x = *split;
+    }
   }
   if (x->type.rank() != 4)
     return op.Invalid("input has shape {}, expected rank 3 or 4", ShapeText(x->type.dims));
-  if (x->type.dims[3].IsConstant() && *x->type.dims[3].constant() < turned)
-    return op.Invalid("{} of {} elements are rotated", turned, x->type.dims[3].text());
+  const std::optional<std::int64_t> size = x->type.dims[3].constant();
+  if (size && turned.IsConstant() && *size < *turned.constant())
+    return op.Invalid("{} of {} elements are rotated", turned.text(), *size);
   const Result<Value*> positions = PositionsOf(op, op.in(1), x->type.dims[0], x->type.dims[2]);
   if (!positions) return Forward(positions);
   const bool interleaved = op.Int("interleaved", 0) != 0;
-  op.Set(0, Rotation{op.in(2), op.in(3), *positions, turned, interleaved}.Of(op, op.in(0), x, heads));
+  Value* y = Rotation{op.in(2), op.in(3), *positions, turned, interleaved}.Of(op, whole, x, heads);
+  const Type& type = op.in(0)->type;
+  op.Set(0,
+         type.rank() == 3 && y->type.rank() == 4 ? op.Reshape(op.Transpose(y, {0, 2, 1, 3}), type.dims) : y);
   return {};
 }
 

@@ -20,6 +20,18 @@ Value* MatchesOf(Op& op, Value* x, Value* numbers) {
   return op.Compare("rewire.equal", op.Reshape(x, dims), numbers);
 }
 
+// True where x, with an axis more, and the number are both NaN, which are not equal.
+Value* NansOf(Op& op, Value* x, const std::vector<double>& numbers) {
+  Type truth = x->type;
+  truth.dtype = kBool8;
+  Shape dims = x->type.dims;
+  dims.emplace_back(1);
+  Value* of_x = op.Reshape(op.Call("rewire.isnan", {x}, {}, truth), dims);
+  Ints of_numbers;
+  for (const double number : numbers) of_numbers.push_back(std::isnan(number) ? 1 : 0);
+  return op.Compare("rewire.and", of_x, op.Cast(op.IntsValue(of_numbers), kBool8));
+}
+
 Value* ElementsAt(Op& op, Value* list, Value* positions) {
   return op.Call("rewire.gather", {list, positions}, {{"axis", std::int64_t{0}}},
                  TensorOf(list->type.dtype, positions->type.dims));
@@ -44,21 +56,58 @@ Value* KeyOf(Op& op, Value* x, const Strings& keys) {
   return PositionsInKeys(op, TextTensorOf(op, x), keys);
 }
 
+// The first place along the last axis of `matches` that is true for an element, and whether there is one.
+struct Match {
+  Value* place;
+  Value* found;
+};
+Match FirstMatch(Op& op, Value* x, Value* matches) {
+  const std::int64_t last = x->type.rank();
+  Value* bytes = op.Cast(matches, kUInt8);
+  Value* place = op.Call("rewire.argmax", {bytes}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
+                         TensorOf(kInt64, x->type.dims));
+  return {place, op.Cast(op.Reduce("rewire.reduce_max", bytes, {last}, false), kBool8)};
+}
+
+// 1 for each number that no later one equals, else 0; empty if all differ.
+Ints LastPlaces(const Ints& numbers) {
+  std::map<std::int64_t, std::size_t> last;
+  for (std::size_t i = 0; i < numbers.size(); ++i) last[numbers[i]] = i;
+  if (last.size() == numbers.size()) return {};
+  Ints places(numbers.size(), 0);
+  for (const auto& [number, place] : last) places[place] = 1;
+  return places;
+}
+
 Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
-  if (op.Int("zeros", 1) == 0) return op.Unsupported("zeros is 0, only 1 is supported");
   const Strings names = TextsOf(op, "cats_strings");
-  const Ints categories = op.IntList("cats_int64s");
-  if (names.empty() == categories.empty()) return op.Invalid("it has no categories, or two lists of them");
+  Ints numbers = op.IntList("cats_int64s");
+  if (names.empty() == numbers.empty()) return op.Invalid("it has no categories, or two lists of them");
   const bool is_strings = op.lowering().strings().Has(op.in(0));
   if (is_strings == names.empty())
     return op.Unsupported("categories are {}, X is not", names.empty() ? "numbers" : "strings");
   Value* x = op.Cast(op.in(0), kInt64);
-  Ints numbers = categories;
   if (is_strings) {
     x = KeyOf(op, x, names);
     for (std::size_t i = 0; i < names.size(); ++i) numbers.push_back(static_cast<std::int64_t>(i));
   }
-  op.Set(0, op.Cast(MatchesOf(op, x, op.IntsValue(numbers)), kFloat32));
+  Value* categories = op.IntsValue(numbers);
+  const Ints places = LastPlaces(numbers);
+  const auto matches_of = [&](Value* elements) {
+    Value* matches = MatchesOf(op, elements, categories);
+    return places.empty() ? matches
+                          : op.Compare("rewire.and", matches, op.Cast(op.IntsValue(places), kBool8));
+  };
+  Value* matches = matches_of(x);
+  if (op.Int("zeros", 1) == 0) {
+    // An unknown category fails the run: it stands behind the last one, where there is nothing to be
+    // gathered.
+    const Match first = FirstMatch(op, x, matches);
+    Value* behind = op.IntValue(static_cast<std::int64_t>(numbers.size()));
+    Value* place = op.Call("rewire.where", {first.found, first.place, behind}, {}, first.place->type);
+    matches = matches_of(ElementsAt(op, categories, place));
+  }
+  op.Set(0, op.Cast(matches, kFloat32));
   return {};
 }
 
@@ -151,14 +200,13 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
     if (IsFloat(dtype) != IsFloat(x->type.dtype) ||
         (!IsFloat(dtype) && ElementBytes(dtype) != ElementBytes(x->type.dtype)))
       return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
+    Value* matches = MatchesOf(op, x, op.Cast(keys.numbers, x->type.dtype));
     const std::optional<std::vector<double>> floats = KnownFloats(keys.numbers);
     if (floats && std::any_of(floats->begin(), floats->end(), [](double key) { return std::isnan(key); }))
-      return op.Unsupported("a key is NaN");
-    Value* matches = op.Cast(MatchesOf(op, x, op.Cast(keys.numbers, x->type.dtype)), kUInt8);
-    const std::int64_t last = x->type.rank();
-    which = op.Call("rewire.argmax", {matches}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
-                    TensorOf(kInt64, x->type.dims));
-    found = op.Cast(op.Reduce("rewire.reduce_max", matches, {last}, false), kBool8);
+      matches = op.Compare("rewire.or", matches, NansOf(op, x, *floats));
+    const Match first = FirstMatch(op, x, matches);
+    which = first.place;
+    found = first.found;
   }
   Value* value = ElementsAt(op, values.numbers, which);
   op.Set(0, op.Call("rewire.where", {found, value, fallback.number}, {}, value->type));

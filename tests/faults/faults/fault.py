@@ -25,6 +25,7 @@ class Fault:
 FORMAT = ("executable_format_test",)
 BASE = ("base_test",)
 IMAGES = ("kernels_image_test",)
+IMPORT = ("import_test",)
 PROGRAMS = ("programs_test",)
 OUTPUTS = ("vm_outputs_test",)
 LOADER = ("vm_loader_test",)

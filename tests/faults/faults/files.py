@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of what reads and checks files."""
 
-from .fault import BASE, COMPILER, FORMAT, IMAGES, TOOLS, Fault
+from .fault import BASE, COMPILER, FORMAT, IMAGES, IMPORT, LOADER, TOOLS, Fault
 
 FAULTS = [
     # The verifier.
@@ -95,4 +95,27 @@ FAULTS = [
           "if («place > file_.size || size > file_.size - place») return false;", "false", IMAGES),
     Fault("pictures", "codecs in TIFF whose memory is not known are refused", "tiff_directory.cc",
           "    default:\n      return «false»;\n  }\n}", "true", IMAGES),
+
+    # Programs and kernels that TVM compiled.
+    Fault("import", "a path ends where it reads a register that holds nothing", "empty_reads.cc",
+          "if («StepThrough(graph, needed, block, &after)») continue;", "std::optional<EmptyRead>()",
+          IMPORT),
+    Fault("import", "a killed register holds nothing", "empty_reads.cc",
+          "if («use == RegisterUse::kKill») filled->Remove(reg);", "false", IMPORT),
+    Fault("import", "what several paths write is looked at for all of them", "empty_reads.cc",
+          "if («filled[successor].Merge(after)» || first) queue.Push(successor);", "false", IMPORT),
+    Fault("import", "a read names the file's own number of its register", "compact.cc",
+          "Info(OpcodeOf(code[pc])).mnemonic, «names[read.reg]»));", "read.reg", IMPORT),
+    Fault("loader", "only the counted elements of a row are sorted", "sort.cc",
+          "std::sort(keys, keys + «sorted», [ascending]", "lane.length", LOADER),
+    Fault("loader", "a row has no more elements to sort than there are", "sort.cc",
+          "if («CountOf(lane) > x->shape[axis]») {", "false", LOADER),
+    Fault("loader", "the order of negative floats is turned", "sort.cc",
+          "return bits == magnitude ? key : «-key»;", "key", LOADER),
+    Fault("loader", "NaN is above all numbers", "sort.cc",
+          "if («magnitude > infinity») return std::numeric_limits<std::int64_t>::max();", "false", LOADER),
+    Fault("loader", "a batch of one serves all places", "products.cc",
+          "const bool shared = «tensor.ndim == 2 || tensor.shape[0] == 1»;", "tensor.ndim == 2", LOADER),
+    Fault("loader", "a library without marks has no kernel whose name begins with an underscore", "library_abi.cc",
+          "bool IsPlainName(std::string_view function) { return «function.front() != '_'»; }", "true", LOADER),
 ]

@@ -269,4 +269,18 @@ FAULTS = [
           "if (!known && «told < 1»)", "true", COMPILER),
     Fault("operators", "trees take rows whose features a run counts", "trees.cc",
           "return x.type.dims[1].constant().value_or(«std::numeric_limits<std::int64_t>::max()»);", "0", COMPILER),
+
+    # Operators.
+    Fault("operators", "an attribute that no call gives has the nearest default", "op.cc",
+          "if («by_default != nullptr») otherwise = by_default;", "by_default != nullptr && otherwise == nullptr", COMPILER),
+    Fault("operators", "a key that is NaN stands for every NaN", "categories.cc",
+          "of_numbers.push_back(«std::isnan(number) ? 1 : 0»);", "0", COMPILER),
+    Fault("operators", "of equal categories the last counts", "categories.cc",
+          "if («last.size() == numbers.size()») return {};", "true", COMPILER),
+    Fault("operators", "rows of packed codes are as long as their blocks", "contrib_gather.cc",
+          "if («dims.back() == width») return all;", "true", COMPILER),
+    Fault("operators", "a gathered table is quantised along the axis that was", "contrib_gather.cc",
+          "quantize_axis + «op.in(1)->type.rank() - 1»;", "0", COMPILER),
+    Fault("operators", "tables of a rotation are checked when they are open", "attention_core.cc",
+          "if («!(dims.back() == half)») {", "false", COMPILER),
 ]

@@ -85,10 +85,11 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
                                           "library of them: tar -xf model.tar && cc -shared -o model.so *.o");
 
   std::ofstream(archive) << "\x1f\x8b\x08\x01";
-  CHECK(Refusal(archive).message() ==
-        "kernel library '" + archive +
-            "': this is compressed by gzip, as TVM compresses its tar archives of object files, which nothing here "
-            "can link; unpack it and make a shared library of them: tar -xf model.tar && cc -shared -o model.so *.o");
+  CHECK(Refusal(archive).message() == "kernel library '" + archive +
+                                          "': this is compressed by gzip, as TVM compresses its tar archives "
+                                          "of object files, which nothing here "
+                                          "can link; unpack it and make a shared library of them: tar -xf "
+                                          "model.tar && cc -shared -o model.so *.o");
 
   const auto refused = [](const std::string& name, const std::string& reason) {
     const Error error = Refusal(TestLibrary(name));
