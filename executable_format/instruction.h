@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "rewire/base/span.h"
+#include "rewire/executable_format/effects.h"
 #include "rewire/executable_format/isa.h"
 
 namespace rewire {
@@ -65,59 +66,47 @@ void ForEachOperand(const std::uint32_t* instruction, Visit&& visit) {
   }
 }
 
-namespace isa_internal {
-
-// Where the registers of an opcode's instructions are: the words of single ones, and that of a list's count.
-struct RegisterWords {
-  std::uint8_t count = 0;
-  std::uint8_t list = 0;  // 0: none
-  std::uint8_t word[kMaxOperands] = {};
-  RegisterUse use[kMaxOperands] = {};
-};
-
-// Never defined: a call of it while compiling is an error of the compiler's, which shows `why`.
-void RefuseToCompile(const char* why);
-
-consteval RegisterWords FindRegisterWords(const OpcodeInfo& info) {
-  RegisterWords found;
-  std::uint32_t word = 1;
-  for (std::size_t i = 0; i < info.operand_count; ++i) {
-    const OperandKind kind = info.operands[i].kind;
-    if (IsList(kind)) {
-      if (i + 1 != info.operand_count) RefuseToCompile("a list stands last");
-      if (TraitsOf(kind).use != RegisterUse::kNone) found.list = static_cast<std::uint8_t>(word);
-      if (found.list != 0 && TraitsOf(kind).use != RegisterUse::kRead) RefuseToCompile("a list is read");
-      continue;
-    }
-    if (TraitsOf(kind).use != RegisterUse::kNone) {
-      found.word[found.count] = static_cast<std::uint8_t>(word);
-      found.use[found.count++] = TraitsOf(kind).use;
-    }
-    word += OperandWords(kind);
-  }
-  return found;
+inline const Effects& EffectsOf(const std::uint32_t* instruction) {
+  return EffectsOf(OpcodeOf(*instruction));
 }
 
-inline constexpr auto kRegisterWords = [] {
-  std::array<RegisterWords, kOpcodeCount> all{};
-#define REWIRE_OPCODE(Name, code, ...) all[code] = FindRegisterWords(kOpcodes[code]);
-#include "rewire/executable_format/isa.def"
-  return all;
-}();
+// The register that an instruction changes; kNone if there is none.
+inline std::uint32_t ChangedRegister(const std::uint32_t* instruction) {
+  const Effects& effects = EffectsOf(instruction);
+  return effects.dst != 0 ? instruction[effects.dst] : kNone;
+}
 
-}  // namespace isa_internal
+// The registers of an instruction's list; none if it has no list of registers.
+inline Span<const std::uint32_t> ListedRegisters(const std::uint32_t* instruction) {
+  const Effects& effects = EffectsOf(instruction);
+  return effects.list.word != 0 ? ReadsView(instruction + effects.list.word) : Span<const std::uint32_t>();
+}
+
+// Calls visit(register) for each register whose contents an instruction reads, the listed ones last. A kernel
+// writes some of its listed arguments instead; the caller knows which.
+template <typename Visit>
+void ForEachContentsRead(const std::uint32_t* instruction, Visit&& visit) {
+  const Effects& effects = EffectsOf(instruction);
+  for (std::size_t i = 0; i < effects.read_count; ++i) {
+    const Effects::Read& read = effects.reads[i];
+    if (read.access == Access::kContents && instruction[read.word] != kNone) visit(instruction[read.word]);
+  }
+  if (effects.list.word == 0 || effects.list.access != Access::kContents) return;
+  for (const std::uint32_t reg : ReadsView(instruction + effects.list.word)) visit(reg);
+}
 
 // Calls visit(register, RegisterUse) for each register that an instruction names, in the order of its
 // operands. None is named where an optional operand is kNone.
 template <typename Visit>
 void ForEachRegister(const std::uint32_t* instruction, Visit&& visit) {
-  const isa_internal::RegisterWords& words = isa_internal::kRegisterWords[*instruction & 0xFF];
-  for (std::uint32_t i = 0; i < words.count; ++i) {
-    const std::uint32_t reg = instruction[words.word[i]];
-    if (reg != kNone) visit(reg, words.use[i]);
+  const Effects& effects = EffectsOf(instruction);
+  for (std::uint32_t i = 0; i < effects.read_count; ++i) {
+    const std::uint32_t reg = instruction[effects.reads[i].word];
+    if (reg != kNone) visit(reg, RegisterUse::kRead);
   }
-  if (words.list == 0) return;
-  for (const std::uint32_t reg : ReadsView(instruction + words.list)) {
+  if (const std::uint32_t dst = ChangedRegister(instruction); dst != kNone)
+    visit(dst, effects.makes == Makes::kNothing ? RegisterUse::kKill : RegisterUse::kWrite);
+  for (const std::uint32_t reg : ListedRegisters(instruction)) {
     if (reg != kNone) visit(reg, RegisterUse::kRead);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction set as data, expanded from isa.def. Nothing else in Rewire lists opcodes, their operands or
-// what holds of a kind of operand.
+// The instruction set as data, expanded from isa.def: opcodes, their operands, and what holds of a kind of
+// operand.
 //
 // An instruction in memory and in the file (32-bit little-endian words):
 //
@@ -65,10 +65,38 @@ constexpr bool IsRegister(OperandKind kind) { return TraitsOf(kind).use != Regis
 // Of a register: the instruction puts a value into it.
 constexpr bool IsResult(OperandKind kind) { return TraitsOf(kind).use == RegisterUse::kWrite; }
 
+// The columns of registers, as isa.def explains them.
+enum class Accepts : std::uint8_t { kAny, kScalar, kArgument, kAdt, kClosure, kStorage, kInputs, kResult };
+enum class Access : std::uint8_t { kObject, kContents };
+enum class Makes : std::uint8_t {
+  kNone,     // the instruction changes no register
+  kNothing,  // the register is emptied
+  kSame,
+  kView,
+  kField,
+  kTuple,
+  kClosure,
+  kTensor,
+  kShape,
+  kCopy,
+  kCalled,
+  kComputed,
+  kStorage,
+  kInteger,
+  kLoaded
+};
+
 // Texts are C strings. Their meaning is only in docs/isa.md, because this table is part of every host.
 struct OperandInfo {
   const char* name = "";
   OperandKind kind = OperandKind::kRead;
+  // Of a register that is read.
+  Accepts accepts = Accepts::kAny;
+  Access access = Access::kObject;
+  // Of a register that is written: what it then holds, and the place of the operand that it comes from; the
+  // row's operand_count if there is none.
+  Makes makes = Makes::kNone;
+  std::uint8_t source = 0;
 };
 
 inline constexpr std::size_t kMaxOperands = 6;
@@ -83,28 +111,52 @@ struct OpcodeInfo {
 
 namespace isa_internal {
 
+// An operand as isa.def writes it.
+struct OperandSpec {
+  OperandInfo info;
+  std::string_view source = "";  // the name of the operand that a written register's value comes from
+};
+
+// Has no definition on purpose: a constant expression that reaches it is a compile error.
+void TheSourceIsNoOperandOfTheRow();
+
 template <typename... Operands>
-constexpr OpcodeInfo MakeRow(Opcode opcode, std::string_view mnemonic, Flow flow, Operands... operands) {
-  static_assert(sizeof...(Operands) <= kMaxOperands);
-  return OpcodeInfo{mnemonic, opcode, flow, sizeof...(Operands), {operands...}};
+consteval OpcodeInfo MakeRow(Opcode opcode, std::string_view mnemonic, Flow flow, Operands... operands) {
+  constexpr std::size_t kCount = sizeof...(Operands);
+  static_assert(kCount <= kMaxOperands);
+  const std::array<OperandSpec, kCount> specs{operands...};
+  OpcodeInfo row{mnemonic, opcode, flow, kCount, {}};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    row.operands[i] = specs[i].info;
+    std::size_t source = 0;
+    while (source < kCount && specs[source].info.name != specs[i].source) ++source;
+    if (source == kCount && !specs[i].source.empty()) TheSourceIsNoOperandOfTheRow();
+    row.operands[i].source = static_cast<std::uint8_t>(source);
+  }
+  return row;
 }
 
-#define READ(n) (OperandInfo{n, OperandKind::kRead})
-#define OPT_READ(n) (OperandInfo{n, OperandKind::kOptRead})
-#define WRITE(n) (OperandInfo{n, OperandKind::kWrite})
-#define OPT_WRITE(n) (OperandInfo{n, OperandKind::kOptWrite})
-#define KILL(n) (OperandInfo{n, OperandKind::kKill})
-#define IMM32(n) (OperandInfo{n, OperandKind::kImm32})
-#define IMM64(n) (OperandInfo{n, OperandKind::kImm64})
-#define DTYPE(n) (OperandInfo{n, OperandKind::kDType})
-#define CONSTANT(n) (OperandInfo{n, OperandKind::kConstant})
-#define FUNCTION(n) (OperandInfo{n, OperandKind::kFunction})
-#define KERNEL(n) (OperandInfo{n, OperandKind::kKernel})
-#define DEVICE(n) (OperandInfo{n, OperandKind::kDevice})
-#define STRING(n) (OperandInfo{n, OperandKind::kString})
-#define TARGET(n) (OperandInfo{n, OperandKind::kTarget})
-#define READS(n) (OperandInfo{n, OperandKind::kReads})
-#define DIMS(n) (OperandInfo{n, OperandKind::kDims})
+#define READ(n, accepts, access) \
+  (OperandSpec{{n, OperandKind::kRead, Accepts::k##accepts, Access::k##access}})
+#define OPT_READ(n, accepts, access) \
+  (OperandSpec{{n, OperandKind::kOptRead, Accepts::k##accepts, Access::k##access}})
+#define READS(n, accepts, access) \
+  (OperandSpec{{n, OperandKind::kReads, Accepts::k##accepts, Access::k##access}})
+#define WRITE(n, makes, source) \
+  (OperandSpec{{n, OperandKind::kWrite, Accepts::kAny, Access::kObject, Makes::k##makes}, source})
+#define OPT_WRITE(n, makes, source) \
+  (OperandSpec{{n, OperandKind::kOptWrite, Accepts::kAny, Access::kObject, Makes::k##makes}, source})
+#define KILL(n) (OperandSpec{{n, OperandKind::kKill, Accepts::kAny, Access::kObject, Makes::kNothing}})
+#define IMM32(n) (OperandSpec{{n, OperandKind::kImm32}})
+#define IMM64(n) (OperandSpec{{n, OperandKind::kImm64}})
+#define DTYPE(n) (OperandSpec{{n, OperandKind::kDType}})
+#define CONSTANT(n) (OperandSpec{{n, OperandKind::kConstant}})
+#define FUNCTION(n) (OperandSpec{{n, OperandKind::kFunction}})
+#define KERNEL(n) (OperandSpec{{n, OperandKind::kKernel}})
+#define DEVICE(n) (OperandSpec{{n, OperandKind::kDevice}})
+#define STRING(n) (OperandSpec{{n, OperandKind::kString}})
+#define TARGET(n) (OperandSpec{{n, OperandKind::kTarget}})
+#define DIMS(n) (OperandSpec{{n, OperandKind::kDims}})
 #define NEXT Flow::kNext
 #define JUMP Flow::kJump
 #define BRANCH Flow::kBranch

@@ -88,6 +88,81 @@ std::string Syntax(const OpcodeInfo& info) {
   return text;
 }
 
+std::string_view AcceptsText(Accepts accepts) {
+  switch (accepts) {
+    case Accepts::kAny:
+      return "any value";
+    case Accepts::kScalar:
+      return "an integer or a tensor";
+    case Accepts::kArgument:
+      return "an integer, a tensor or an ADT";
+    case Accepts::kAdt:
+      return "an ADT";
+    case Accepts::kClosure:
+      return "a closure";
+    case Accepts::kStorage:
+      return "a storage";
+    case Accepts::kInputs:
+      return "what the function's inputs take";
+    case Accepts::kResult:
+      return "what this function returns";
+  }
+  return {};
+}
+
+std::string MakesText(const OpcodeInfo& info, const OperandInfo& operand) {
+  const std::string source =
+      operand.source < info.operand_count ? fmt::format("`{}`", info.operands[operand.source].name) : "";
+  switch (operand.makes) {
+    case Makes::kNone:
+      return "";
+    case Makes::kNothing:
+      return "nothing";
+    case Makes::kSame:
+      return "the object of " + source;
+    case Makes::kView:
+      return "a tensor in the memory of " + source;
+    case Makes::kField:
+      return "an object inside " + source;
+    case Makes::kTuple:
+      return "an ADT that holds " + source;
+    case Makes::kClosure:
+      return "a closure that holds " + source;
+    case Makes::kTensor:
+      return "a tensor on " + source + " with undefined contents";
+    case Makes::kShape:
+      return "a tensor with the shape of " + source;
+    case Makes::kCopy:
+      return "a tensor with the elements of " + source;
+    case Makes::kCalled:
+      return "what the function returned for " + source;
+    case Makes::kComputed:
+      return "what the kernel returned for " + source;
+    case Makes::kStorage:
+      return "a storage";
+    case Makes::kInteger:
+      return "an integer";
+    case Makes::kLoaded:
+      return "a constant";
+  }
+  return {};
+}
+
+// What a register holds before or after the instruction.
+std::string HoldsText(const OpcodeInfo& info, const OperandInfo& operand) {
+  switch (TraitsOf(operand.kind).use) {
+    case RegisterUse::kNone:
+      return "";
+    case RegisterUse::kRead:
+      return fmt::format("{}{}", AcceptsText(operand.accepts),
+                         operand.access == Access::kContents ? ", whose contents are read" : "");
+    case RegisterUse::kWrite:
+    case RegisterUse::kKill:
+      return MakesText(info, operand);
+  }
+  return {};
+}
+
 std::string_view Meaning(Opcode opcode) {
   switch (opcode) {
 #define REWIRE_OPCODE(Name, code, mnemonic, flow, meaning, ...) \
@@ -102,7 +177,7 @@ std::string Section(const OpcodeInfo& info) {
   std::string text =
       fmt::format("\n## {} ({})\n\n    {}\n\n{}; {}.\n", info.mnemonic, static_cast<int>(info.opcode),
                   Syntax(info), Meaning(info.opcode), FlowText(info.flow));
-  text += "\n| word | operand | kind | meaning |\n|---|---|---|---|\n";
+  text += "\n| word | operand | kind | meaning | holds |\n|---|---|---|---|---|\n";
   std::uint32_t word = 1;
   for (std::size_t i = 0; i < info.operand_count; ++i) {
     const OperandInfo& operand = info.operands[i];
@@ -110,8 +185,8 @@ std::string Section(const OpcodeInfo& info) {
     const std::string place = IsList(operand.kind) ? fmt::format("{} ...", word)
                               : words == 1         ? fmt::format("{}", word)
                                                    : fmt::format("{}-{}", word, word + words - 1);
-    text += fmt::format("| {} | `{}` | {} | {} |\n", place, operand.name, Row(operand.kind).name,
-                        Row(operand.kind).meaning);
+    text += fmt::format("| {} | `{}` | {} | {} | {} |\n", place, operand.name, Row(operand.kind).name,
+                        Row(operand.kind).meaning, HoldsText(info, operand));
     word += words;
   }
   return text;

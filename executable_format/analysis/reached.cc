@@ -15,10 +15,9 @@ Array<std::uint8_t> FunctionsReached(const Module& module, std::uint32_t first) 
     pending.pop_back();
     for (std::uint32_t pc = 0; pc < function.code.size(); pc += WordsOf(function.code[pc])) {
       const std::uint32_t* at = function.code.data() + pc;
-      const Opcode opcode = OpcodeOf(*at);
-      if (opcode != Opcode::kInvoke && opcode != Opcode::kAllocClosure) continue;
-      static_assert(WordOf(Opcode::kInvoke, "function") == WordOf(Opcode::kAllocClosure, "function"));
-      const std::uint32_t callee = at[WordOf(Opcode::kInvoke, "function")];
+      const Effects& effects = EffectsOf(at);
+      if (effects.function == 0) continue;
+      const std::uint32_t callee = at[effects.function];
       if (!reached[callee]) pending.push_back(callee);
       reached[callee] = true;
     }

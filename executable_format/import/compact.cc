@@ -59,19 +59,33 @@ bool RunsOffItsEnd(Span<const std::uint32_t> code) {
   return last == Flow::kNext || last == Flow::kCall;
 }
 
-// Whether the instruction does nothing but write its register.
+// Whether the instruction does nothing but write its register: it makes a value, and no register can hold
+// what it does not take.
 bool IsPure(Opcode opcode) {
-  return opcode == Opcode::kMove || opcode == Opcode::kLoadConst || opcode == Opcode::kLoadConsti ||
-         opcode == Opcode::kAllocClosure;
-}
-
-// The register that an instruction writes or kills; kNone when it does neither.
-std::uint32_t ChangedBy(const std::uint32_t* instruction) {
-  std::uint32_t changed = kNone;
-  ForEachRegister(instruction, [&](std::uint32_t reg, RegisterUse use) {
-    if (use != RegisterUse::kRead) changed = reg;
-  });
-  return changed;
+  const Effects& effects = EffectsOf(opcode);
+  for (std::size_t i = 0; i < effects.read_count; ++i) {
+    if (effects.reads[i].accepts != Accepts::kAny) return false;
+  }
+  switch (effects.makes) {
+    case Makes::kSame:
+    case Makes::kTuple:
+    case Makes::kClosure:
+    case Makes::kInteger:
+    case Makes::kLoaded:
+      return true;
+    case Makes::kNone:
+    case Makes::kNothing:
+    case Makes::kView:
+    case Makes::kField:
+    case Makes::kTensor:
+    case Makes::kShape:
+    case Makes::kCopy:
+    case Makes::kCalled:
+    case Makes::kComputed:
+    case Makes::kStorage:
+      return false;
+  }
+  return false;
 }
 
 // By word: whether an instruction starts there that is reached and does something.
@@ -91,7 +105,7 @@ Array<bool> FindNeeded(const Flowgraph& graph, const Liveness& liveness) {
     for (std::size_t i = instructions.size(); i-- > 0;) {
       const std::uint32_t* instruction = &graph.code[instructions[i]];
       const Opcode opcode = OpcodeOf(*instruction);
-      const std::uint32_t changed = ChangedBy(instruction);
+      const std::uint32_t changed = ChangedRegister(instruction);
       const bool of_live = changed != kNone && live.Has(changed);
       if (IsPure(opcode) && !of_live) continue;
       if (leaving && opcode == Opcode::kKillRegister && !of_live) continue;
@@ -114,7 +128,7 @@ void DropIdleKills(const Flowgraph& graph, Array<bool>& needed) {
   }
   for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
     if (!needed[pc] || OpcodeOf(code[pc]) != Opcode::kKillRegister) continue;
-    needed[pc] = used[ChangedBy(&code[pc])];
+    needed[pc] = used[ChangedRegister(&code[pc])];
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/instruction.h"
 
 namespace rewire::tvm {
@@ -121,102 +122,68 @@ class ResultAnalysis {
   using State = Array<ShapeId>;
 
   ShapeId ResultOf(const Function& function) {
-    std::map<std::uint32_t, State> states;  // before an instruction that a jump leads to
-    Array<std::uint32_t> work;
-    ShapeId result = kNothing;
-    const auto reach = [&](std::uint32_t pc, const State& state) {
-      if (pc >= function.code.size()) return;
-      const auto [entry, is_new] = states.emplace(pc, state);
-      bool changed = is_new;
-      for (std::size_t i = 0; !is_new && i < state.size(); ++i) {
-        const ShapeId joined = shapes_.Join(entry->second[i], state[i]);
-        changed = changed || joined != entry->second[i];
-        entry->second[i] = joined;
+    const Array<BasicBlock> blocks = FindBlocks(function.code);
+    if (blocks.size() * std::size_t{function.register_count} > kMaxStateEntries) return kAnything;
+    ForwardDataflow<State> flow(blocks.size());
+    const auto join = [this](State* known, const State& state) {
+      bool changed = false;
+      for (std::size_t i = 0; i < state.size(); ++i) {
+        const ShapeId joined = shapes_.Join((*known)[i], state[i]);
+        changed = changed || joined != (*known)[i];
+        (*known)[i] = joined;
       }
-      if (changed) work.push_back(pc);
+      return changed;
     };
     State first(function.register_count, kNothing);
-    std::fill_n(first.begin(), std::min(first.size(), function.inputs.size()), kAnything);
-    reach(0, first);
-    while (!work.empty()) {
-      if (states.size() * first.size() > kMaxStateEntries || shapes_.exhausted()) return kAnything;
+    std::fill_n(first.begin(), function.inputs.size(), kAnything);
+    flow.Reach(0, first, join);
+    ShapeId result = kNothing;
+    for (std::uint32_t block = flow.Next(); block != flow.kNowhere; block = flow.Next()) {
       shapes_.Count(first.size());
-      std::uint32_t pc = work.back();
-      work.pop_back();
-      State state = states[pc];
-      bool goes_on = true;
-      while (goes_on && pc < function.code.size() && WordsOf(function.code[pc]) > 0) {
-        const std::uint32_t* words = &function.code[pc];
-        const Opcode opcode = OpcodeOf(*words);
+      State state = flow.entry(block);
+      for (std::uint32_t pc = blocks[block].begin; pc < blocks[block].end; pc += WordsOf(function.code[pc])) {
+        if (shapes_.exhausted()) return kAnything;
         shapes_.Count(1);
-        if (opcode == Opcode::kRet)
-          result = shapes_.Join(result, Get(state, words[WordOf(Opcode::kRet, "result")]));
-        if (opcode == Opcode::kGoto) reach(pc + words[WordOf(Opcode::kGoto, "target")], state);
-        if (opcode == Opcode::kIf) {
-          reach(pc + words[WordOf(Opcode::kIf, "if_true")], state);
-          reach(pc + words[WordOf(Opcode::kIf, "if_false")], state);
-        }
-        const Flow flow = Info(opcode).flow;
-        goes_on = flow == Flow::kNext || flow == Flow::kCall;
-        if (goes_on) Transfer(words, &state);
-        pc += WordsOf(*words);
-        // What a jump leads to is joined there.
-        if (goes_on && states.count(pc) != 0) {
-          reach(pc, state);
-          goes_on = false;
-        }
+        const std::uint32_t* words = &function.code[pc];
+        if (const std::uint32_t returned = EffectsOf(words).result; returned != 0)
+          result = shapes_.Join(result, state[words[returned]]);
+        if (const std::uint32_t dst = ChangedRegister(words); dst != kNone) state[dst] = MadeBy(words, state);
       }
+      for (const std::uint32_t successor : blocks[block].successors()) flow.Reach(successor, state, join);
     }
     return result;
   }
 
-  static ShapeId Get(const State& state, std::uint32_t reg) {
-    return reg < state.size() ? state[reg] : kAnything;
-  }
-
-  void Transfer(const std::uint32_t* words, State* state) {
-    ShapeId made = kAnything;
-    switch (OpcodeOf(*words)) {
-      case Opcode::kMove:
-        made = Get(*state, words[WordOf(Opcode::kMove, "src")]);
-        break;
-      case Opcode::kAllocADT: {
+  ShapeId MadeBy(const std::uint32_t* words, const State& state) {
+    const Effects& effects = EffectsOf(words);
+    switch (effects.makes) {
+      case Makes::kSame:
+        return state[words[effects.source]];
+      case Makes::kField:
+        return shapes_.Field(state[words[effects.source]], words[WordOf(Opcode::kGetField, "index")]);
+      case Makes::kTuple: {
         Array<ShapeId> fields;
-        for (const std::uint32_t reg : ReadsView(words + WordOf(Opcode::kAllocADT, "fields")))
-          fields.push_back(Get(*state, reg));
-        made = shapes_.Adt(words[WordOf(Opcode::kAllocADT, "tag")], std::move(fields));
-        break;
+        for (const std::uint32_t reg : ReadsView(words + effects.source)) fields.push_back(state[reg]);
+        return shapes_.Adt(words[WordOf(Opcode::kAllocADT, "tag")], std::move(fields));
       }
-      case Opcode::kGetField:
-        made = shapes_.Field(Get(*state, words[WordOf(Opcode::kGetField, "object")]),
-                             words[WordOf(Opcode::kGetField, "index")]);
-        break;
-      case Opcode::kInvoke:
-        if (words[WordOf(Opcode::kInvoke, "function")] < results_.size())
-          made = results_[words[WordOf(Opcode::kInvoke, "function")]];
-        break;
-      case Opcode::kRet:
-      case Opcode::kInvokeClosure:
-      case Opcode::kInvokePacked:
-      case Opcode::kAllocTensor:
-      case Opcode::kAllocTensorReg:
-      case Opcode::kAllocClosure:
-      case Opcode::kIf:
-      case Opcode::kLoadConst:
-      case Opcode::kGoto:
-      case Opcode::kGetTag:
-      case Opcode::kLoadConsti:
-      case Opcode::kFatal:
-      case Opcode::kAllocStorage:
-      case Opcode::kShapeOf:
-      case Opcode::kReshapeTensor:
-      case Opcode::kDeviceCopy:
-      case Opcode::kKillRegister:
-        break;
+      case Makes::kCalled:
+        return effects.function != 0 && words[effects.function] < results_.size()
+                   ? results_[words[effects.function]]
+                   : kAnything;
+      case Makes::kNone:
+      case Makes::kNothing:
+      case Makes::kView:
+      case Makes::kClosure:
+      case Makes::kTensor:
+      case Makes::kShape:
+      case Makes::kCopy:
+      case Makes::kComputed:
+      case Makes::kStorage:
+      case Makes::kInteger:
+      case Makes::kLoaded:
+        return kAnything;
     }
-    ForEachRegister(words, [&](std::uint32_t reg, RegisterUse use) {
-      if (use == RegisterUse::kWrite && reg < state->size()) (*state)[reg] = made;
-    });
+    return kAnything;
   }
 
   const Module& module_;

@@ -5,10 +5,9 @@
 // state, and its code is visited again if that state changed. Bits are only ever added, so this ends.
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "rewire/base/array.h"
-#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/verify/context.h"
@@ -32,19 +31,17 @@ class FlowAnalysis {
         leaders_(leaders),
         code_(function.code.data()),
         size_(static_cast<std::uint32_t>(function.code.size())),
-        width_((function.register_count + kWordBytes - 1) / kWordBytes * kWordBytes),
-        registers_(width_, kMayUndefined),
-        states_(leaders.size()),
-        queue_(leaders.size(), BlockQueue::Order::kFirstBlockFirst),
+        registers_((function.register_count + kWordBytes - 1) / kWordBytes * kWordBytes, kMayUndefined),
+        flow_(leaders.size()),
         result_kinds_(KindsOf(function.result)) {}
 
   Status Run() {
     for (std::size_t i = 0; i < function_.inputs.size(); ++i)
       registers_[i] = KindsOf(function_.inputs[i].type);
     Reach(0);
-    while (!queue_.empty()) {
-      const std::uint32_t leader = queue_.Pop();
-      std::copy_n(states_[leader].get(), width_, registers_.data());
+    for (std::uint32_t leader = flow_.Next(); leader != flow_.kNowhere; leader = flow_.Next()) {
+      const State& entry = flow_.entry(leader);
+      std::copy(entry.begin(), entry.end(), registers_.begin());
       WalkFrom(leader);
       if (!error_) return error_;
       if (meter_.exhausted()) return Forward(meter_.Failure(), {"'{}'", function_.name});
@@ -53,26 +50,24 @@ class FlowAnalysis {
   }
 
  private:
-  // Joins the current state into the one at leaders_[leader].
-  void Reach(std::uint32_t leader) {
-    meter_.Spend(1 + width_ / 64);
-    std::unique_ptr<Kinds[]>& state = states_[leader];
+  using State = Array<Kinds>;  // by register
+
+  // Bits are only ever added.
+  static bool Join(State* known, const State& state) {
     std::uint64_t learned = 0;
-    if (state == nullptr) {
-      state.reset(new Kinds[width_]);
-      std::copy_n(registers_.data(), width_, state.get());
-      learned = 1;
-    } else {
-      for (std::size_t i = 0; i < width_; i += kWordBytes) {
-        std::uint64_t old, now;
-        std::memcpy(&old, state.get() + i, kWordBytes);
-        std::memcpy(&now, registers_.data() + i, kWordBytes);
-        learned |= now & ~old;
-        now |= old;
-        std::memcpy(state.get() + i, &now, kWordBytes);
-      }
+    for (std::size_t i = 0; i < state.size(); i += kWordBytes) {
+      std::uint64_t old, now;
+      std::memcpy(&old, known->data() + i, kWordBytes);
+      std::memcpy(&now, state.data() + i, kWordBytes);
+      learned |= now & ~old;
+      now |= old;
+      std::memcpy(known->data() + i, &now, kWordBytes);
     }
-    if (learned != 0) queue_.Push(leader);
+    return learned != 0;
+  }
+  void Reach(std::uint32_t leader) {
+    meter_.Spend(1 + registers_.size() / 64);
+    flow_.Reach(leader, registers_, Join);
   }
   void ReachTarget(std::uint32_t pc) {
     const auto found = std::lower_bound(leaders_.begin(), leaders_.end(), pc);
@@ -89,98 +84,80 @@ class FlowAnalysis {
     Reach(leader + 1);
   }
 
-  // False when what follows is not the next instruction, or after an error.
+  // Returns false when what follows is not the next instruction, or after an error.
   bool Step(const std::uint32_t* at) {
-    switch (OpcodeOf(*at)) {
-      case Opcode::kMove: {
-        const std::uint32_t src = at[WordOf(Opcode::kMove, "src")];
-        return Defined(src) && Set(at[WordOf(Opcode::kMove, "dst")], registers_[src]);
-      }
-      case Opcode::kRet:
-        Return(at[WordOf(Opcode::kRet, "result")]);
+    const Effects& effects = EffectsOf(at);
+    if (!ReadsAreRight(at, effects)) return false;
+    if (effects.kernel != 0 && !WritesAreRight(at)) return false;
+    switch (Info(OpcodeOf(*at)).flow) {
+      case Flow::kNext:
+      case Flow::kCall:
+        break;
+      case Flow::kJump:
+      case Flow::kBranch:
+        ForEachTarget(at, pc_, [this](std::uint32_t target) { ReachTarget(target); });
         return false;
-      case Opcode::kInvoke: {
-        const Function& callee = module_.functions[at[WordOf(Opcode::kInvoke, "function")]];
-        return Arguments(callee, ReadsView(at + WordOf(Opcode::kInvoke, "args"))) &&
-               Set(at[WordOf(Opcode::kInvoke, "dst")], KindsOf(callee.result) | kMayWrite);
-      }
-      case Opcode::kInvokeClosure:
-        return Is("closure", at[WordOf(Opcode::kInvokeClosure, "closure")], kMayClosure) &&
-               AllDefined(ReadsView(at + WordOf(Opcode::kInvokeClosure, "args"))) &&
-               Set(at[WordOf(Opcode::kInvokeClosure, "dst")], kAnyKind | kMayWrite);
-      case Opcode::kInvokePacked: {
-        const std::uint32_t dst = at[WordOf(Opcode::kInvokePacked, "dst")];
-        return KernelCall(at) && (dst == kNone || Set(dst, kKernelArgument | kMayWrite));
-      }
-      case Opcode::kAllocTensor:
-        return Is("storage", at[WordOf(Opcode::kAllocTensor, "storage")], kMayStorage) &&
-               IsOptional("offset", at[WordOf(Opcode::kAllocTensor, "offset")], kScalar) &&
-               Set(at[WordOf(Opcode::kAllocTensor, "dst")], kMayTensor | kMayWrite);
-      case Opcode::kAllocTensorReg:
-        return Is("storage", at[WordOf(Opcode::kAllocTensorReg, "storage")], kMayStorage) &&
-               IsOptional("offset", at[WordOf(Opcode::kAllocTensorReg, "offset")], kScalar) &&
-               Is("shape", at[WordOf(Opcode::kAllocTensorReg, "shape")], kScalar) &&
-               Set(at[WordOf(Opcode::kAllocTensorReg, "dst")], kMayTensor | kMayWrite);
-      case Opcode::kAllocADT: {
-        Kinds fields = 0;
-        for (std::uint32_t field : ReadsView(at + WordOf(Opcode::kAllocADT, "fields"))) {
-          if (!Defined(field)) return false;
-          fields |= registers_[field];
-        }
-        return Set(at[WordOf(Opcode::kAllocADT, "dst")], kMayAdt | (fields & kMayWrite));
-      }
-      case Opcode::kAllocClosure: {
-        const Function& callee = module_.functions[at[WordOf(Opcode::kAllocClosure, "function")]];
-        return Arguments(callee, ReadsView(at + WordOf(Opcode::kAllocClosure, "captured"))) &&
-               Set(at[WordOf(Opcode::kAllocClosure, "dst")], kMayClosure);
-      }
-      case Opcode::kGetField: {
-        const std::uint32_t object = at[WordOf(Opcode::kGetField, "object")];
-        return Is("object", object, kMayAdt) &&
-               Set(at[WordOf(Opcode::kGetField, "dst")], kAnyKind | (registers_[object] & kMayWrite));
-      }
-      case Opcode::kIf:
-        if (!Is("test", at[WordOf(Opcode::kIf, "test")], kScalar)) return false;
-        if (!Is("target", at[WordOf(Opcode::kIf, "target")], kScalar)) return false;
-        ReachTarget(pc_ + at[WordOf(Opcode::kIf, "if_true")]);
-        ReachTarget(pc_ + at[WordOf(Opcode::kIf, "if_false")]);
+      case Flow::kEnd:
         return false;
-      case Opcode::kLoadConst:
-        return Set(at[WordOf(Opcode::kLoadConst, "dst")], kMayTensor);
-      case Opcode::kGoto:
-        ReachTarget(pc_ + at[WordOf(Opcode::kGoto, "target")]);
-        return false;
-      case Opcode::kGetTag:
-        return Is("object", at[WordOf(Opcode::kGetTag, "object")], kMayAdt) &&
-               Set(at[WordOf(Opcode::kGetTag, "dst")], kMayInteger);
-      case Opcode::kLoadConsti:
-        return Set(at[WordOf(Opcode::kLoadConsti, "dst")], kMayInteger);
-      case Opcode::kFatal:
-        return false;
-      case Opcode::kAllocStorage:
-        return IsOptional("size", at[WordOf(Opcode::kAllocStorage, "size")], kScalar) &&
-               Set(at[WordOf(Opcode::kAllocStorage, "dst")], kMayStorage);
-      case Opcode::kShapeOf:
-        return Is("tensor", at[WordOf(Opcode::kShapeOf, "tensor")], kScalar) &&
-               Set(at[WordOf(Opcode::kShapeOf, "dst")], kMayTensor | kMayWrite);
-      case Opcode::kReshapeTensor: {
-        const std::uint32_t tensor = at[WordOf(Opcode::kReshapeTensor, "tensor")];
-        return Is("tensor", tensor, kScalar) &&
-               Is("shape", at[WordOf(Opcode::kReshapeTensor, "shape")], kScalar) &&
-               Set(at[WordOf(Opcode::kReshapeTensor, "dst")], kMayTensor | (registers_[tensor] & kMayWrite));
-      }
-      case Opcode::kDeviceCopy:
-        return Is("src", at[WordOf(Opcode::kDeviceCopy, "src")], kScalar) &&
-               Set(at[WordOf(Opcode::kDeviceCopy, "dst")], kMayTensor | kMayWrite);
-      case Opcode::kKillRegister:
-        return Set(at[WordOf(Opcode::kKillRegister, "reg")], kMayUndefined);
     }
-    return false;
+    if (const std::uint32_t dst = ChangedRegister(at); dst != kNone) registers_[dst] = MadeBy(at, effects);
+    return true;
   }
 
-  bool Set(std::uint32_t reg, Kinds kinds) {
-    registers_[reg] = kinds;
+  bool ReadsAreRight(const std::uint32_t* at, const Effects& effects) {
+    const OpcodeInfo& info = Info(OpcodeOf(*at));
+    for (std::size_t i = 0; i < effects.read_count; ++i) {
+      const Effects::Read& read = effects.reads[i];
+      if (at[read.word] == kNone && IsOptional(info.operands[read.operand].kind)) continue;
+      if (!Is(info.operands[read.operand].name, at[read.word], read.accepts)) return false;
+    }
+    if (effects.list.word == 0) return true;
+    const Span<const std::uint32_t> list = ReadsView(at + effects.list.word);
+    if (effects.list.accepts == Accepts::kInputs)
+      return Arguments(module_.functions[at[effects.function]], list);
+    for (const std::uint32_t reg : list) {
+      if (!Is(info.operands[effects.list.operand].name, reg, effects.list.accepts)) return false;
+    }
     return true;
+  }
+
+  // The kinds of what the instruction puts into its register.
+  Kinds MadeBy(const std::uint32_t* at, const Effects& effects) const {
+    const auto of_source = [&] { return registers_[at[effects.source]]; };
+    switch (effects.makes) {
+      case Makes::kNone:
+      case Makes::kNothing:
+        return kMayUndefined;
+      case Makes::kSame:
+        return of_source();
+      case Makes::kView:
+        return kMayTensor | (of_source() & kMayWrite);
+      case Makes::kField:
+        return kAnyKind | (of_source() & kMayWrite);
+      case Makes::kTuple: {
+        Kinds fields = 0;
+        for (const std::uint32_t field : ReadsView(at + effects.source)) fields |= registers_[field];
+        return kMayAdt | (fields & kMayWrite);
+      }
+      case Makes::kClosure:
+        return kMayClosure;
+      case Makes::kTensor:
+      case Makes::kShape:
+      case Makes::kCopy:
+        return kMayTensor | kMayWrite;
+      case Makes::kCalled:
+        return (effects.function != 0 ? KindsOf(module_.functions[at[effects.function]].result) : kAnyKind) |
+               kMayWrite;
+      case Makes::kComputed:
+        return kKernelArgument | kMayWrite;
+      case Makes::kStorage:
+        return kMayStorage;
+      case Makes::kInteger:
+        return kMayInteger;
+      case Makes::kLoaded:
+        return kMayTensor;
+    }
+    return kAnyKind;
   }
 
   bool Defined(std::uint32_t reg) {
@@ -188,20 +165,32 @@ class FlowAnalysis {
     return Reject({"register {} is undefined{}", RegisterText(function_, reg),
                    registers_[reg] == kMayUndefined ? "" : " on some path to here"});
   }
-  bool AllDefined(Span<const std::uint32_t> regs) {
-    for (std::uint32_t reg : regs) {
-      if (!Defined(reg)) return false;
+  static Kinds KindsAccepted(Accepts accepts) {
+    switch (accepts) {
+      case Accepts::kScalar:
+        return kScalar;
+      case Accepts::kArgument:
+        return kKernelArgument;
+      case Accepts::kAdt:
+        return kMayAdt;
+      case Accepts::kClosure:
+        return kMayClosure;
+      case Accepts::kStorage:
+        return kMayStorage;
+      case Accepts::kAny:
+      case Accepts::kInputs:
+      case Accepts::kResult:
+        return kAnyKind;
     }
-    return true;
+    return kAnyKind;
   }
-  bool Is(const char* operand, std::uint32_t reg, Kinds wanted) {
+  bool Is(const char* operand, std::uint32_t reg, Accepts accepts) {
+    if (accepts == Accepts::kResult) return Return(reg);
     const Kinds kinds = registers_[reg];
+    const Kinds wanted = KindsAccepted(accepts);
     if ((kinds & kMayUndefined) == 0 && (kinds & wanted) != 0) return true;
     return Defined(reg) && Reject({"operand {} is {} ({}), expected {}", operand, KindsText(kinds),
                                    RegisterText(function_, reg), KindsText(wanted)});
-  }
-  bool IsOptional(const char* operand, std::uint32_t reg, Kinds wanted) {
-    return reg == kNone || Is(operand, reg, wanted);
   }
 
   // The first inputs of a callee take these registers.
@@ -223,15 +212,13 @@ class FlowAnalysis {
                    RegisterText(function_, reg), TypeText(function_.result, module_.symbols)});
   }
 
-  bool KernelCall(const std::uint32_t* at) {
+  // The arguments that a kernel writes, of kinds that it takes.
+  bool WritesAreRight(const std::uint32_t* at) {
     const KernelImport& kernel = module_.kernels[at[WordOf(Opcode::kInvokePacked, "kernel")]];
     const std::uint32_t outputs = at[WordOf(Opcode::kInvokePacked, "outputs")];
     const Span<const std::uint32_t> args = ReadsView(at + WordOf(Opcode::kInvokePacked, "args"));
     Kinds all = 0;
-    for (std::uint32_t reg : args) {
-      if (!Is("args", reg, kKernelArgument)) return false;
-      all |= registers_[reg];
-    }
+    for (std::uint32_t reg : args) all |= registers_[reg];
     // An argument that may be an ADT is passed as its fields, so that positions beyond it are not known here.
     const Kinds unknown = (kernel.flags & kKernelObjects) != 0 ? 0 : kMayAdt;
     if (outputs > args.size() && (all & unknown) == 0) {
@@ -282,11 +269,9 @@ class FlowAnalysis {
   const Leaders& leaders_;
   const std::uint32_t* code_;
   const std::uint32_t size_;
-  const std::size_t width_;
   std::uint32_t pc_ = 0;
-  Array<Kinds> registers_;                  // the state at pc_
-  Array<std::unique_ptr<Kinds[]>> states_;  // one a leader, null until it is reached
-  BlockQueue queue_;
+  State registers_;  // the state at pc_
+  ForwardDataflow<State> flow_;
   Kinds result_kinds_;
   Status error_;
 };

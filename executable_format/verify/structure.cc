@@ -183,61 +183,40 @@ class Structure {
     return Reject(pc, "a tensor of this shape takes more than 2^63 bytes");
   }
 
-  // What an opcode asks of its operands together.
+  // What a row asks of its operands together.
   bool CheckValues(std::uint32_t pc) {
     const std::uint32_t* at = code_ + pc;
-    switch (OpcodeOf(*at)) {
-      case Opcode::kInvoke: {
-        const Function& callee = module_.functions[at[WordOf(Opcode::kInvoke, "function")]];
-        const std::uint32_t count = at[WordOf(Opcode::kInvoke, "args")];
-        if (count == callee.inputs.size()) return true;
-        return Reject(
-            pc, {"'{}' is called with {} arguments, it takes {}", callee.name, count, callee.inputs.size()});
-      }
-      case Opcode::kAllocClosure: {
-        const Function& callee = module_.functions[at[WordOf(Opcode::kAllocClosure, "function")]];
-        const std::uint32_t count = at[WordOf(Opcode::kAllocClosure, "captured")];
-        if (count <= callee.inputs.size()) return true;
-        return Reject(
-            pc, {"the closure captures {} values, '{}' takes {}", count, callee.name, callee.inputs.size()});
-      }
-      case Opcode::kIf:
-        if (at[WordOf(Opcode::kIf, "if_true")] != 0 && at[WordOf(Opcode::kIf, "if_false")] != 0) return true;
-        return Reject(pc, "a branch leads to its own instruction, which could never end");
-      case Opcode::kAllocTensor:
-        return CheckShapeBytes(pc, at[WordOf(Opcode::kAllocTensor, "dtype")],
-                               at + WordOf(Opcode::kAllocTensor, "shape"));
-      case Opcode::kAllocStorage: {
-        const std::uint32_t alignment = at[WordOf(Opcode::kAllocStorage, "alignment")];
-        if (!IsPowerOfTwo(alignment) || alignment > kMaxStorageAlignment) {
-          return Reject(
-              pc, {"the alignment is {}; it is a power of two up to {}", alignment, kMaxStorageAlignment});
-        }
-        const std::uint32_t* shape = at + WordOf(Opcode::kAllocStorage, "shape");
-        if (at[WordOf(Opcode::kAllocStorage, "size")] != kNone && *shape != 0) {
-          return Reject(pc, "there is both a size and a shape");
-        }
-        return CheckShapeBytes(pc, at[WordOf(Opcode::kAllocStorage, "dtype")], shape);
-      }
-      case Opcode::kMove:
-      case Opcode::kRet:
-      case Opcode::kInvokeClosure:
-      case Opcode::kInvokePacked:
-      case Opcode::kAllocTensorReg:
-      case Opcode::kAllocADT:
-      case Opcode::kGetField:
-      case Opcode::kLoadConst:
-      case Opcode::kGoto:
-      case Opcode::kGetTag:
-      case Opcode::kLoadConsti:
-      case Opcode::kFatal:
-      case Opcode::kShapeOf:
-      case Opcode::kReshapeTensor:
-      case Opcode::kDeviceCopy:
-      case Opcode::kKillRegister:
-        return true;
+    const Effects& effects = EffectsOf(at);
+    if (effects.list.accepts == Accepts::kInputs && !CheckArgumentCount(pc, effects)) return false;
+    if (Info(OpcodeOf(*at)).flow == Flow::kBranch) {
+      bool stays = false;
+      ForEachTarget(at, pc, [&](std::uint32_t target) { stays = stays || target == pc; });
+      if (stays) return Reject(pc, "a branch leads to its own instruction, which could never end");
     }
-    return true;
+    if (OpcodeOf(*at) == Opcode::kAllocStorage) {
+      const std::uint32_t alignment = at[WordOf(Opcode::kAllocStorage, "alignment")];
+      if (!IsPowerOfTwo(alignment) || alignment > kMaxStorageAlignment) {
+        return Reject(
+            pc, {"the alignment is {}; it is a power of two up to {}", alignment, kMaxStorageAlignment});
+      }
+      if (at[WordOf(Opcode::kAllocStorage, "size")] != kNone && at[effects.dims] != 0)
+        return Reject(pc, "there is both a size and a shape");
+    }
+    return effects.dims == 0 || CheckShapeBytes(pc, at[effects.dtype], at + effects.dims);
+  }
+
+  // A call gives all inputs of its function, a closure captures the first ones.
+  bool CheckArgumentCount(std::uint32_t pc, const Effects& effects) {
+    const Function& callee = module_.functions[code_[pc + effects.function]];
+    const std::uint32_t count = code_[pc + effects.list.word];
+    if (effects.makes == Makes::kClosure) {
+      if (count <= callee.inputs.size()) return true;
+      return Reject(
+          pc, {"the closure captures {} values, '{}' takes {}", count, callee.name, callee.inputs.size()});
+    }
+    if (count == callee.inputs.size()) return true;
+    return Reject(
+        pc, {"'{}' is called with {} arguments, it takes {}", callee.name, count, callee.inputs.size()});
   }
 
   Status CheckTargets() {

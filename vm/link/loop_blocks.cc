@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/analysis/register_set.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/memory/object_heap.h"
@@ -22,15 +22,13 @@ constexpr std::uint64_t kSmallData = kUsualRank * sizeof(std::int64_t);
 
 // Whether it jumps backwards. Most functions do not, and then nothing else is to be found out.
 bool HasLoop(const Array<std::uint32_t>& code) {
-  const auto is_back = [](std::uint32_t distance) { return static_cast<std::int32_t>(distance) <= 0; };
-  for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
-    const std::uint32_t* const at = &code[pc];
-    if (OpcodeOf(*at) == Opcode::kGoto && is_back(at[WordOf(Opcode::kGoto, "target")])) return true;
-    if (OpcodeOf(*at) == Opcode::kIf &&
-        (is_back(at[WordOf(Opcode::kIf, "if_true")]) || is_back(at[WordOf(Opcode::kIf, "if_false")])))
-      return true;
+  bool has_loop = false;
+  for (std::uint32_t pc = 0; pc < code.size() && !has_loop; pc += WordsOf(code[pc])) {
+    const Flow flow = Info(OpcodeOf(code[pc])).flow;
+    if (flow != Flow::kJump && flow != Flow::kBranch) continue;
+    ForEachTarget(&code[pc], pc, [&](std::uint32_t target) { has_loop = has_loop || target <= pc; });
   }
-  return false;
+  return has_loop;
 }
 
 // Follows the registers of one function along all paths.
@@ -51,20 +49,20 @@ class LoopAnalysis {
     if (!FindKinds()) return {};
     const std::uint64_t words = RegisterSet::Words(Bits());
     if (!meter_.Spend(words * blocks_.size())) return {};
-    entries_.resize(blocks_.size(), RegisterSet(Bits()));
+    const auto merge = [](RegisterSet* known, const RegisterSet& more) { return known->Merge(more); };
+    ForwardDataflow<RegisterSet> flow(blocks_.size());
+    RegisterSet first(Bits());
     for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
-      if (function_.inputs[i].type.nodes[0].kind == TypeKind::kInteger) entries_[0].Add(Bit(kInteger, i));
+      if (function_.inputs[i].type.nodes[0].kind == TypeKind::kInteger) first.Add(Bit(kInteger, i));
     }
-    BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
-    queue.PushAll();
-    while (!queue.empty()) {
-      const std::uint32_t block = queue.Pop();
+    flow.Reach(0, first, merge);
+    for (std::uint32_t block = flow.Next(); block != flow.kNowhere; block = flow.Next()) {
       const std::uint64_t length = blocks_[block].end - blocks_[block].begin;
       if (!meter_.Spend(1 + words + length * sizes_.size())) return {};
-      Follow(block);
+      Follow(block, flow.entry(block));
       for (const std::uint32_t successor : blocks_[block].successors()) {
         meter_.Spend(1 + words);
-        if (entries_[successor].Merge(held_)) queue.Push(successor);
+        flow.Reach(successor, held_, merge);
       }
     }
     return Found();
@@ -102,10 +100,10 @@ class LoopAnalysis {
     const Array<std::uint32_t>& code = function_.code;
     for (std::uint32_t pc = 0; pc < code.size(); pc += WordsOf(code[pc])) {
       const std::uint32_t* const at = &code[pc];
-      if (OpcodeOf(*at) == Opcode::kAllocStorage) add(StorageBlocks(at));
-      if (OpcodeOf(*at) == Opcode::kAllocADT) add(TupleBlocks(at[WordOf(Opcode::kAllocADT, "fields")]));
-      if (OpcodeOf(*at) == Opcode::kAllocClosure)
-        add(TupleBlocks(at[WordOf(Opcode::kAllocClosure, "captured")]));
+      const Effects& effects = EffectsOf(at);
+      if (effects.makes == Makes::kStorage) add(StorageBlocks(at));
+      if (effects.makes == Makes::kTuple || effects.makes == Makes::kClosure)
+        add(TupleBlocks(at[effects.source]));
     }
     counts_.resize(sizes_.size(), 0);
     most_.resize(sizes_.size(), 0);
@@ -208,8 +206,8 @@ class LoopAnalysis {
   }
 
   // From the block's beginning to its end, in held_.
-  [[gnu::cold, gnu::noinline]] void Follow(std::uint32_t block) {
-    held_ = entries_[block];
+  [[gnu::cold, gnu::noinline]] void Follow(std::uint32_t block, const RegisterSet& entry) {
+    held_ = entry;
     noted_ = in_loop_[block] != 0;
     std::fill(counts_.begin(), counts_.end(), 0);
     held_.ForEach([this](std::uint32_t bit) { ++counts_[bit / function_.register_count]; });
@@ -220,56 +218,35 @@ class LoopAnalysis {
   }
 
   [[gnu::cold, gnu::noinline]] void Step(const std::uint32_t* at) {
-    // What a call gives is not known here: a small tensor, most likely.
-    const auto make_result = [&](std::uint32_t dst) { MakeTensor(StorageBlocks(kSmallData, 1), dst); };
-    switch (OpcodeOf(*at)) {
-      case Opcode::kMove:
-        return Copy(at[WordOf(Opcode::kMove, "src")], at[WordOf(Opcode::kMove, "dst")]);
-      case Opcode::kInvoke:
-        return make_result(at[WordOf(Opcode::kInvoke, "dst")]);
-      case Opcode::kInvokeClosure:
-        return make_result(at[WordOf(Opcode::kInvokeClosure, "dst")]);
-      case Opcode::kInvokePacked: {
-        BoxIntegers(at);
-        const std::uint32_t dst = at[WordOf(Opcode::kInvokePacked, "dst")];
-        return dst != kNone ? make_result(dst) : void();
-      }
-      case Opcode::kAllocTensor:
-        return MakeTensor(at[WordOf(Opcode::kAllocTensor, "storage")],
-                          at[WordOf(Opcode::kAllocTensor, "dst")]);
-      case Opcode::kAllocTensorReg:
-        return MakeTensor(at[WordOf(Opcode::kAllocTensorReg, "storage")],
-                          at[WordOf(Opcode::kAllocTensorReg, "dst")]);
-      case Opcode::kReshapeTensor:
-        return MakeTensor(at[WordOf(Opcode::kReshapeTensor, "tensor")],
-                          at[WordOf(Opcode::kReshapeTensor, "dst")]);
-      case Opcode::kShapeOf:
-        return make_result(at[WordOf(Opcode::kShapeOf, "dst")]);
-      case Opcode::kDeviceCopy:
-        return MakeTensor(StorageBlocks(BlockPool::kMaxBlock, 1), at[WordOf(Opcode::kDeviceCopy, "dst")]);
-      case Opcode::kAllocADT:
-        return MakeTuple(ReadsView(at + WordOf(Opcode::kAllocADT, "fields")),
-                         at[WordOf(Opcode::kAllocADT, "dst")]);
-      case Opcode::kAllocClosure:
-        return MakeTuple(ReadsView(at + WordOf(Opcode::kAllocClosure, "captured")),
-                         at[WordOf(Opcode::kAllocClosure, "dst")]);
-      case Opcode::kGetField:
-        return Copy(at[WordOf(Opcode::kGetField, "object")], at[WordOf(Opcode::kGetField, "dst")]);
-      case Opcode::kAllocStorage:
-        return MakeStorage(StorageBlocks(at), at[WordOf(Opcode::kAllocStorage, "dst")]);
-      case Opcode::kLoadConsti:
-        return SetInteger(at[WordOf(Opcode::kLoadConsti, "dst")]);
-      case Opcode::kGetTag:
-        return SetInteger(at[WordOf(Opcode::kGetTag, "dst")]);
-      case Opcode::kLoadConst:
-        return Clear(at[WordOf(Opcode::kLoadConst, "dst")]);
-      case Opcode::kKillRegister:
-        return Clear(at[WordOf(Opcode::kKillRegister, "reg")]);
-      case Opcode::kRet:
-      case Opcode::kIf:
-      case Opcode::kGoto:
-      case Opcode::kFatal:
+    const Effects& effects = EffectsOf(at);
+    if (effects.kernel != 0) BoxIntegers(at);
+    const std::uint32_t dst = ChangedRegister(at);
+    if (dst == kNone) return;
+    switch (effects.makes) {
+      case Makes::kNone:
         return;
+      case Makes::kNothing:
+      case Makes::kLoaded:
+        return Clear(dst);
+      case Makes::kSame:
+      case Makes::kField:
+        return Copy(at[effects.source], dst);
+      case Makes::kView:
+      case Makes::kTensor:
+        return MakeTensor(at[effects.source], dst);
+      case Makes::kTuple:
+      case Makes::kClosure:
+        return MakeTuple(ReadsView(at + effects.source), dst);
+      case Makes::kShape:
+      case Makes::kCalled:  // what a call gives is not known here: a small tensor, most likely
+      case Makes::kComputed:
+        return MakeTensor(StorageBlocks(kSmallData, 1), dst);
+      case Makes::kCopy:
+        return MakeTensor(StorageBlocks(BlockPool::kMaxBlock, 1), dst);
+      case Makes::kStorage:
+        return MakeStorage(StorageBlocks(at), dst);
+      case Makes::kInteger:
+        return SetInteger(dst);
     }
   }
   void SetInteger(std::uint32_t reg) {
@@ -314,8 +291,7 @@ class LoopAnalysis {
   Array<BasicBlock> blocks_;
   Array<std::uint8_t> in_loop_;  // by block
   Array<std::uint64_t> sizes_;   // by kind: of its blocks
-  Array<RegisterSet> entries_;   // by block: what is held where it begins, by Bit
-  RegisterSet held_;             // at the instruction that is being looked at
+  RegisterSet held_;             // at the instruction that is being looked at, by Bit
   Array<std::uint32_t> counts_;  // by kind: registers in held_
   Array<std::uint32_t> most_;    // by kind: the largest count in a loop
   bool noted_ = false;           // the block that is being followed is in a loop

@@ -6,13 +6,6 @@
 #include "rewire/base/sort.h"
 
 namespace rewire {
-namespace {
-
-Span<const std::uint32_t> ListAt(const Function& function, std::uint32_t pc, std::uint32_t word) {
-  return ReadsView(&function.code[pc + word]);
-}
-
-}  // namespace
 
 OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function, const Callees& callees,
                                WorkMeter* meter)
@@ -23,8 +16,7 @@ OriginAnalysis::OriginAnalysis(const Module& module, std::uint32_t function, con
       meter_(*meter),
       result_(callees.results[function]),
       blocks_(FindBlocks(function_.code)),
-      entry_states_(blocks_.size()),
-      reached_(blocks_.size(), false),
+      flow_(blocks_.size()),
       table_(meter),
       leaf_sets_(result_.leaves.size(), kNoOrigins),
       made_(function_.code.size(), kNoOrigins),
@@ -39,44 +31,35 @@ bool OriginAnalysis::Run(std::size_t max_state_entries) {
   for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
     first[i] = table_.Single({Origin::kInput, 0, i});
   }
-  BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
-  MergeInto(0, first);
+  Reach(0, first);
   do {
-    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
-      if (reached_[block]) queue.Push(block);
-    }
-    while (!queue.empty() && !meter_.exhausted()) {
-      const std::uint32_t block = queue.Pop();
+    for (std::uint32_t block = flow_.Next(); block != flow_.kNowhere && !meter_.exhausted();
+         block = flow_.Next()) {
       meter_.Spend(1 + function_.register_count / 8);
-      State state = entry_states_[block];
+      State state = flow_.entry(block);
       for (std::uint32_t pc = blocks_[block].begin; pc < blocks_[block].end && !meter_.exhausted();
            pc += WordsOf(function_.code[pc])) {
         Transfer(pc, &state);
       }
-      for (const std::uint32_t successor : blocks_[block].successors()) {
-        if (MergeInto(successor, state)) queue.Push(successor);
-      }
+      for (const std::uint32_t successor : blocks_[block].successors()) Reach(successor, state);
     }
+    flow_.FollowAgain();
   } while (table_.TakeGrown() && !meter_.exhausted());
   return !meter_.exhausted();
 }
 
-bool OriginAnalysis::MergeInto(std::uint32_t block, const State& state) {
+void OriginAnalysis::Reach(std::uint32_t block, const State& state) {
   meter_.Spend(1 + function_.register_count / 8);
-  State& entry = entry_states_[block];
-  if (!reached_[block]) {
-    reached_[block] = true;
-    entry = state;
-    return true;
-  }
-  bool changed = false;
-  for (std::size_t i = 0; i < entry.size(); ++i) {
-    if (entry[i] == state[i]) continue;
-    const OriginSet merged = table_.Union(entry[i], state[i]);
-    changed = changed || merged != entry[i];
-    entry[i] = merged;
-  }
-  return changed;
+  flow_.Reach(block, state, [this](State* known, const State& more) {
+    bool changed = false;
+    for (std::size_t i = 0; i < known->size(); ++i) {
+      if ((*known)[i] == more[i]) continue;
+      const OriginSet merged = table_.Union((*known)[i], more[i]);
+      changed = changed || merged != (*known)[i];
+      (*known)[i] = merged;
+    }
+    return changed;
+  });
 }
 
 OriginSet OriginAnalysis::ReachOf(Span<const std::uint32_t> registers, const State& state) {
@@ -115,86 +98,63 @@ OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
   return holds_the_set ? table_.Union(result, table_.Reach(set)) : result;
 }
 
+// The tensor that the instruction makes, always the same one.
+OriginSet OriginAnalysis::Allocated(std::uint32_t pc) {
+  if (made_[pc] == kNoOrigins) made_[pc] = table_.SetOf(table_.Add({Origin::kAlloc, pc, 0}));
+  return made_[pc];
+}
+
+OriginSet OriginAnalysis::Gathered(std::uint32_t pc, const State& state) {
+  const Span<const std::uint32_t> fields = ListedRegisters(&function_.code[pc]);
+  const OriginId tuple = table_.Id({Origin::kTuple, pc, 0});
+  for (std::uint32_t i = 0; i < fields.size(); ++i) table_.AddField(tuple, i, state[fields[i]]);
+  return table_.SetOf(tuple);
+}
+
 void OriginAnalysis::Transfer(std::uint32_t pc, State* state) {
   const std::uint32_t* words = &function_.code[pc];
+  const Effects& effects = EffectsOf(words);
   meter_.Spend(WordsOf(*words));
   State& registers = *state;
   written_at_ = kNone;
-  const auto make = [&](std::uint32_t dst) {
-    if (made_[pc] == kNoOrigins) made_[pc] = table_.SetOf(table_.Add({Origin::kAlloc, pc, 0}));
-    registers[dst] = made_[pc];
-  };
-  const auto gather = [&](std::uint32_t dst, Span<const std::uint32_t> fields) {
-    const OriginId tuple = table_.Id({Origin::kTuple, pc, 0});
-    for (std::uint32_t i = 0; i < fields.size(); ++i) table_.AddField(tuple, i, registers[fields[i]]);
-    registers[dst] = table_.SetOf(tuple);
-  };
-  switch (OpcodeOf(*words)) {
-    case Opcode::kMove:
-      registers[words[WordOf(Opcode::kMove, "dst")]] = registers[words[WordOf(Opcode::kMove, "src")]];
+  if (effects.result != 0) TransferReturn(pc, *state);
+  const std::uint32_t dst = ChangedRegister(words);
+  if (dst == kNone) return;
+  switch (effects.makes) {
+    case Makes::kNone:
       break;
-    case Opcode::kRet:
-      TransferReturn(pc, *state);
+    case Makes::kNothing:
+      registers[dst] = kNoOrigins;
       break;
-    case Opcode::kInvoke:
-    case Opcode::kInvokeClosure:
-      TransferCall(pc, state);
+    case Makes::kSame:
+    case Makes::kView:  // a view is its tensor, as far as memory goes
+      registers[dst] = registers[words[effects.source]];
       break;
-    case Opcode::kInvokePacked: {
-      const std::uint32_t dst = words[WordOf(Opcode::kInvokePacked, "dst")];
-      if (dst == kNone) break;
+    case Makes::kField:
+      registers[dst] = FieldOf(registers[words[effects.source]], words[WordOf(Opcode::kGetField, "index")]);
+      break;
+    case Makes::kTuple:
+    case Makes::kClosure:
+      registers[dst] = Gathered(pc, registers);
+      break;
+    case Makes::kTensor:
+    case Makes::kShape:
+    case Makes::kCopy:
+      registers[dst] = Allocated(pc);
+      break;
+    case Makes::kCalled:
+      registers[dst] = MadeOfCall(pc, registers);
+      break;
+    case Makes::kComputed:
       registers[dst] =
-          table_.Union(ReachOf(ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args")), *state),
-                       table_.Single({Origin::kUnknown, pc, 0}));
+          table_.Union(ReachOf(ListedRegisters(words), registers), table_.Single({Origin::kUnknown, pc, 0}));
       break;
-    }
-    case Opcode::kAllocTensor:
-      make(words[WordOf(Opcode::kAllocTensor, "dst")]);
+    case Makes::kStorage:
+    case Makes::kInteger:
+      registers[dst] = scalar_;
       break;
-    case Opcode::kAllocTensorReg:
-      make(words[WordOf(Opcode::kAllocTensorReg, "dst")]);
-      break;
-    case Opcode::kAllocADT:
-      gather(words[WordOf(Opcode::kAllocADT, "dst")],
-             ListAt(function_, pc, WordOf(Opcode::kAllocADT, "fields")));
-      break;
-    case Opcode::kAllocClosure:
-      gather(words[WordOf(Opcode::kAllocClosure, "dst")],
-             ListAt(function_, pc, WordOf(Opcode::kAllocClosure, "captured")));
-      break;
-    case Opcode::kGetField:
-      registers[words[WordOf(Opcode::kGetField, "dst")]] = FieldOf(
-          registers[words[WordOf(Opcode::kGetField, "object")]], words[WordOf(Opcode::kGetField, "index")]);
-      break;
-    case Opcode::kLoadConst:
-      registers[words[WordOf(Opcode::kLoadConst, "dst")]] = constant_;
-      break;
-    case Opcode::kIf:
-    case Opcode::kGoto:
-    case Opcode::kFatal:
-      break;
-    case Opcode::kGetTag:
-      registers[words[WordOf(Opcode::kGetTag, "dst")]] = scalar_;
-      break;
-    case Opcode::kLoadConsti:
-      registers[words[WordOf(Opcode::kLoadConsti, "dst")]] = scalar_;
-      break;
-    case Opcode::kAllocStorage:
-      registers[words[WordOf(Opcode::kAllocStorage, "dst")]] = scalar_;
-      break;
-    case Opcode::kShapeOf:
-      make(words[WordOf(Opcode::kShapeOf, "dst")]);
-      break;
-    case Opcode::kReshapeTensor:
-      // A view is its tensor, as far as memory goes.
-      registers[words[WordOf(Opcode::kReshapeTensor, "dst")]] =
-          registers[words[WordOf(Opcode::kReshapeTensor, "tensor")]];
-      break;
-    case Opcode::kDeviceCopy:
-      make(words[WordOf(Opcode::kDeviceCopy, "dst")]);
-      break;
-    case Opcode::kKillRegister:
-      registers[words[WordOf(Opcode::kKillRegister, "reg")]] = kNoOrigins;
+    case Makes::kLoaded:
+      registers[dst] = constant_;
       break;
   }
 }
@@ -238,20 +198,16 @@ OriginSet OriginAnalysis::CallNodes(std::uint32_t pc, std::uint32_t callee, Span
   return sets[0];
 }
 
-void OriginAnalysis::TransferCall(std::uint32_t pc, State* state) {
+OriginSet OriginAnalysis::MadeOfCall(std::uint32_t pc, const State& state) {
   const std::uint32_t* words = &function_.code[pc];
-  if (OpcodeOf(*words) == Opcode::kInvoke) {
-    const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvoke, "args"));
-    const std::uint32_t callee = words[WordOf(Opcode::kInvoke, "function")];
-    (*state)[words[WordOf(Opcode::kInvoke, "dst")]] = CallNodes(pc, callee, args, *state);
-    return;
-  }
+  const Effects& effects = EffectsOf(words);
+  const Span<const std::uint32_t> args = ListedRegisters(words);
+  if (effects.function != 0) return CallNodes(pc, words[effects.function], args, state);
   // A closure's callee is not known: its result may be anything that it was given, or something new.
-  const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokeClosure, "args"));
-  OriginSet set = ReachOf(args, *state);
-  set = table_.Union(set, table_.Reach((*state)[words[WordOf(Opcode::kInvokeClosure, "closure")]]));
-  (*state)[words[WordOf(Opcode::kInvokeClosure, "dst")]] =
-      table_.Union(set, table_.Single({Origin::kUnknown, pc, 0}));
+  OriginSet set = ReachOf(args, state);
+  for (std::size_t i = 0; i < effects.read_count; ++i)
+    set = table_.Union(set, table_.Reach(state[words[effects.reads[i].word]]));
+  return table_.Union(set, table_.Single({Origin::kUnknown, pc, 0}));
 }
 
 bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
@@ -276,7 +232,7 @@ bool OriginAnalysis::MayBeAdt(const Origin& origin) const {
 const Array<std::uint8_t>& OriginAnalysis::WrittenArguments(std::uint32_t pc, const State& state) {
   if (written_at_ == pc) return written_;
   written_at_ = pc;
-  const Span<const std::uint32_t> args = ListAt(function_, pc, WordOf(Opcode::kInvokePacked, "args"));
+  const Span<const std::uint32_t> args = ListedRegisters(&function_.code[pc]);
   const std::uint32_t outputs = function_.code[pc + WordOf(Opcode::kInvokePacked, "outputs")];
   const KernelImport& import = module_.kernels[function_.code[pc + WordOf(Opcode::kInvokePacked, "kernel")]];
   const bool flattens = (import.flags & kKernelObjects) == 0;
@@ -307,7 +263,7 @@ void OriginAnalysis::TransferReturn(std::uint32_t pc, const State& state) {
   const Type& type = function_.result;
   meter_.Spend(2 * type.nodes.size());
   Array<OriginSet> sets(type.nodes.size(), kNoOrigins);
-  sets[0] = state[function_.code[pc + WordOf(Opcode::kRet, "result")]];
+  sets[0] = state[function_.code[pc + EffectsOf(&function_.code[pc]).result]];
   std::uint32_t leaf = 0;
   for (std::uint32_t node = 0; node < type.nodes.size(); ++node) {
     if (type.nodes[node].kind == TypeKind::kAdt) {

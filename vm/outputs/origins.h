@@ -14,6 +14,7 @@
 #include "rewire/base/span.h"
 #include "rewire/base/work_meter.h"
 #include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/module.h"
 #include "rewire/vm/outputs/function_summary.h"
@@ -29,8 +30,7 @@ class OriginAnalysis {
     Span<const FunctionSummary> summaries;
     Span<const ResultShape> results;
   };
-  // By register.
-  using State = Array<OriginSet>;
+  using State = Array<OriginSet>;  // by register
 
   OriginAnalysis(const Module& module, std::uint32_t function, const Callees& callees, WorkMeter* meter);
 
@@ -46,8 +46,8 @@ class OriginAnalysis {
   // The state at the start of a block; Transfer moves it past one instruction. Unreachable blocks have no
   // state.
   const Array<BasicBlock>& blocks() const { return blocks_; }
-  bool IsReached(std::uint32_t block) const { return reached_[block] != 0; }
-  const State& EntryState(std::uint32_t block) const { return entry_states_[block]; }
+  bool IsReached(std::uint32_t block) const { return flow_.IsReached(block); }
+  const State& EntryState(std::uint32_t block) const { return flow_.entry(block); }
   void Transfer(std::uint32_t pc, State* state);
 
   // Which arguments of an InvokePacked are certainly written. These are the last ones, as long as none can be
@@ -71,13 +71,15 @@ class OriginAnalysis {
   WorkMeter& meter() { return meter_; }
 
  private:
-  void TransferCall(std::uint32_t pc, State* state);
+  OriginSet MadeOfCall(std::uint32_t pc, const State& state);
+  OriginSet Allocated(std::uint32_t pc);
+  OriginSet Gathered(std::uint32_t pc, const State& state);
   void TransferReturn(std::uint32_t pc, const State& state);
   OriginSet ReachOf(Span<const std::uint32_t> registers, const State& state);
   OriginSet FieldOf(OriginSet set, std::uint32_t index);
   OriginSet CallNodes(std::uint32_t pc, std::uint32_t callee, Span<const std::uint32_t> args,
                       const State& state);
-  bool MergeInto(std::uint32_t block, const State& state);
+  void Reach(std::uint32_t block, const State& state);
 
   const Module& module_;
   const std::uint32_t index_;
@@ -86,8 +88,7 @@ class OriginAnalysis {
   WorkMeter& meter_;
   const ResultShape& result_;
   Array<BasicBlock> blocks_;
-  Array<State> entry_states_;
-  Array<std::uint8_t> reached_;
+  ForwardDataflow<State> flow_;
   OriginTable table_;
   Array<OriginSet> leaf_sets_;
   Array<OriginSet> made_;  // by word of code: the tensor of the instruction there; kNoOrigins: none yet
@@ -100,58 +101,12 @@ class OriginAnalysis {
 template <typename Visit>
 void OriginAnalysis::VisitReads(std::uint32_t pc, const State& state, Visit visit) {
   const std::uint32_t* words = &function_.code[pc];
-  const auto read = [&](std::uint32_t reg) {
-    if (reg != kNone) visit(state[reg]);
-  };
-  switch (OpcodeOf(*words)) {
-    case Opcode::kInvoke:
-      for (const std::uint32_t arg : ReadsView(words + WordOf(Opcode::kInvoke, "args"))) read(arg);
-      break;
-    case Opcode::kInvokeClosure:
-      read(words[WordOf(Opcode::kInvokeClosure, "closure")]);
-      for (const std::uint32_t arg : ReadsView(words + WordOf(Opcode::kInvokeClosure, "args"))) read(arg);
-      break;
-    case Opcode::kInvokePacked: {
-      const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-      const Array<std::uint8_t>& written = WrittenArguments(pc, state);
-      for (std::size_t i = 0; i < args.size(); ++i) {
-        if (!written[i]) read(args[i]);
-      }
-      break;
-    }
-    case Opcode::kAllocTensor:
-      read(words[WordOf(Opcode::kAllocTensor, "offset")]);
-      break;
-    case Opcode::kAllocTensorReg:
-      read(words[WordOf(Opcode::kAllocTensorReg, "offset")]);
-      read(words[WordOf(Opcode::kAllocTensorReg, "shape")]);
-      break;
-    case Opcode::kIf:
-      read(words[WordOf(Opcode::kIf, "test")]);
-      read(words[WordOf(Opcode::kIf, "target")]);
-      break;
-    case Opcode::kAllocStorage:
-      read(words[WordOf(Opcode::kAllocStorage, "size")]);
-      break;
-    case Opcode::kReshapeTensor:
-      read(words[WordOf(Opcode::kReshapeTensor, "shape")]);
-      break;
-    case Opcode::kDeviceCopy:
-      read(words[WordOf(Opcode::kDeviceCopy, "src")]);
-      break;
-    case Opcode::kMove:
-    case Opcode::kRet:
-    case Opcode::kAllocADT:
-    case Opcode::kAllocClosure:
-    case Opcode::kGetField:
-    case Opcode::kLoadConst:
-    case Opcode::kGoto:
-    case Opcode::kGetTag:
-    case Opcode::kLoadConsti:
-    case Opcode::kFatal:
-    case Opcode::kShapeOf:
-    case Opcode::kKillRegister:
-      break;
+  const auto read = [&](std::uint32_t reg) { visit(state[reg]); };
+  if (EffectsOf(words).kernel == 0) return ForEachContentsRead(words, read);
+  const Span<const std::uint32_t> args = ListedRegisters(words);
+  const Array<std::uint8_t>& written = WrittenArguments(pc, state);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!written[i]) read(args[i]);
   }
 }
 

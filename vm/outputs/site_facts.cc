@@ -273,21 +273,16 @@ Span<OutputTensor> SiteFacts::TensorsAt(std::uint32_t pc) {
 
 void SiteFacts::GatherAt(std::uint32_t pc, const OriginAnalysis::State& state) {
   const std::uint32_t* words = &analysis_.function().code[pc];
-  const Opcode opcode = OpcodeOf(*words);
-  if (opcode == Opcode::kInvokePacked) return GatherWrites(pc, state);
+  const Effects& effects = EffectsOf(words);
+  if (effects.kernel != 0) return GatherWrites(pc, state);
   const Span<OutputTensor> made = TensorsAt(pc);
   if (made.empty()) return;
-  // The registers that the instruction itself reads count as live while it writes its result.
+  // An instruction that makes a tensor with undefined contents writes nothing yet.
+  const bool writes = effects.makes != Makes::kTensor;
+  // What the instruction itself reads counts as live while it writes its result.
   Array<std::uint32_t> read;
-  if (opcode == Opcode::kInvoke) {
-    const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvoke, "args"));
-    read.assign(args.begin(), args.end());
-  } else if (opcode == Opcode::kDeviceCopy) {
-    read.push_back(words[WordOf(Opcode::kDeviceCopy, "src")]);
-  }
+  if (writes) ForEachContentsRead(words, [&](std::uint32_t reg) { read.push_back(reg); });
   for (const std::uint32_t reg : read) Count(state[reg]);
-  const bool writes =
-      opcode == Opcode::kInvoke || opcode == Opcode::kDeviceCopy || opcode == Opcode::kShapeOf;
   for (OutputTensor& tensor : made) {
     NoteLive(&tensor);
     if (writes) NoteBarred(&tensor);
@@ -300,7 +295,7 @@ void SiteFacts::GatherAt(std::uint32_t pc, const OriginAnalysis::State& state) {
 // lie over arguments.
 void SiteFacts::GatherWrites(std::uint32_t pc, const OriginAnalysis::State& state) {
   const std::uint32_t* words = &analysis_.function().code[pc];
-  const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
+  const Span<const std::uint32_t> args = ListedRegisters(words);
   const Array<std::uint8_t>& written = analysis_.WrittenArguments(pc, state);
   Array<std::uint32_t> touched;
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -310,7 +305,7 @@ void SiteFacts::GatherWrites(std::uint32_t pc, const OriginAnalysis::State& stat
     }
   }
   if (touched.empty()) return;
-  const KernelImport& import = analysis_.module().kernels[words[WordOf(Opcode::kInvokePacked, "kernel")]];
+  const KernelImport& import = analysis_.module().kernels[words[EffectsOf(words).kernel]];
   const bool in_place = (import.flags & kKernelInPlace) != 0;
   const auto each_read = [&](void (SiteFacts::*count)(OriginSet)) {
     for (std::size_t i = 0; i < args.size() && !in_place; ++i) {

@@ -70,48 +70,23 @@ void UnwrittenReads::Read(OriginSet set) {
 void UnwrittenReads::Visit(std::uint32_t pc, const OriginAnalysis::State& state) {
   analysis_.VisitReads(pc, state, [this](OriginSet set) { Read(set); });
   const std::uint32_t* words = &analysis_.function().code[pc];
-  switch (OpcodeOf(*words)) {
-    case Opcode::kInvokePacked: {
-      const Span<const std::uint32_t> args = ReadsView(words + WordOf(Opcode::kInvokePacked, "args"));
-      const Array<std::uint8_t>& written = analysis_.WrittenArguments(pc, state);
-      for (std::size_t i = 0; i < args.size(); ++i) {
-        // One of several that the argument may be is not surely written.
-        const Span<const OriginId> members = table_.Members(state[args[i]]);
-        if (!written[i] || members.size() != 1) continue;
-        if (const std::uint32_t tensor = NumberOf(members[0]); tensor != kNone)
-          Set(tensor, Contents::kWritten);
-      }
-      return;
+  const Effects& effects = EffectsOf(words);
+  if (effects.kernel != 0) {
+    const Span<const std::uint32_t> args = ListedRegisters(words);
+    const Array<std::uint8_t>& written = analysis_.WrittenArguments(pc, state);
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      // One of several that the argument may be is not surely written.
+      const Span<const OriginId> members = table_.Members(state[args[i]]);
+      if (!written[i] || members.size() != 1) continue;
+      if (const std::uint32_t tensor = NumberOf(members[0]); tensor != kNone) Set(tensor, Contents::kWritten);
     }
-    case Opcode::kAllocTensor:
-    case Opcode::kAllocTensorReg:
-    case Opcode::kShapeOf:
-    case Opcode::kDeviceCopy: {
-      const std::uint32_t tensor = NumberOf(analysis_.MadeAt(pc));
-      if (tensor == kNone) return;
-      const bool fills = OpcodeOf(*words) == Opcode::kShapeOf || OpcodeOf(*words) == Opcode::kDeviceCopy;
-      Set(tensor, fills ? Contents::kWritten : Contents::kUnwritten);
-      ++version_;
-      return;
-    }
-    case Opcode::kMove:
-    case Opcode::kRet:
-    case Opcode::kInvoke:
-    case Opcode::kInvokeClosure:
-    case Opcode::kAllocADT:
-    case Opcode::kAllocClosure:
-    case Opcode::kGetField:
-    case Opcode::kIf:
-    case Opcode::kLoadConst:
-    case Opcode::kGoto:
-    case Opcode::kGetTag:
-    case Opcode::kLoadConsti:
-    case Opcode::kFatal:
-    case Opcode::kAllocStorage:
-    case Opcode::kReshapeTensor:
-    case Opcode::kKillRegister:
-      return;
   }
+  const bool is_written = effects.makes == Makes::kShape || effects.makes == Makes::kCopy;
+  if (!is_written && effects.makes != Makes::kTensor) return;
+  const std::uint32_t tensor = NumberOf(analysis_.MadeAt(pc));
+  if (tensor == kNone) return;
+  Set(tensor, is_written ? Contents::kWritten : Contents::kUnwritten);
+  ++version_;
 }
 
 // Tensors that are unwritten where some block ends, along all paths from there.
@@ -129,26 +104,25 @@ void UnwrittenReads::Spread() {
   const auto count = static_cast<std::uint32_t>(followed.size());
   const std::uint64_t words = RegisterSet::Words(count);
   if (!meter_.Spend(words * blocks_.size())) return;
-  Array<RegisterSet> before(blocks_.size(), RegisterSet(count));
-  BlockQueue queue(blocks_.size(), BlockQueue::Order::kFirstBlockFirst);
-  queue.PushAll();
-  while (!queue.empty()) {
-    const std::uint32_t block = queue.Pop();
+  const auto merge = [](RegisterSet* known, const RegisterSet& more) { return known->Merge(more); };
+  ForwardDataflow<RegisterSet> flow(blocks_.size());
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) flow.Reach(block, RegisterSet(count), merge);
+  for (std::uint32_t block = flow.Next(); block != flow.kNowhere; block = flow.Next()) {
     const BlockFacts& facts = blocks_[block];
     if (!meter_.Spend(1 + words + facts.written.size() + facts.unwritten.size())) return;
-    RegisterSet after = before[block];
+    RegisterSet after = flow.entry(block);
     for (const std::uint32_t tensor : facts.written) {
       if (place[tensor] != kNone) after.Remove(place[tensor]);
     }
     for (const std::uint32_t tensor : facts.unwritten) after.Add(place[tensor]);
     for (const std::uint32_t successor : analysis_.blocks()[block].successors()) {
       meter_.Spend(1 + words);
-      if (before[successor].Merge(after)) queue.Push(successor);
+      flow.Reach(successor, after, merge);
     }
   }
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
     for (const std::uint32_t tensor : blocks_[block].read) {
-      if (place[tensor] != kNone && before[block].Has(place[tensor])) flagged_[tensor] = true;
+      if (place[tensor] != kNone && flow.entry(block).Has(place[tensor])) flagged_[tensor] = true;
     }
   }
 }

@@ -85,15 +85,13 @@ bool BoundAnalysis::Enter(std::uint32_t index, std::uint32_t path, Array<bool> b
   next.bound = std::move(bound);
   next.blocks = FindBlocks(callee.code);
   meter_.Spend(callee.code.size() + callee.register_count + stack_.size());
-  next.entries.resize(next.blocks.size());
+  next.flow = ForwardDataflow<State>(next.blocks.size());
   next.turns.resize(next.blocks.size(), 0);
   first.registers.resize(callee.register_count, kNothing);
-  next.entries[0] = std::move(first);
+  next.flow.Reach(0, first, [](State*, const State&) { return false; });  // the only state there yet
   next.turns[0] = 1;
   if (!stack_.empty() && !options_.loops[index].empty()) Measure({}, LoopBlocksOf(index));
   findings_.temporaries = std::max(findings_.temporaries, options_.loops[index].temporaries);
-  next.work = BlockQueue(next.blocks.size(), BlockQueue::Order::kFirstBlockFirst);
-  next.work.Push(0);
   stack_.push_back(std::move(next));
   findings_.registers = std::max(findings_.registers, stack_.back().registers);
   findings_.destinations = std::max(findings_.destinations, stack_.back().destinations);
@@ -111,12 +109,13 @@ Array<BlockClass> BoundAnalysis::LoopBlocksOf(std::uint32_t function) {
 void BoundAnalysis::Step() {
   Activation& active = stack_.back();
   if (!active.in_block) {
-    if (active.work.empty()) {
+    const std::uint32_t next = active.flow.Next();
+    if (next == active.flow.kNowhere) {
       Finish();
       return;
     }
-    active.block = active.work.Pop();
-    active.state = active.entries[active.block];
+    active.block = next;
+    active.state = active.flow.entry(next);
     active.most_facts = kManyFacts;
     meter_.Spend(1 + active.state.registers.size() + active.state.facts.size());
     active.pc = active.blocks[active.block].begin;
@@ -187,9 +186,7 @@ void BoundAnalysis::Finish() {
   }
   caller.state.facts = std::move(done.result.facts);
   const std::uint32_t* call = words();
-  const bool direct = OpcodeOf(*call) == Opcode::kInvoke;
-  Put(call[direct ? WordOf(Opcode::kInvoke, "dst") : WordOf(Opcode::kInvokeClosure, "dst")],
-      done.result.registers[0]);
+  Put(ChangedRegister(call), done.result.registers[0]);
   caller.pc += WordsOf(*call);
 }
 
@@ -199,18 +196,16 @@ void BoundAnalysis::Flow() {
   if (active.state.facts.size() > kManyFacts) heap_.Prune(Roots(), &active.state);
   for (const std::uint32_t successor : active.blocks[active.block].successors()) {
     bool ok = true;
-    if (active.turns[successor] == 0) {
-      active.entries[successor] = active.state;
-    } else if (!heap_.Join(&active.entries[successor], active.state, Roots(1), &ok)) {
-      continue;
-    }
+    const bool changed = active.flow.Reach(successor, active.state, [&](State* known, const State& state) {
+      return heap_.Join(known, state, Roots(1), &ok);
+    });
+    if (!changed) continue;
     meter_.Spend(1 + active.registers + active.state.facts.size());
     if (!ok || ++active.turns[successor] > kMaxTurns) {
       active.pc = active.blocks[successor].begin;
       Stop("what is held here grows with every turn of the loop");
       return;
     }
-    active.work.Push(successor);
   }
 }
 

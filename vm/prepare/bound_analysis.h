@@ -14,7 +14,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/work_meter.h"
-#include "rewire/executable_format/analysis/blocks.h"
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/module.h"
 #include "rewire/vm/link/loop_blocks.h"
 #include "rewire/vm/outputs/output_plan.h"
@@ -80,9 +80,8 @@ class BoundAnalysis {
     std::uint32_t registers = 0;  // of this and all frames below
     std::uint32_t destinations = 0;
     Array<BasicBlock> blocks;
-    Array<State> entries;        // by block
+    ForwardDataflow<State> flow{0};
     Array<std::uint32_t> turns;  // by block: how often its entry state has changed; 0: not reached
-    BlockQueue work{0, BlockQueue::Order::kFirstBlockFirst};  // where paths meet comes after the paths
     std::uint32_t block = 0;
     std::uint32_t pc = 0;
     bool in_block = false;
@@ -104,6 +103,8 @@ class BoundAnalysis {
   bool Transfer();
   bool TransferCall();
   bool TransferKernel();
+  void LoadConstant();
+  bool AllocTensor();
   bool AllocStorage();
   bool FinishTensor(std::uint32_t storage, DLDataType dtype, NodeId shaped, std::uint32_t dst);
   void MakeTuple(Node::Kind kind, std::uint32_t function, Span<const std::uint32_t> fields,

@@ -21,96 +21,98 @@ bool BoundAnalysis::RewiredHere() const {
   return leaf != FunctionPlan::kNotRewired && active.bound[leaf - 1];
 }
 
+// What the calls of functions make is the flow's.
 bool BoundAnalysis::Transfer() {
   const std::uint32_t* code = words();
-  switch (OpcodeOf(*code)) {
-    case Opcode::kMove:
-      Put(code[WordOf(Opcode::kMove, "dst")], Reg(code[WordOf(Opcode::kMove, "src")]));
+  const Effects& effects = EffectsOf(code);
+  if (effects.kernel != 0) return TransferKernel();
+  const std::uint32_t dst = ChangedRegister(code);
+  switch (effects.makes) {
+    case Makes::kNone:
+    case Makes::kCalled:
+    case Makes::kComputed:
       return true;
-    case Opcode::kInvokePacked:
-      return TransferKernel();
-    case Opcode::kAllocTensor: {
-      const DimsView dims(code + WordOf(Opcode::kAllocTensor, "shape"));
-      Contents shape;
-      for (std::uint32_t i = 0; i < dims.size(); ++i) shape.values.push_back(dims[i]);
-      Node node;
-      node.kind = Node::kInteger;
-      node.contents = heap_.AddContents(std::move(shape));
-      return FinishTensor(code[WordOf(Opcode::kAllocTensor, "storage")],
-                          DecodeDType(code[WordOf(Opcode::kAllocTensor, "dtype")]),
-                          heap_.Add(std::move(node)), code[WordOf(Opcode::kAllocTensor, "dst")]);
-    }
-    case Opcode::kAllocTensorReg:
-      return FinishTensor(code[WordOf(Opcode::kAllocTensorReg, "storage")],
-                          DecodeDType(code[WordOf(Opcode::kAllocTensorReg, "dtype")]),
-                          Reg(code[WordOf(Opcode::kAllocTensorReg, "shape")]),
-                          code[WordOf(Opcode::kAllocTensorReg, "dst")]);
-    case Opcode::kAllocADT:
-      MakeTuple(Node::kAdt, kNoFunction, ReadsView(code + WordOf(Opcode::kAllocADT, "fields")),
-                code[WordOf(Opcode::kAllocADT, "dst")]);
+    case Makes::kNothing:
+      Put(dst, kNothing);
       return true;
-    case Opcode::kAllocClosure:
-      MakeTuple(Node::kClosure, code[WordOf(Opcode::kAllocClosure, "function")],
-                ReadsView(code + WordOf(Opcode::kAllocClosure, "captured")),
-                code[WordOf(Opcode::kAllocClosure, "dst")]);
+    case Makes::kSame:
+      Put(dst, Reg(code[effects.source]));
       return true;
-    case Opcode::kGetField:
+    case Makes::kView:
+      return Reshape();
+    case Makes::kField:
       GetField();
       return true;
-    case Opcode::kLoadConst: {
-      const Constant& constant = module_.constants[code[WordOf(Opcode::kLoadConst, "constant")]];
-      Node node = heap_.Get(InputNode(constant.type));
-      const std::uint64_t element = ElementBytes(constant.type.dtype);
-      const bool integers = constant.type.dtype == kInt64 || constant.type.dtype == kInt32;
-      const bool plain = constant.kind == ConstantKind::kData && constant.codec == kCodecNone;
-      const std::size_t count = integers ? constant.stored.view.size() / element : 0;
-      if (integers && plain && node.rank <= 1 && count <= static_cast<std::size_t>(kMaxRank)) {
-        Contents contents;
-        for (std::size_t i = 0; i < count; ++i) {
-          std::int64_t value = 0;
-          std::memcpy(&value, constant.stored.view.data() + i * element, element);
-          contents.values.push_back(element == 4 ? static_cast<std::int32_t>(value) : value);
-        }
-        node.contents = heap_.AddContents(std::move(contents));
-      }
-      Put(code[WordOf(Opcode::kLoadConst, "dst")], heap_.Add(std::move(node)));
+    case Makes::kTuple:
+      MakeTuple(Node::kAdt, kNoFunction, ListedRegisters(code), dst);
       return true;
-    }
-    case Opcode::kGetTag: {
-      Node node;
-      node.kind = Node::kInteger;
-      Put(code[WordOf(Opcode::kGetTag, "dst")], heap_.Add(std::move(node)));
+    case Makes::kClosure:
+      MakeTuple(Node::kClosure, code[effects.function], ListedRegisters(code), dst);
       return true;
-    }
-    case Opcode::kLoadConsti: {
-      Node node;
-      node.kind = Node::kInteger;
-      node.contents =
-          heap_.AddContents({{DecodeInt64(code + WordOf(Opcode::kLoadConsti, "value"))}, true, 0});
-      Put(code[WordOf(Opcode::kLoadConsti, "dst")], heap_.Add(std::move(node)));
-      return true;
-    }
-    case Opcode::kAllocStorage:
-      return AllocStorage();
-    case Opcode::kShapeOf:
+    case Makes::kTensor:
+      return AllocTensor();
+    case Makes::kShape:
       ShapeOf();
       return true;
-    case Opcode::kReshapeTensor:
-      return Reshape();
-    case Opcode::kDeviceCopy:
+    case Makes::kCopy:
       return DeviceCopy();
-    case Opcode::kKillRegister:
-      Put(code[WordOf(Opcode::kKillRegister, "reg")], kNothing);
+    case Makes::kStorage:
+      return AllocStorage();
+    case Makes::kInteger: {
+      Node node;
+      node.kind = Node::kInteger;
+      if (OpcodeOf(*code) == Opcode::kLoadConsti) {
+        node.contents =
+            heap_.AddContents({{DecodeInt64(code + WordOf(Opcode::kLoadConsti, "value"))}, true, 0});
+      }
+      Put(dst, heap_.Add(std::move(node)));
       return true;
-    case Opcode::kIf:
-    case Opcode::kGoto:
-    case Opcode::kRet:
-    case Opcode::kFatal:
-    case Opcode::kInvoke:
-    case Opcode::kInvokeClosure:
-      return true;  // the flow's
+    }
+    case Makes::kLoaded:
+      LoadConstant();
+      return true;
   }
   return true;
+}
+
+void BoundAnalysis::LoadConstant() {
+  constexpr Opcode kOp = Opcode::kLoadConst;
+  const Constant& constant = module_.constants[words()[WordOf(kOp, "constant")]];
+  Node node = heap_.Get(InputNode(constant.type));
+  const std::uint64_t element = ElementBytes(constant.type.dtype);
+  const bool integers = constant.type.dtype == kInt64 || constant.type.dtype == kInt32;
+  const bool plain = constant.kind == ConstantKind::kData && constant.codec == kCodecNone;
+  const std::size_t count = integers ? constant.stored.view.size() / element : 0;
+  if (integers && plain && node.rank <= 1 && count <= static_cast<std::size_t>(kMaxRank)) {
+    Contents contents;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t value = 0;
+      std::memcpy(&value, constant.stored.view.data() + i * element, element);
+      contents.values.push_back(element == 4 ? static_cast<std::int32_t>(value) : value);
+    }
+    node.contents = heap_.AddContents(std::move(contents));
+  }
+  Put(words()[WordOf(kOp, "dst")], heap_.Add(std::move(node)));
+}
+
+bool BoundAnalysis::AllocTensor() {
+  constexpr Opcode kStatic = Opcode::kAllocTensor, kDynamic = Opcode::kAllocTensorReg;
+  const std::uint32_t* code = words();
+  const bool is_static = OpcodeOf(*code) == kStatic;
+  NodeId shape = kNothing;
+  if (is_static) {
+    const DimsView dims(code + WordOf(kStatic, "shape"));
+    Contents known;
+    for (std::uint32_t i = 0; i < dims.size(); ++i) known.values.push_back(dims[i]);
+    Node node;
+    node.kind = Node::kInteger;
+    node.contents = heap_.AddContents(std::move(known));
+    shape = heap_.Add(std::move(node));
+  } else {
+    shape = Reg(code[WordOf(kDynamic, "shape")]);
+  }
+  const std::uint32_t dtype = code[is_static ? WordOf(kStatic, "dtype") : WordOf(kDynamic, "dtype")];
+  return FinishTensor(code[EffectsOf(code).source], DecodeDType(dtype), shape, ChangedRegister(code));
 }
 
 bool BoundAnalysis::TransferCall() {
