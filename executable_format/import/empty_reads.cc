@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/analysis/register_set.h"
 #include "rewire/executable_format/instruction.h"
 
@@ -33,33 +34,27 @@ std::optional<EmptyRead> StepThrough(const Flowgraph& graph, const Array<bool>& 
 
 Array<EmptyRead> FindEmptyReads(const Flowgraph& graph, const Array<bool>& needed, WorkMeter* meter) {
   const std::uint64_t words = RegisterSet::Words(graph.registers);
-  Array<RegisterSet> filled(graph.blocks.size());  // where each block begins
   if (graph.blocks.empty() || !meter->Spend(graph.blocks.size())) return {};
-  filled[0] = RegisterSet(graph.registers);
-  for (std::uint32_t i = 0; i < graph.inputs; ++i) filled[0].Add(i);
+  RegisterSet filled(graph.registers);
+  for (std::uint32_t i = 0; i < graph.inputs; ++i) filled.Add(i);
   // The sets only grow, so a read that is empty for now may turn out not to be, never the other way round.
-  BlockQueue queue(graph.blocks.size(), BlockQueue::Order::kFirstBlockFirst);
-  queue.Push(0);
-  Array<std::uint8_t> entered(graph.blocks.size());
-  entered[0] = 1;
-  while (!queue.empty()) {
-    const std::uint32_t block = queue.Pop();
+  const auto merge = [](RegisterSet* known, const RegisterSet& more) { return known->Merge(more); };
+  ForwardDataflow<RegisterSet> flow(graph.blocks.size());
+  flow.Reach(0, filled, merge);
+  for (std::uint32_t block = flow.Next(); block != flow.kNowhere; block = flow.Next()) {
     const BasicBlock& at = graph.blocks[block];
     if (!meter->Spend(1 + words + at.end - at.begin)) return {};
-    RegisterSet after = filled[block];
+    RegisterSet after = flow.entry(block);
     if (StepThrough(graph, needed, block, &after)) continue;
     for (const std::uint32_t successor : at.successors()) {
       meter->Spend(1 + words);
-      const bool first = entered[successor] == 0;
-      entered[successor] = 1;
-      if (first) filled[successor] = RegisterSet(graph.registers);
-      if (filled[successor].Merge(after) || first) queue.Push(successor);
+      flow.Reach(successor, after, merge);
     }
   }
   Array<EmptyRead> reads;
   for (std::uint32_t block = 0; block < graph.blocks.size(); ++block) {
-    if (entered[block] == 0) continue;
-    RegisterSet after = std::move(filled[block]);
+    if (!flow.IsReached(block)) continue;
+    RegisterSet after = flow.entry(block);
     if (const auto read = StepThrough(graph, needed, block, &after)) reads.push_back(*read);
   }
   return reads;
