@@ -51,7 +51,7 @@ FAULTS = [
     Fault("plan", "one of several possible tensors does not count as written", "unwritten_reads.cc",
           "if (!written[i] || «members.size() != 1») continue;", "members.empty()", OUTPUTS),
     Fault("plan", "unwritten on one path is unwritten", "unwritten_reads.cc",
-          "«before[block].Has(place[tensor])») flagged_", "false", OUTPUTS),
+          "«flow.entry(block).Has(place[tensor])») flagged_", "false", OUTPUTS),
     Fault("plan", "a register that is read is live before", "liveness.cc",
           "if («use == RegisterUse::kRead») live->Add(reg);", "use == RegisterUse::kRead && reg % 2 == 0", OUTPUTS),
     # Binding inputs and outputs.
