@@ -13,7 +13,7 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/run/link_model.h"
-#include "rewire/tools/run/run.h"
+#include "rewire/tools/vm_run/run.h"
 
 namespace rewire::tools {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "rewire/compiler/lower/call_check.h"
+#include "rewire/compiler/ir/call_check.h"
 
 namespace rewire::compiler {
 namespace {

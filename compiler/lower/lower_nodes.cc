@@ -8,7 +8,7 @@
 
 #include "rewire/compiler/import/node_order.h"
 #include "rewire/compiler/lower/lowering.h"
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 namespace {

@@ -13,8 +13,8 @@
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/lower/implied_ranks.h"
-#include "rewire/compiler/operators/op.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/op.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

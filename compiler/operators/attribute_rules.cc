@@ -6,7 +6,7 @@
 
 #include "rewire/base/utf8.h"
 #include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

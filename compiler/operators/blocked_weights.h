@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

@@ -2,7 +2,7 @@
 // Operators that others extend: what a fused operator computes before its activation.
 #pragma once
 
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

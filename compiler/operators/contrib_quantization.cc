@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/blocked_weights.h"
 #include "rewire/compiler/operators/decomposition.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and pools: operators that slide a window over spatial axes.
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

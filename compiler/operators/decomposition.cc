@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 

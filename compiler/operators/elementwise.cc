@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "rewire/compiler/ir/call_arguments.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/known_elements.h"
-#include "rewire/compiler/operators/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {

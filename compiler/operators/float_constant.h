@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

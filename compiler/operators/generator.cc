@@ -3,7 +3,7 @@
 #include <bit>
 #include <numbers>
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

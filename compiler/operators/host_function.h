@@ -3,7 +3,7 @@
 // Nodes that call functions of the host.
 #pragma once
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 

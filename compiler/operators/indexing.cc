@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that pick elements by index, order or condition.
 #include "rewire/compiler/ir/half.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {

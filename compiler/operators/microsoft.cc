@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of domain com.microsoft, into which ONNX Runtime's optimiser fuses others.
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 
 namespace rewire::compiler {

@@ -3,8 +3,8 @@
 // Softmax, and operators that divide by a deviation or a norm.
 #include <limits>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

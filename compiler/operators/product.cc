@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "rewire/compiler/ir/call_arguments.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

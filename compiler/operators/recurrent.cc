@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU, LSTM: one kernel each, over all steps.
-#include "rewire/compiler/operators/attention/attention_core.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
+#include "rewire/compiler/operators/attention_core.h"
 
 namespace rewire::compiler {
 namespace {

@@ -2,7 +2,7 @@
 // Reductions along axes, and positions of extremes.
 #include <numeric>
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

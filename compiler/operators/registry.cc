@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 #include <algorithm>
 #include <string_view>

@@ -3,7 +3,7 @@
 // Sequences and optionals: ADTs (tagged tuples) with one field per element.
 #include "rewire/compiler/import/dtypes.h"
 #include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/float_constant.h"
-#include "rewire/compiler/operators/registry.h"
 #include "rewire/compiler/operators/texts.h"
 
 namespace rewire::compiler {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
 

@@ -2,8 +2,8 @@
 // Operators on strings (text_values.h).
 #include <algorithm>
 
-#include "rewire/compiler/operators/attention/attention_core.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
+#include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
 

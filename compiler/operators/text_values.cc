@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "rewire/compiler/operators/attention/attention_core.h"
+#include "rewire/compiler/operators/attention_core.h"
 
 namespace rewire::compiler {
 namespace {

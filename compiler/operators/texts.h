@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

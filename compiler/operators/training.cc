@@ -2,7 +2,7 @@
 //
 // Steps of optimisers. Inputs are learning rate and step number, then the tensors, their gradients and their
 // states, each kind together. Each tensor becomes one kernel call.
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

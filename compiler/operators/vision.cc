@@ -8,7 +8,7 @@
 #include <numeric>
 #include "rewire/compiler/operators/float_constant.h"
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -9,7 +9,7 @@
 #include "rewire/base/dtype.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/formats.h"
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 
 namespace rewire::python {
 namespace {

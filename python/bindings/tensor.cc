@@ -10,7 +10,7 @@
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/formats.h"
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 
 namespace rewire::python {
 namespace {

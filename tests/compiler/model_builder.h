@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/compiler/import/onnx_proto.h"
 #include "rewire/vm/tensor.h"
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/tests/fuzz/onnx_mutator.h"
 #include "rewire/vm/vm.h"
 

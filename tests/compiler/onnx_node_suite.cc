@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/tests/compiler/case_data.h"
 #include "rewire/vm/devices.h"

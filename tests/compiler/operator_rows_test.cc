@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/attribute_rules.h"
-#include "rewire/compiler/operators/registry.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/paths.h"
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/tests/fuzz/onnx_mutator.h"
 #include "rewire/vm/vm.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/verifier.h"
 #include "rewire/executable_format/writer.h"

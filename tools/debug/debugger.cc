@@ -14,9 +14,9 @@
 #include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
+#include "rewire/tools/io/register_text.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/run/link_model.h"
-#include "rewire/tools/run/register_text.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::tools {

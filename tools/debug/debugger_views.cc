@@ -8,12 +8,12 @@
 
 #include "rewire/tools/debug/debugger.h"
 #include "rewire/tools/io/name_lookup.h"
+#include "rewire/tools/io/register_text.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/tensor_text.h"
 #include "rewire/tools/run/outputs.h"
-#include "rewire/tools/run/register_text.h"
 
 namespace rewire::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rewire/tools/run/register_text.h"
+#include "rewire/tools/io/register_text.h"
 
 namespace rewire::tools {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/tools/io/register_text.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
-#include "rewire/tools/run/register_text.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/kernel/kernel.h"
 

@@ -19,7 +19,7 @@
 #include "rewire/base/status.h"
 #include "rewire/executable_format/module.h"
 #include "rewire/tools/run/outputs.h"
-#include "rewire/tools/run/run.h"
+#include "rewire/tools/run/run_options.h"
 
 namespace rewire::tools {
 

@@ -6,7 +6,7 @@
 
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/tools/run/register_text.h"
+#include "rewire/tools/io/register_text.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/value/objects.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rewire/executable_format/instruction.h"
-#include "rewire/tools/run/register_text.h"
+#include "rewire/tools/io/register_text.h"
 
 namespace rewire::tools {
 namespace {

@@ -12,7 +12,7 @@
 #define REWIRE_VM_C_API_VALUE_H_
 
 #include "rewire/vm/c_api/status.h"
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/objects.h"

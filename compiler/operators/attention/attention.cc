@@ -2,8 +2,8 @@
 // Attention, and what stands beside it in language models: rotary positions and caches of keys.
 #include <limits>
 
-#include "rewire/compiler/operators/attention/attention_core.h"
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
+#include "rewire/compiler/operators/attention_core.h"
 
 namespace rewire::compiler {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention operators of domain com.microsoft.
 #include "rewire/compiler/import/onnx_proto.h"
-#include "rewire/compiler/operators/attention/attention_core.h"
+#include "rewire/compiler/lower/registry.h"
+#include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/building_blocks.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

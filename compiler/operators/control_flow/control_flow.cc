@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/control_flow/loop_builder.h"
 #include "rewire/compiler/operators/decomposition.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

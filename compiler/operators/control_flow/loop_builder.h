@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "rewire/compiler/ir/dim_length.h"
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

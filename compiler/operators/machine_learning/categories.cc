@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/float_constant.h"
-#include "rewire/compiler/operators/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

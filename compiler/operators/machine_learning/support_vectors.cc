@@ -3,10 +3,10 @@
 // constants that are made of the coefficients.
 #include <utility>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
 #include "rewire/compiler/operators/machine_learning/forest.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {

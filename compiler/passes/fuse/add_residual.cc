@@ -4,7 +4,7 @@
 // activation behind that. The sum is then one pass less over memory.
 #include <string>
 
-#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -10,7 +10,7 @@
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/fuse/elementwise_program.h"
+#include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -13,8 +13,8 @@
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/pack/image_axes.h"
-#include "rewire/compiler/passes/pack/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "rewire/base/array.h"
-#include "rewire/compiler/passes/fuse/follow_up.h"
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/passes/fuse/follow_up.h"
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

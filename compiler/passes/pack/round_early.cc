@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/fuse/elementwise_program.h"
+#include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {

@@ -4,9 +4,9 @@
 // kernel from integers to integers. The numbers are the same, without tensors of floats in between.
 #include <optional>
 
-#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 namespace {

@@ -6,9 +6,9 @@
 // function of a byte, which map-bytes looks up.
 #include <optional>
 
-#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 namespace {

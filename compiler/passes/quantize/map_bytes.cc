@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "rewire/compiler/ir/kernel_traits.h"
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
 
 namespace rewire::compiler {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
 
 namespace rewire::compiler {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "rewire/kernels/cpu/convolution/direct_conv.h"
 #include "rewire/kernels/cpu/product/gemm.h"
-#include "rewire/kernels/cpu/product/gemm_workspace.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::kernel::cpu {

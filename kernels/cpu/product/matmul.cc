@@ -6,11 +6,11 @@
 
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
-#include "rewire/kernels/cpu/product/gemm_workspace.h"
 #include "rewire/kernels/cpu/product/panel_gemm.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
 

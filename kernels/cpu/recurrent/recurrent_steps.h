@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/product/gemm_workspace.h"
 #include "rewire/kernels/cpu/recurrent/rnn.h"
 #include "rewire/kernels/cpu/recurrent/unit_steps.h"
+#include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 
 namespace rewire::kernel::cpu {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/product/gemm_workspace.h"
+#include "rewire/kernels/cpu/support/gemm_workspace.h"
 
 namespace rewire::kernel::cpu {
 

@@ -11,7 +11,7 @@
 #include "rewire/base/status.h"
 #include "rewire/tests/vm/c_api/model.h"
 #include "rewire/vm/c_api.h"
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 
 namespace rewire::test {
 namespace {

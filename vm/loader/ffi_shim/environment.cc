@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 #include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {

@@ -2,7 +2,7 @@
 // Tensor objects from and to DLPack.
 #include <vector>
 
-#include "rewire/vm/dlpack_versioned.h"
+#include "rewire/vm/kernel/dlpack_versioned.h"
 #include "rewire/vm/loader/ffi_shim/runtime.h"
 
 namespace rewire::ffi_shim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 #include <cstring>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rewire/base/status.h"
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

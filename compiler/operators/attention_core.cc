@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/operators/attention/attention_core.h"
+#include "rewire/compiler/operators/attention_core.h"
 
 #include <cmath>
 #include <limits>

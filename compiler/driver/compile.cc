@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 
 #include "rewire/base/near_names.h"
 
+#include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/import/tensor_data.h"
@@ -18,7 +19,6 @@
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
-#include "rewire/compiler/passes/run_passes.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
 #include "rewire/vm/kernel/amx.h"
 

@@ -9,8 +9,8 @@
 #include "rewire/base/shared_bytes.h"
 #include "rewire/base/status.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/lower/lowering.h"
-#include "rewire/compiler/passes/run_passes.h"
 #include "rewire/executable_format/module.h"
 
 namespace rewire::compiler {

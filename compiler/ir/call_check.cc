@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/lower/call_check.h"
+#include "rewire/compiler/ir/call_check.h"
 
 #include <fmt/format.h>
 

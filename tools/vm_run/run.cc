@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/run.h"
+#include "rewire/tools/vm_run/run.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of vm-run, after its command line is parsed.
+// What vm-run is asked to do, after its command line is parsed.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "rewire/base/status.h"
 #include "rewire/tools/run/compare.h"
 #include "rewire/tools/run/input_values.h"
 #include "rewire/vm/limits.h"
@@ -54,8 +53,5 @@ struct RunOptions {
   Limits limits;
   std::optional<std::chrono::nanoseconds> deadline;  // of each run
 };
-
-// Prints to standard output. Returns the exit code: 0, or kExitNo if an output is not as expected.
-Result<int> Run(const RunOptions& options);
 
 }  // namespace rewire::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/passes/fuse/follow_up.h"
+#include "rewire/compiler/passes/match/follow_up.h"
 
 #include <cmath>
 #include <optional>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rewire/compiler/compile.h"
+#include "rewire/compiler/driver/compile.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/vm/kernel_set.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/passes/run_passes.h"
+#include "rewire/compiler/driver/run_passes.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/lower/call_casts.h"
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 namespace {

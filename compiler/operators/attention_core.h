@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "rewire/compiler/operators/op.h"
+#include "rewire/compiler/lower/op.h"
 
 namespace rewire::compiler {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/passes/fuse/elementwise_program.h"
+#include "rewire/compiler/passes/match/elementwise_program.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/passes/pack/packing.h"
+#include "rewire/compiler/passes/match/packing.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "rewire/compiler/passes/fuse/follow_up.h"
-#include "rewire/compiler/passes/quantize/quantization.h"
+#include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/compiler/passes/match/quantization.h"
 
 namespace rewire::compiler {
 

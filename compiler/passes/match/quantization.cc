@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/compiler/passes/quantize/quantization.h"
+#include "rewire/compiler/passes/match/quantization.h"
 
 #include <algorithm>
 #include <cmath>

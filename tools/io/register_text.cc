@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tools/run/register_text.h"
+#include "rewire/tools/io/register_text.h"
 
 #include <fmt/format.h>
 

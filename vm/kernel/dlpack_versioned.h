@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public header: <rewire/vm/dlpack_versioned.h>. */
+/* Public header: <rewire/vm/kernel/dlpack_versioned.h>. */
 /* The versioned managed tensor of DLPack 1.0 and later. Debian's dlpack 0.6 does not declare it yet.
  *
  * The layout and the names are those of DLPack's specification, so pointers need no cast. If dlpack/dlpack.h
