@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/compiler/operators/registry.h"
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/tests/compiler/single_pass.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/virtual_machine.h"
