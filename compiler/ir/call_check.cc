@@ -20,7 +20,7 @@ Status CheckCount(const CallSide& side, std::size_t given, const char* what, con
 
 }  // namespace
 
-Status CheckCall(const Node& node, const RewireKernelRow& row) {
+Status CheckCall(const Node& node, const RewireKernelRow& row, bool one_dtype) {
   if (row.arguments == nullptr) return {};
   const CallSide read(row, false, node.inputs.size()), written(row, true, node.outputs.size());
   if (Status ok = CheckCount(read, node.inputs.size(), "inputs", node.kernel); !ok) return ok;
@@ -42,7 +42,7 @@ Status CheckCall(const Node& node, const RewireKernelRow& row) {
                                                      DTypeName(dtype), DTypesText(argument.dtypes)));
       return;
     }
-    if (!HaveOneDType(row, argument)) return;
+    if (!one_dtype || !HaveOneDType(row, argument)) return;
     const auto [place, added] = groups.try_emplace(argument.dtype_group, Group{name, dtype});
     if (added || place->second.dtype == dtype) return;
     checked = Fail(StatusCode::kUnsupported,

@@ -13,7 +13,7 @@ namespace rewire::compiler {
 // Checks one call. It fails with kUnsupported in three cases. The call has more inputs or outputs than the
 // row. An argument has a dtype that the row does not list. Arguments that must have the same dtype have
 // different ones. The message names the kernel; where an argument is wrong, it names that too. The dtypes of
-// values that are no tensors are not checked.
-Status CheckCall(const Node& node, const RewireKernelRow& row);
+// values that are no tensors are not checked. Without `one_dtype`, the third case is left out.
+Status CheckCall(const Node& node, const RewireKernelRow& row, bool one_dtype = true);
 
 }  // namespace rewire::compiler

@@ -34,13 +34,13 @@ const RewireKernelRow* KernelTraits::Row(const std::string& name) const {
   return found == functions_.end() ? nullptr : found->second.row;
 }
 
-Status KernelTraits::Check(const Node& node) const {
+Status KernelTraits::Check(const Node& node, bool one_dtype) const {
   KernelImport import;
   import.name = node.kernel;
   import.attributes = node.attributes;
   import.flags = node.flags;
   const Result<PackedFunction> kernel = kernels_.Resolve(import);
-  if (kernel) return kernel->row == nullptr ? Status() : CheckCall(node, *kernel->row);
+  if (kernel) return kernel->row == nullptr ? Status() : CheckCall(node, *kernel->row, one_dtype);
   if (kernel.error().code() == StatusCode::kNotFound) return {};
   return Fail(StatusCode::kUnsupported, kernel.error().message());
 }

@@ -101,6 +101,19 @@ Value* Lowering::Constant(const std::string& name, HostTensor tensor) {
   return value;
 }
 
+Value* Lowering::ConstantCast(const Value* constant, DLDataType dtype) const {
+  const auto found = constant_casts_.find(constant);
+  if (found == constant_casts_.end()) return nullptr;
+  for (Value* cast : found->second) {
+    if (cast->type.dtype == dtype) return cast;
+  }
+  return nullptr;
+}
+
+void Lowering::SetConstantCast(const Value* constant, Value* cast) {
+  constant_casts_[constant].push_back(cast);
+}
+
 void Lowering::Append(Node* node) {
   node->source = source_;
   for (Value* output : node->outputs) output->producer = node;

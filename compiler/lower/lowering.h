@@ -90,6 +90,10 @@ class Lowering {
   // become constants instead.
   void Append(Node* node);
   Value* Constant(const std::string& name, HostTensor tensor);
+  // A constant under another dtype. It is made once, so that weights which several nodes cast are one
+  // constant still. Null: it was not made so far.
+  Value* ConstantCast(const Value* constant, DLDataType dtype) const;
+  void SetConstantCast(const Value* constant, Value* cast);
   // All elements of a sparse tensor. Fails if those of all sparse tensors take too much memory.
   Result<HostTensor> ReadSparse(const onnx::SparseTensorProto& proto);
 
@@ -183,6 +187,7 @@ class Lowering {
   std::size_t repeated_ = 0;  // nodes lowered at ends
   std::set<std::string> dim_names_;
   StringTables strings_;
+  std::unordered_map<const Value*, std::vector<Value*>> constant_casts_;
   std::size_t tensors_ = 0;     // inputs and initializers that are listed
   std::uint64_t sparse_bytes_;  // that are left
   WorkMeter work_;

@@ -94,15 +94,19 @@ class Op {
   };
   std::vector<Value*> Call(KernelCall call);
   Value* Call(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes, Type output);
-  // Calls a kernel whose output has `rank` dimensions that `shape`, i64[rank], holds during the run.
+  // The dimensions of an output, as far as they are known before the run; nullopt for those that are not. An
+  // operator states all that it knows: what comes behind it may need it.
+  using OpenShape = std::vector<std::optional<DimExpr>>;
+  // `dims` without those at these axes, which may be negative.
+  static OpenShape Open(const Shape& dims, const Ints& axes);
+  // No dimension is known.
+  static OpenShape AllOpen(int rank) { return OpenShape(static_cast<std::size_t>(rank)); }
+  // Calls a kernel whose output has the dimensions that `shape`, i64[rank], holds during the run.
   Value* CallSized(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                   DLDataType dtype, Value* shape);
+                   DLDataType dtype, Value* shape, const OpenShape& known = {});
   // The number of elements of a list of dimensions or axes. Fails if it is unknown, or larger than the
   // highest rank of a tensor. `what` names the list.
   Result<std::int64_t> Length(const Value* list, const char* what) const;
-  // Calls a kernel that returns its output, of known dtype and rank.
-  Value* CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                       DLDataType dtype, int rank);
 
   // A kernel whose output shape another kernel computes. That is done now if its arguments are constants, and
   // otherwise during the run.
@@ -112,7 +116,7 @@ class Op {
     Attributes attributes;
   };
   Value* CallShaped(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                    DLDataType dtype, int rank, ShapeCall shape);
+                    DLDataType dtype, const OpenShape& known, ShapeCall shape);
   Value* ShapeValue(ShapeCall shape, int rank);
 
   // Inputs `first` to `last`, for a kernel with optional arguments. A missing one in the middle is a tensor

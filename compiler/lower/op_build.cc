@@ -2,6 +2,7 @@
 //
 // The part of Op that makes nodes.
 #include <cstring>
+#include <utility>
 
 #include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/ir/dim_length.h"
@@ -92,7 +93,7 @@ Value* Op::Call(const std::string& kernel, std::vector<Value*> inputs, Attribute
 }
 
 Value* Op::CallSized(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                     DLDataType dtype, Value* shape) {
+                     DLDataType dtype, Value* shape, const OpenShape& known) {
   if (const std::optional<Shape> dims = KnownElements(shape)) {
     return Call(kernel, std::move(inputs), std::move(attributes), TensorOf(dtype, *dims));
   }
@@ -104,24 +105,22 @@ Value* Op::CallSized(const std::string& kernel, std::vector<Value*> inputs, Attr
   Type type = UnrankedTensorOf(dtype);
   if (const Result<std::int64_t> rank = Length(shape, "its shape")) {
     type.ranked = true;
-    for (std::int64_t i = 0; i < *rank; ++i)
-      type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
+    for (std::size_t i = 0; std::cmp_less(i, *rank); ++i) {
+      const bool open = i >= known.size() || !known[i];
+      type.dims.push_back(open ? DimExpr::Symbol(lowering_.graph().FreshSymbol("")) : *known[i]);
+    }
   }
   call.outputs.push_back(std::move(type));
   return Call(std::move(call))[0];
 }
 
-Value* Op::CallReturning(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                         DLDataType dtype, int rank) {
-  KernelCall call;
-  call.kernel = kernel;
-  call.inputs = std::move(inputs);
-  call.attributes = std::move(attributes);
-  call.returns = true;
-  Type type = TensorOf(dtype, {});
-  for (int i = 0; i < rank; ++i) type.dims.push_back(DimExpr::Symbol(lowering_.graph().FreshSymbol("")));
-  call.outputs.push_back(std::move(type));
-  return Call(std::move(call))[0];
+Op::OpenShape Op::Open(const Shape& dims, const Ints& axes) {
+  OpenShape known(dims.begin(), dims.end());
+  for (const std::int64_t axis : axes) {
+    const std::int64_t at = axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis;
+    if (at >= 0 && std::cmp_less(at, dims.size())) known[static_cast<std::size_t>(at)].reset();
+  }
+  return known;
 }
 
 Result<std::int64_t> Op::Length(const Value* list, const char* what) const {
@@ -248,6 +247,8 @@ Value* Op::ReshapeUnranked(Value* x, Value* shape) {
 
 Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   if (x->type.dtype == dtype) return x;
+  const bool once = x->IsConstant() && of_narrow.empty();
+  if (Value* known = once ? lowering_.ConstantCast(x, dtype) : nullptr) return known;
   Type type = x->type;
   type.dtype = dtype;
   KernelCall call;
@@ -262,6 +263,7 @@ Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   Value* output = Call(std::move(call))[0];
   const bool integers = (dtype == kInt64 || dtype == kInt32) && x->elements;
   if (integers) output->elements = x->elements;
+  if (once && output->IsConstant()) lowering_.SetConstantCast(x, output);
   return output;
 }
 
@@ -338,9 +340,9 @@ Value* Op::ShapeValue(ShapeCall shape, int rank) {
 }
 
 Value* Op::CallShaped(const std::string& kernel, std::vector<Value*> inputs, Attributes attributes,
-                      DLDataType dtype, int rank, ShapeCall shape) {
-  Value* dims = ShapeValue(std::move(shape), rank);
-  return CallSized(kernel, std::move(inputs), std::move(attributes), dtype, dims);
+                      DLDataType dtype, const OpenShape& known, ShapeCall shape) {
+  Value* dims = ShapeValue(std::move(shape), static_cast<int>(known.size()));
+  return CallSized(kernel, std::move(inputs), std::move(attributes), dtype, dims, known);
 }
 
 Value* Op::Missing(DLDataType dtype) {

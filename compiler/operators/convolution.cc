@@ -158,8 +158,13 @@ Status LowerConvTranspose(Op& op, const Operator& row) {
     op.Set(0, op.Call(row.kernel, op.Arguments(0, 2), std::move(attributes), TensorOf(x->type.dtype, *dims)));
     return {};
   }
+  Op::OpenShape known = Op::AllOpen(x->type.rank());
+  if (x->type.rank() >= 3 && op.in(1)->type.rank() >= 2) {
+    known[0] = x->type.dims[0];
+    known[1] = op.in(1)->type.dims[1] * DimExpr(op.Int("group", 1));
+  }
   op.Set(0,
-         op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, x->type.rank(),
+         op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, known,
                        {"rewire.shape.conv_transpose", {op.ShapeOf(x), op.ShapeOf(op.in(1))}, attributes}));
   return {};
 }
@@ -243,11 +248,14 @@ Status LowerMaxUnpool(Op& op, const Operator& row) {
     if (op.HasAttribute(name)) attributes.push_back({name, op.IntList(name)});
   }
   const std::vector<Value*> inputs = {x, op.in(1)};
+  // Images and channels stay.
+  Op::OpenShape known = Op::AllOpen(x->type.rank());
+  for (std::size_t i = 0; i < known.size() && i < 2; ++i) known[i] = x->type.dims[i];
   if (op.in(2) != nullptr) {
-    op.Set(0, op.CallSized(row.kernel, inputs, attributes, x->type.dtype, op.in(2)));
+    op.Set(0, op.CallSized(row.kernel, inputs, attributes, x->type.dtype, op.in(2), known));
     return {};
   }
-  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, known,
                           {"rewire.shape.max_unpool", {op.ShapeOf(x)}, attributes}));
   return {};
 }
@@ -260,8 +268,9 @@ Status LowerCol2Im(Op& op, const Operator& row) {
   }
   const Result<std::int64_t> spatial = op.Length(op.in(1), "the image's shape");
   if (!spatial) return Forward(spatial);
-  const int rank = static_cast<int>(*spatial) + 2;
-  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1), op.in(2)}, attributes, x->type.dtype, rank,
+  Op::OpenShape known(static_cast<std::size_t>(*spatial) + 2);
+  known[0] = x->type.dims[0];
+  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1), op.in(2)}, attributes, x->type.dtype, known,
                           {"rewire.shape.col2im", {op.ShapeOf(x), op.in(1), op.in(2)}, attributes}));
   return {};
 }

@@ -17,8 +17,8 @@ Status LowerRange(Op& op, const Operator& row) {
     op.Set(0, op.Call(row.kernel, inputs, {}, TensorOf(op.in(0)->type.dtype, {DimExpr::Max(count, 0)})));
     return {};
   }
-  op.Set(0,
-         op.CallShaped(row.kernel, inputs, {}, op.in(0)->type.dtype, 1, {"rewire.shape.arange", inputs, {}}));
+  op.Set(0, op.CallShaped(row.kernel, inputs, {}, op.in(0)->type.dtype, Op::AllOpen(1),
+                          {"rewire.shape.arange", inputs, {}}));
   return {};
 }
 
@@ -46,7 +46,8 @@ Status LowerWindow(Op& op, const Operator& row) {
   }
   Value* size = op.Cast(op.Reshape(op.in(0), {}), kInt64);
   const std::vector<Value*> bounds = {op.IntValue(0), size, op.IntValue(1)};
-  Value* n = op.CallShaped(row.kernel, bounds, {}, kInt64, 1, {"rewire.shape.arange", bounds, {}});
+  Value* n =
+      op.CallShaped(row.kernel, bounds, {}, kInt64, Op::AllOpen(1), {"rewire.shape.arange", bounds, {}});
   Value* period = op.Int("periodic", 1) != 0 ? size : op.Apply("rewire.sub", size, op.IntValue(1));
   Value* turns = op.Apply("rewire.div", op.Cast(n, kFloat64), op.Cast(period, kFloat64));
   const auto wave = [&](double turn, double amplitude) {

@@ -90,7 +90,9 @@ Status LowerOneHot(Op& op, const Operator& row) {
   Result<int> axis = op.Axis(op.Int("axis", -1), rank);
   if (!axis) return Forward(axis);
   const Attributes attributes = {{"axis", std::int64_t{*axis}}};
-  op.Set(0, op.CallShaped(row.kernel, {indices, values}, attributes, values->type.dtype, rank,
+  Op::OpenShape known(indices->type.dims.begin(), indices->type.dims.end());
+  known.insert(known.begin() + *axis, std::nullopt);
+  op.Set(0, op.CallShaped(row.kernel, {indices, values}, attributes, values->type.dtype, known,
                           {"rewire.shape.one_hot", {op.ShapeOf(indices), op.in(1)}, attributes}));
   return {};
 }
@@ -124,10 +126,10 @@ Status LowerTopK(Op& op, const Operator& row) {
 
 Status LowerNonZero(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  Value* positions = op.CallShaped(row.kernel, {x}, {}, kInt64, 2, {"rewire.shape.non_zero", {x}, {}});
   // A row for each axis; of a scalar the kernel says how many.
-  if (x->type.rank() > 0 && !positions->IsConstant()) positions->type.dims[0] = x->type.rank();
-  op.Set(0, positions);
+  Op::OpenShape known = Op::AllOpen(2);
+  if (x->type.rank() > 0) known[0] = x->type.rank();
+  op.Set(0, op.CallShaped(row.kernel, {x}, {}, kInt64, known, {"rewire.shape.non_zero", {x}, {}}));
   return {};
 }
 
@@ -135,8 +137,9 @@ Status LowerCompress(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Attributes attributes;
   if (op.HasAttribute("axis")) attributes.push_back({"axis", op.Int("axis", 0)});
-  const int rank = op.HasAttribute("axis") ? x->type.rank() : 1;
-  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1)}, attributes, x->type.dtype, rank,
+  const Op::OpenShape known =
+      op.HasAttribute("axis") ? Op::Open(x->type.dims, {op.Int("axis", 0)}) : Op::AllOpen(1);
+  op.Set(0, op.CallShaped(row.kernel, {x, op.in(1)}, attributes, x->type.dtype, known,
                           {"rewire.shape.compress", {x, op.in(1)}, attributes}));
   return {};
 }

@@ -2,6 +2,7 @@
 // Operators that move elements: join, cut, repeat, pad, rearrange.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
@@ -170,6 +171,19 @@ std::optional<Shape> DynamicSliceDims(const Op& op) {
   return dims;
 }
 
+// The dimensions that a slice does not cut, whatever its starts and ends are.
+Op::OpenShape UnslicedDims(const Op& op) {
+  const Value* x = op.in(0);
+  std::optional<Ints> axes = KnownInts(op.in(3));
+  if (op.in(3) == nullptr) {
+    const Result<std::int64_t> count = op.Length(op.in(1), "the list of starts");
+    if (!count) return Op::AllOpen(x->type.rank());
+    axes = Ints(static_cast<std::size_t>(*count));
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  return axes ? Op::Open(x->type.dims, *axes) : Op::AllOpen(x->type.rank());
+}
+
 Status LowerSlice(Op& op, const Operator& row) {
   Value* x = op.in(0);
   std::optional<Ints> starts, ends, axes, steps;
@@ -196,7 +210,7 @@ Status LowerSlice(Op& op, const Operator& row) {
       return {};
     }
     shapes.insert(shapes.end(), more.begin(), more.end());
-    op.Set(0, op.CallShaped("rewire.dynamic_slice", inputs, {}, x->type.dtype, x->type.rank(),
+    op.Set(0, op.CallShaped("rewire.dynamic_slice", inputs, {}, x->type.dtype, UnslicedDims(op),
                             {"rewire.shape.slice", shapes, {}}));
     return {};
   }
@@ -209,6 +223,7 @@ Status LowerSlice(Op& op, const Operator& row) {
     return op.Invalid("starts, ends, axes and steps differ in length");
   }
   Shape dims = x->type.dims;
+  Op::OpenShape open(dims.begin(), dims.end());
   bool all = true;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     Result<int> axis = op.Axis((*axes)[i], x->type.rank());
@@ -219,6 +234,7 @@ Status LowerSlice(Op& op, const Operator& row) {
     const std::optional<DimExpr> sliced = SlicedDim(dim, (*starts)[i], (*ends)[i], (*steps)[i]);
     all = all && sliced.has_value();
     if (sliced) dim = *sliced;
+    open[static_cast<std::size_t>(*axis)] = sliced;
   }
   const bool forwards =
       std::all_of(steps->begin(), steps->end(), [](std::int64_t step) { return step == 1; });
@@ -228,7 +244,7 @@ Status LowerSlice(Op& op, const Operator& row) {
   }
   const Attributes list = {{"starts", *starts}, {"ends", *ends}, {"axes", *axes}, {"steps", *steps}};
   if (!all) {
-    op.Set(0, op.CallShaped(row.kernel, {x}, list, x->type.dtype, x->type.rank(),
+    op.Set(0, op.CallShaped(row.kernel, {x}, list, x->type.dtype, open,
                             {"rewire.shape.slice",
                              {op.ShapeOf(x), op.IntsValue(*starts), op.IntsValue(*ends), op.IntsValue(*axes),
                               op.IntsValue(*steps)},
@@ -258,7 +274,7 @@ Status LowerTile(Op& op, const Operator& row) {
     op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, std::move(dims))));
     return {};
   }
-  op.Set(0, op.CallShaped(row.kernel, {x}, {}, x->type.dtype, x->type.rank(),
+  op.Set(0, op.CallShaped(row.kernel, {x}, {}, x->type.dtype, Op::AllOpen(x->type.rank()),
                           {"rewire.shape.tile", {op.ShapeOf(x), repeats}, {}}));
   return {};
 }
@@ -314,7 +330,8 @@ Status LowerPad(Op& op, const Operator& row) {
       inputs.push_back(op.in(3));
       shapes.push_back(op.in(3));
     }
-    set(op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, x->type.rank(),
+    const Op::OpenShape known = axes ? Op::Open(x->type.dims, *axes) : Op::AllOpen(x->type.rank());
+    set(op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, known,
                       {"rewire.shape.dynamic_pad", shapes, {}}));
     return {};
   }
@@ -366,11 +383,11 @@ Status LowerCenterCropPad(Op& op, const Operator& /*row*/) {
     inputs.insert(inputs.end(), more.begin(), more.end());
     return inputs;
   };
-  const int rank = x->type.rank();
-  Value* middle = op.CallShaped("rewire.dynamic_slice", with({x}, cut), {}, x->type.dtype, rank,
+  const Op::OpenShape known = Op::Open(x->type.dims, axes);
+  Value* middle = op.CallShaped("rewire.dynamic_slice", with({x}, cut), {}, x->type.dtype, known,
                                 {"rewire.shape.slice", with({op.ShapeOf(x)}, cut), {}});
   op.Set(0, op.CallShaped("rewire.dynamic_pad", {middle, pads, op.Missing(x->type.dtype), cut[2]},
-                          {{"mode", std::string("constant")}}, x->type.dtype, rank,
+                          {{"mode", std::string("constant")}}, x->type.dtype, known,
                           {"rewire.shape.dynamic_pad", {op.ShapeOf(middle), pads, cut[2]}, {}}));
   return {};
 }

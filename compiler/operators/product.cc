@@ -93,8 +93,9 @@ Status LowerEinsum(Op& op, const Operator& row) {
   shapes.reserve(static_cast<std::size_t>(op.inputs()));
   for (int i = 0; i < op.inputs(); ++i) shapes.push_back(op.ShapeOf(op.in(i)));
   const Attributes attributes = {{"equation", equation}};
-  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
-                          EinsumRank(op, equation), {"rewire.shape.einsum", shapes, attributes}));
+  op.Set(0,
+         op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
+                       Op::AllOpen(EinsumRank(op, equation)), {"rewire.shape.einsum", shapes, attributes}));
   return {};
 }
 

@@ -14,7 +14,7 @@ Value* ReduceDynamic(Op& op, const std::string& kernel, Value* x, int rank) {
   Value* axes = op.in(1);
   const Attributes attributes = {{"keepdims", op.Int("keepdims", 1)},
                                  {"noop_with_empty_axes", op.Int("noop_with_empty_axes", 0)}};
-  return op.CallShaped(kernel, {x, axes}, attributes, x->type.dtype, rank,
+  return op.CallShaped(kernel, {x, axes}, attributes, x->type.dtype, Op::AllOpen(rank),
                        {"rewire.shape.reduce", {op.ShapeOf(x), axes}, attributes});
 }
 

@@ -219,7 +219,7 @@ Status LowerDynamicAxes(Op& op, const char* kernel, int sign) {
 Status LowerSqueezeOnes(Op& op) {
   Value* shape = op.ShapeOf(op.in(0));
   Value* kept = op.Unary("rewire.not", op.Compare("rewire.equal", shape, op.IntValue(1)));
-  Value* left = op.CallShaped("rewire.compress", {shape, kept}, {}, kInt64, 1,
+  Value* left = op.CallShaped("rewire.compress", {shape, kept}, {}, kInt64, Op::AllOpen(1),
                               {"rewire.shape.compress", {shape, kept}, {}});
   op.Set(0, op.ReshapeUnranked(op.in(0), left));
   return {};
@@ -353,7 +353,13 @@ Status LowerExpand(Op& op, const Operator& row) {
   if (!length) return Forward(length);
   const std::int64_t rank = std::max<std::int64_t>(*length, x->type.rank());
   Value* shape = op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank}));
-  op.Set(0, op.CallSized(row.kernel, {x}, {}, x->type.dtype, shape));
+  // Only axes of size 1 grow.
+  Op::OpenShape known(static_cast<std::size_t>(rank));
+  for (std::size_t i = 1; i <= x->type.dims.size(); ++i) {
+    const DimExpr& dim = x->type.dims[x->type.dims.size() - i];
+    if (dim.IsConstant() && !dim.Is(1)) known[known.size() - i] = dim;
+  }
+  op.Set(0, op.CallSized(row.kernel, {x}, {}, x->type.dtype, shape, known));
   return {};
 }
 

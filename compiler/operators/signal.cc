@@ -27,9 +27,22 @@ Status LowerDft(Op& op, const Operator& row) {
   if (axis) attributes.push_back({"axis", *axis});
   std::vector<Value*> inputs = op.Arguments(0, axis ? 1 : 2), shapes = inputs;
   shapes[0] = op.ShapeOf(x);
-  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, x->type.rank(),
+  Op::OpenShape known = axis ? Op::Open(x->type.dims, {*axis}) : Op::AllOpen(x->type.rank());
+  // Real and imaginary parts, or the signal of which half a spectrum was given.
+  if (!known.empty()) known.back() = DimExpr(inverse != 0 && onesided != 0 ? 1 : 2);
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, known,
                           {"rewire.shape.dft", shapes, attributes}));
   return {};
+}
+
+// How many numbers the transform of a frame has: a frame is as long as the window, or as input 3 says.
+std::optional<DimExpr> FrameBins(const Op& op, bool onesided) {
+  const std::optional<Shape> given = KnownElements(op.in(3));
+  std::optional<DimExpr> length;
+  if (given && given->size() == 1) length = given->front();
+  if (op.in(2) != nullptr && op.in(2)->type.rank() == 1) length = op.in(2)->type.dims[0];
+  if (!length || !onesided) return length;
+  return DimExpr::FloorDiv(*length, 2) + DimExpr(1);
 }
 
 Status LowerStft(Op& op, const Operator& row) {
@@ -44,15 +57,17 @@ Status LowerStft(Op& op, const Operator& row) {
   }
   shapes[0] = op.ShapeOf(signal);
   if (op.in(2) != nullptr) shapes[2] = op.ShapeOf(op.in(2));
-  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, op.in(0)->type.dtype, 4,
-                          {"rewire.shape.stft", shapes, attributes}));
+  op.Set(0, op.CallShaped(
+                row.kernel, inputs, attributes, op.in(0)->type.dtype,
+                {signal->type.dims[0], std::nullopt, FrameBins(op, op.Int("onesided", 1) != 0), DimExpr(2)},
+                {"rewire.shape.stft", shapes, attributes}));
   return {};
 }
 
 Status LowerMelWeightMatrix(Op& op, const Operator& row) {
   Result<DLDataType> dtype = op.DTypeAttribute("output_datatype", kFloat32);
   if (!dtype) return Forward(dtype);
-  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, 4), {}, *dtype, 2,
+  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, 4), {}, *dtype, Op::AllOpen(2),
                           {"rewire.shape.mel_weight_matrix", {op.in(0), op.in(1)}, {}}));
   return {};
 }

@@ -70,7 +70,7 @@ TextTensor Kept(Op& op, const TextTensor& x, Value* keep) {
   left.offsets = ConcatTo(op, x.offsets, LengthOf(op, x.offsets), 0);
   Value* positions = ConcatTo(op, x.positions, op.DimsValue({x.offsets->type.dims[0] - DimExpr(1)}), 0);
   Value* condition = ConcatTo(op, keep, none, 0);
-  left.positions = op.CallShaped("rewire.compress", {positions, condition}, {}, kInt64, 1,
+  left.positions = op.CallShaped("rewire.compress", {positions, condition}, {}, kInt64, Op::AllOpen(1),
                                  {"rewire.shape.compress", {positions, condition}, {}});
   return left;
 }

@@ -69,11 +69,16 @@ std::optional<Shape> KnownSizes(const Op& op, const Value* sizes) {
   return dims;
 }
 
+// Only the axes that are named, or all, have other sizes than those of x.
+Op::OpenShape ResizedDims(const Op& op) {
+  const Shape& dims = op.in(0)->type.dims;
+  return op.HasAttribute("axes") ? Op::Open(dims, op.IntList("axes")) : Op::AllOpen(op.in(0)->type.rank());
+}
+
 // x resized by scales or to sizes. With sizes the kernel takes scales from the shapes, but where a policy
 // gives all axes one.
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
   Value* x = op.in(0);
-  const int rank = x->type.rank();
   Attributes of_shape;
   if (op.HasAttribute("axes")) of_shape.push_back({"axes", op.IntList("axes")});
   attributes.insert(attributes.end(), of_shape.begin(), of_shape.end());
@@ -88,7 +93,7 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
                         TensorOf(x->type.dtype, *std::move(dims))));
       return {};
     }
-    op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
+    op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
                             {"rewire.shape.resize", {op.ShapeOf(x), scales}, of_shape}));
     return {};
   }
@@ -105,7 +110,7 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
                       TensorOf(x->type.dtype, *std::move(dims))));
     return {};
   }
-  op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, rank,
+  op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
                           {"rewire.shape.resize_sizes", {op.ShapeOf(x), sizes}, of_shape}));
   return {};
 }
@@ -197,8 +202,8 @@ Status LowerMaxRoiPool(Op& op, const Operator& row) {
 Status LowerNonMaxSuppression(Op& op, const Operator& row) {
   const Attributes attributes = {{"center_point_box", op.Int("center_point_box", 0)}};
   const std::vector<Value*> inputs = op.Arguments(0, 4);
-  op.Set(0,
-         op.CallShaped(row.kernel, inputs, attributes, kInt64, 2, {"rewire.shape.nms", inputs, attributes}));
+  op.Set(0, op.CallShaped(row.kernel, inputs, attributes, kInt64, {std::nullopt, DimExpr(3)},
+                          {"rewire.shape.nms", inputs, attributes}));
   return {};
 }
 
@@ -217,13 +222,16 @@ Status LowerAffineGrid(Op& op, const Operator& row) {
     op.Set(0, op.Call(row.kernel, {theta}, attributes, TensorOf(theta->type.dtype, std::move(dims))));
     return {};
   }
+  Op::OpenShape known(static_cast<std::size_t>(*rank));
+  known.front() = theta->type.dims[0];
+  known.back() = *rank - 2;
   Ints picks = {0};
   for (std::int64_t i = 2; i < *rank; ++i) picks.push_back(i);
   Value* picked = op.Call("rewire.gather", {op.Cast(size, kInt64), op.IntsValue(picks)},
                           {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {*rank - 1}));
   Value* shape = op.Call("rewire.concat", {picked, op.IntsValue({*rank - 2})}, {{"axis", std::int64_t{0}}},
                          TensorOf(kInt64, {*rank}));
-  op.Set(0, op.CallSized(row.kernel, {theta}, attributes, theta->type.dtype, shape));
+  op.Set(0, op.CallSized(row.kernel, {theta}, attributes, theta->type.dtype, shape, known));
   return {};
 }
 

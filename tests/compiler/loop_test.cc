@@ -85,6 +85,55 @@ TEST_CASE("a loop stacks elements of different shapes apart") {
   CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{3});
 }
 
+// Each turn puts an axis in front of the carried value, and adds the sum of all to it. Rows of equal rank are
+// stacked up.
+onnx::ModelProto GrowingRank(bool condition) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  AddInts(graph, "three", {3}, true);
+  AddInts(graph, "front", {0});
+  AddInts(graph, "row", {2});
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"three", "", "x"}, "grown");
+  loop->add_output("rows");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  body->add_input()->set_name("before");
+  AddNode(body, "Identity", {"go_on"}, "on");
+  AddNode(body, "Unsqueeze", {"before", "front"}, "wide");
+  AddNode(body, "ReduceSum", {"wide"}, "sum");
+  AddNode(body, "Add", {"wide", "sum"}, "after");
+  AddNode(body, "Reshape", {"after", "row"}, "flat");
+  AddNode(body, "ReduceMax", {"flat"}, "greatest");
+  AddNode(body, "Less", {"turn", "three"}, "below");
+  SetValue(body->add_output(), condition ? "below" : "on", {}, onnx::TensorProto::BOOL);
+  body->add_output()->set_name("after");
+  body->add_output()->set_name("flat");
+  AddNode(graph, "ReduceSum", {"rows"}, "all");
+  AddNode(graph, "Sub", {"grown", "all"}, "y");
+  graph->add_output()->set_name("y");
+  return model;
+}
+
+TEST_CASE("a carried value may change its rank in each of a known number of turns") {
+  const Outcome outcome = CompileProto(GrowingRank(false));
+  INFO(outcome.message);
+  REQUIRE(outcome.message.empty());
+  const Answer answer = RunOnCounts(outcome.compiled.module, {2});
+  CHECK(answer.shape == Shape{1, 1, 1, 2});
+  // 0 1, 1 2, 4 5, 13 14; all rows together are 39.
+  CHECK(answer.values == std::vector<float>{-26, -25});
+}
+
+TEST_CASE("a carried value of no known rank is refused where the number of turns is not known") {
+  const Outcome outcome = CompileProto(GrowingRank(true));
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].op_type == "Unsqueeze");
+  CHECK(outcome.unsupported[0].reason ==
+        "the rank of input 0, 'carried', is not known; fixing dimensions (--dim) may show it");
+}
+
 // y = x W^3, where W and a term are carried along. The term is changed once it is doubled.
 TEST_CASE("what a body gives on as it is stays the constant that it was") {
   const bool doubled = GENERATE(false, true);

@@ -65,7 +65,7 @@ TEST_CASE("dead-code: a tensor whose shape is allocated again stays") {
   AddNode(graph, "ConstantOfShape", {"shape"}, "y");
   const PassRun run = RunPass("dead-code", model, {2, 3});
   REQUIRE(run.before.size() == 5);
-  CHECK(run.before[2] == "%3 = dims [2, $1]()");  // Shape, of which nothing is left
+  CHECK(run.before[2] == "%3 = dims [2, $0]()");  // Shape, of which nothing is left
   CHECK(run.after == Lines{"%1 = rewire.shape.non_zero(%0)", "%2 = rewire.non_zero(%0)",
                            "%4 = rewire.expand(@3)", "output y = %4"});
 }

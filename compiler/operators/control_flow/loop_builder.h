@@ -57,11 +57,71 @@ class LoopBuilder {
         return {};
       }
       if (*holds) return Finish(std::move(block), types);
+      if (changes_rank_ && TurnsToUnroll()) return Unroll(lower_body, *TurnsToUnroll());
     }
     return op_.Unsupported("the types that it carries do not settle");
   }
 
  private:
+  // The most turns that are lowered one by one. A rank changes in fewer, or goes beyond the highest.
+  static constexpr std::int64_t kMostTurns = 32;
+
+  // How many turns the loop has, if that is known and each can be lowered by itself.
+  std::optional<std::int64_t> TurnsToUnroll() const {
+    const std::optional<Ints> trips = parts_.trip != nullptr ? KnownInts(parts_.trip) : std::nullopt;
+    const bool counted = trips && trips->size() == 1 && parts_.condition == nullptr && !has_condition_;
+    if (!counted || !of_strings_.empty() || (*trips)[0] > kMostTurns) return std::nullopt;
+    // Nothing says what no element would have looked like.
+    return (*trips)[0] > 0 || parts_.stacked == 0 ? std::optional((*trips)[0]) : std::nullopt;
+  }
+
+  // A carried value whose rank changes has another type in each turn. So each turn is lowered by itself.
+  template <typename LowerBody>
+  Status Unroll(const LowerBody& lower_body, std::int64_t turns) {
+    std::vector<Value*> carried = parts_.initial;
+    std::vector<std::vector<Value*>> elements(static_cast<std::size_t>(parts_.stacked));
+    for (std::int64_t turn = 0; turn < turns; ++turn) {
+      Result<BodyResults> results = lower_body(op_.IntValue(turn), carried);
+      if (!results) return Forward(results);
+      if (results->poison) {
+        for (int k = 0; k < op_.outputs(); ++k) op_.Set(k, op_.lowering().poison());
+        return {};
+      }
+      if (results->condition != nullptr)
+        return op_.Unsupported(
+            "a value that it carries changes its rank, and a turn computes whether to go on");
+      carried = std::move(results->carried);
+      for (std::size_t i = 0; i < elements.size(); ++i) elements[i].push_back(results->elements[i]);
+    }
+    for (std::size_t i = 0; i < carried.size(); ++i) op_.Set(static_cast<int>(i), carried[i]);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      Result<Value*> stacked = Join(std::move(elements[i]), parts_.axes[i], parts_.directions[i] != 0);
+      if (!stacked) return Forward(stacked);
+      op_.Set(static_cast<int>(carried.size() + i), *stacked);
+    }
+    return {};
+  }
+
+  // The elements along a new axis.
+  Result<Value*> Join(std::vector<Value*> elements, std::int64_t axis, bool last_first) {
+    const Type first = elements[0]->type;
+    if (axis < 0) axis += first.rank() + 1;
+    Shape dims = first.dims;
+    if (!first.ranked || axis < 0 || axis > first.rank())
+      return op_.Unsupported("elements {} are stacked along axis {}", TypeText(first), axis);
+    dims.insert(dims.begin() + axis, DimExpr(1));
+    for (Value*& element : elements) {
+      const Type& type = element->type;
+      if (!type.IsTensor() || !type.ranked || type.rank() != first.rank() || !(type.dtype == first.dtype) ||
+          op_.lowering().strings().Has(element))
+        return op_.Unsupported("stacked elements are {} and {}", TypeText(first), TypeText(type));
+      element = op_.Reshape(element, dims);
+    }
+    if (last_first) std::reverse(elements.begin(), elements.end());
+    dims[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(elements.size());
+    return op_.Call("rewire.concat", elements, {{"axis", axis}}, TensorOf(first.dtype, dims));
+  }
+
   // A loop's types are tried until they hold; each try makes at least one of them more general.
   static constexpr int kMaxTries = 8;
 
@@ -138,6 +198,7 @@ class LoopBuilder {
     if (!results) return Forward(results);
     poison_ = results->poison;
     if (poison_) return true;
+    has_condition_ = results->condition != nullptr;
     if (Status added = AddListsOf(carried, &*results); !added) return Forward(added);
     WrapOptionals(*types, &*results);
     if (FindUnchanged(carried, results->carried)) return false;
@@ -182,6 +243,7 @@ class LoopBuilder {
       return op_.Unsupported("carried value {} is {} at first and then {}", index, TypeText(*type),
                              TypeText(given));
     }
+    changes_rank_ = changes_rank_ || (type->IsTensor() && type->ranked && !common->ranked);
     const bool same_form = TypeText(*common) == TypeText(*type);
     if (same_form) return true;
     // A dimension that has already been given up may be anything.
@@ -324,6 +386,8 @@ class LoopBuilder {
   std::set<std::size_t> opened_;         // optionals that the body gives on as what they hold
   bool poison_ = false;
   bool conditional_ = true;
+  bool has_condition_ = false;  // the body's
+  bool changes_rank_ = false;   // a carried value
   std::vector<Type> elements_;
   std::set<std::pair<std::size_t, std::size_t>> open_;
   std::set<std::size_t> unchanged_;  // carried values that the body gives on as they are

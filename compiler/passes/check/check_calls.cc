@@ -94,7 +94,8 @@ Status GraphCheck::CheckCalls(const Graph& graph, const Block& block) {
       return Broken(&node, nullptr,
                     node.returns ? "outputs that are allocated" : "an output that is returned",
                     node.returns ? "one that is returned" : "one that is allocated");
-    if (const Status fits = kernels.Check(node); !fits)
+    // Kernels for packed weights take bf16 beside f32.
+    if (const Status fits = kernels.Check(node, !graph.bf16); !fits)
       return Broken(&node, nullptr, "a call that fits the kernel's row", fits.error().message());
     return {};
   });

@@ -4,6 +4,7 @@
 // column that are packed as 16, and matrices that the model has as formulas. They are made when a program is
 // loaded. Those that save most come first, until all constants are at
 // most a sixteenth larger than they can be. Most models are below that from the start, and load without work.
+// Floats of 16 bits that become larger ones are made at load in any case.
 //
 // A constant is made by nodes of `init`, which pack, or by nodes that were run while the model was lowered
 // (Value::folded). Each is either held by the file or made again from what makes it, whichever takes less of
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/parallel/node_time.h"
 #include "rewire/compiler/passes/passes.h"
@@ -25,8 +27,8 @@ namespace {
 // Constants may be so many bytes larger in any case, so that small programs load without work.
 constexpr std::int64_t kFewBytes = 256;
 // Constants of a file are mapped, and all processes share them. So a large one that was folded stays in the
-// file unless it has so many times the bytes of what it is made of: weights of 16 bits that become floats
-// stay.
+// file unless it has so many times the bytes of what it is made of. This does not hold for floats of 16 bits
+// that become larger ones: a file of such weights is about as large as the model.
 constexpr std::int64_t kLarge = 65536;
 constexpr std::int64_t kTimes = 4;
 // About what the file takes for a node that was folded.
@@ -67,9 +69,11 @@ class ComputingAtLoad {
     const std::int64_t least = LeastBytes(candidates);
     const std::int64_t most = least + std::max(least / 16, kFewBytes);
     std::int64_t bytes = BytesInFile(), written = 0;
+    bool small = false;
     for (const Value* value : candidates) {
-      if (bytes <= most && (bytes = BytesInFile()) <= most) break;
       const Way& way = ways_.at(value);
+      small = small || (bytes <= most && (bytes = BytesInFile()) <= most);
+      if (small && !(way.halves && SavingOf(value) > kNodeBytes)) continue;
       if (written + way.written > kMostWritten + 4 * least) continue;
       written += way.written;
       bytes -= SavingOf(value);
@@ -88,6 +92,7 @@ class ComputingAtLoad {
     double time = 0;
     std::int64_t written = 0;
     int depth = 0;
+    bool halves = false;  // floats of 16 bits become larger ones on it
   };
 
   void Read(const Value* value) {
@@ -119,17 +124,21 @@ class ComputingAtLoad {
     const Node* maker = MakerOf(value);
     held.bytes = BytesOf(value);
     if (maker == nullptr || depth == kMostDepth) return held;
-    Way way{true, 0, 0, 0, 0};
+    Way way;
+    way.makes = true;
     const bool folded = value->folded == maker;
     if (folded) {
       const bool view = maker->kind == NodeKind::kReshape;
       const std::optional<double> time = view ? 0 : TimeOf(graph_, *maker);
       if (!time) return held;
-      way = {true, kNodeBytes, *time, view ? 0 : held.bytes, 0};
+      way.bytes = kNodeBytes;
+      way.time = *time;
+      way.written = view ? 0 : held.bytes;
     }
     for (const Value* input : maker->inputs) {
       if (input == nullptr) continue;
       const Way& to_input = WayTo(input, depth + 1);
+      way.halves = way.halves || to_input.halves;
       // What the file holds for runs takes nothing more.
       const bool shared = !to_input.makes && seen_.contains(input);
       way.bytes += shared ? 0 : to_input.bytes;
@@ -138,10 +147,16 @@ class ComputingAtLoad {
       way.depth = std::max(way.depth, to_input.depth + 1);
     }
     const bool fast = way.time <= static_cast<double>(held.bytes) * kNanosecondsOfByte;
-    const std::int64_t times = folded && held.bytes > kLarge ? kTimes : 1;
+    way.halves = way.halves || WidensHalves(*maker);
+    const std::int64_t times = folded && held.bytes > kLarge && !WidensHalves(*maker) ? kTimes : 1;
     const bool better = way.bytes < held.bytes / times && fast && way.depth <= kMostDepth;
     if (better || at_load_.contains(maker)) held = way;
     return held;
+  }
+
+  static bool WidensHalves(const Node& node) {
+    return node.kernel == "rewire.cast" && IsHalf(node.inputs[0]->type.dtype) &&
+           node.outputs[0]->type.dtype.bits > 16;
   }
 
   std::int64_t SavingOf(const Value* value) const { return BytesOf(value) - ways_.at(value).bytes; }

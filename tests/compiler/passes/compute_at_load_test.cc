@@ -3,9 +3,13 @@
 // larger.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "rewire/executable_format/writer.h"
 #include "rewire/tests/compiler/single_pass.h"
 
 namespace rewire::test {
@@ -256,7 +260,7 @@ TEST_CASE("compute-at-load: weights that the file holds for others anyway") {
   CHECK(Constants(model, {2, 64}) == std::vector<std::string>{"w", "y.bias", "transposed.packed at load"});
 }
 
-TEST_CASE("compute-at-load: large weights of 16 bits stay in the file as floats") {
+TEST_CASE("compute-at-load: weights of 16 bits stay so in the file") {
   const auto constants = [](std::int64_t rows) {
     onnx::ModelProto model = ModelOf({2, rows});
     onnx::GraphProto* graph = model.mutable_graph();
@@ -267,7 +271,63 @@ TEST_CASE("compute-at-load: large weights of 16 bits stay in the file as floats"
     return Constants(model, {2, rows});
   };
   CHECK(constants(256) == std::vector<std::string>{"wide.packed at load", "w"});
-  CHECK(constants(257) == std::vector<std::string>{"wide.packed"});
+  CHECK(constants(257) == std::vector<std::string>{"wide.packed at load", "w"});
+  CHECK(constants(4) == std::vector<std::string>{"wide.packed at load", "w"});
+  CHECK(constants(1) == std::vector<std::string>{"wide.packed"});  // a node takes as much
+}
+
+// Products and convolutions of these weights, some of which two nodes read.
+onnx::ModelProto Halves(onnx::TensorProto::DataType dtype) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {1, 64, 6, 6});
+  SetValue(graph->add_output(), "y", {});
+  const auto weight = [&](const std::string& name, const Ints& dims) {
+    std::string raw;
+    const std::int64_t count =
+        std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::uint16_t bits = static_cast<std::uint16_t>(0x3800 + i * 37 % 1024);
+      raw.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+    }
+    AddWeight(graph, name, dtype, dims)->set_raw_data(raw);
+  };
+  weight("shared", {64, 64, 3, 3});
+  weight("pixel", {48, 64, 1, 1});
+  weight("w", {48, 400});
+  AddInt(AddNode(graph, "Cast", {"x"}, "half"), "to", dtype);
+  for (const char* name : {"a", "b"}) {
+    AddIntList(AddNode(graph, "Conv", {name[0] == 'a' ? "half" : "a", "shared"}, name), "pads", {1, 1, 1, 1});
+  }
+  AddNode(graph, "Conv", {"b", "pixel"}, "c");
+  AddIntList(AddNode(graph, "Transpose", {"c"}, "tokens"), "perm", {0, 2, 3, 1});
+  AddNode(graph, "MatMul", {"tokens", "w"}, "product");
+  AddInt(AddNode(graph, "Cast", {"product"}, "y"), "to", onnx::TensorProto::FLOAT);
+  return model;
+}
+
+TEST_CASE("compute-at-load: a model of 16 bits makes a file that is as large, with each weight once") {
+  for (const auto dtype : {onnx::TensorProto::FLOAT16, onnx::TensorProto::BFLOAT16}) {
+    const onnx::ModelProto model = Halves(dtype);
+    const std::size_t bytes = model.ByteSizeLong();
+    compiler::CompileOptions options;
+    options.disabled_passes = {"compute-at-load"};
+    Outcome given = CompileProto(model), as_floats = CompileProto(model, options);
+    INFO(given.message);
+    REQUIRE(given.message.empty());
+    std::size_t stored = 0;
+    for (const Constant& constant : given.compiled.module.constants) {
+      if (constant.kind != ConstantKind::kData || constant.raw_bytes < 256) continue;
+      CHECK(constant.type.dtype.bits == 16);
+      ++stored;
+    }
+    CHECK(stored == 3);
+    const Result<std::vector<std::byte>> file = SerializeModule(given.compiled.module);
+    REQUIRE(file);
+    CHECK(static_cast<double>(file->size()) <= 1.05 * static_cast<double>(bytes));
+    CHECK(RunOnCounts(given.compiled.module, {1, 64, 6, 6}).values ==
+          RunOnCounts(as_floats.compiled.module, {1, 64, 6, 6}).values);
+  }
 }
 
 }  // namespace
