@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/decomposition.h"
-#include "rewire/compiler/operators/registry.h"
 
 namespace rewire::compiler {
 namespace {
