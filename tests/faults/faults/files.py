@@ -103,7 +103,7 @@ FAULTS = [
     Fault("import", "a killed register holds nothing", "empty_reads.cc",
           "if («use == RegisterUse::kKill») filled->Remove(reg);", "false", IMPORT),
     Fault("import", "what several paths write is looked at for all of them", "empty_reads.cc",
-          "if («filled[successor].Merge(after)» || first) queue.Push(successor);", "false", IMPORT),
+          "{ return «known->Merge(more)»; };", "false", IMPORT),
     Fault("import", "a read names the file's own number of its register", "compact.cc",
           "Info(OpcodeOf(code[pc])).mnemonic, «names[read.reg]»));", "read.reg", IMPORT),
     Fault("loader", "only the counted elements of a row are sorted", "sort.cc",

@@ -201,7 +201,7 @@ FAULTS = [
     Fault("passes", "only views that drop or add axes of size 1 keep the channels last", "channels_last.cc",
           "if («ShapeText(WithoutOnes(node->inputs[0])) != ShapeText(WithoutOnes(node->outputs[0]))»)", "false", PACKING),
     Fault("passes", "what is large and folded is left to load only if that saves three quarters",
-          "compute_at_load.cc", "const std::int64_t times = «folded && held.bytes > kLarge» ?", "false", PACKING),
+          "compute_at_load.cc", "const std::int64_t times = «folded && held.bytes > kLarge» && !WidensHalves", "false", PACKING),
     Fault("passes", "what the file holds for runs counts once", "compute_at_load.cc",
           "way.bytes += «shared ? 0 : to_input.bytes»;", "to_input.bytes", PACKING),
     Fault("passes", "one of several outputs of a folded node is not made alone", "compute_at_load.cc",
