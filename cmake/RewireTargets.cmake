@@ -42,8 +42,7 @@ function(rewire_library name)
       # Both forms: what links this archive, as tests and tools do, uses the machine code; what is for hosts takes the objects.
       # g++ 12 takes functions of equal code for one, std::shared_ptr's of two types say, and then drops a store that the
       # one reads under the other's type: ThreadPool::Serial returned null. Without strict aliasing it keeps the store.
-      # Unwind tables are exact at calls, where exceptions pass. To be so at each instruction they would take a fifth more.
-      target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects -fno-strict-aliasing -fno-asynchronous-unwind-tables)
+      target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects -fno-strict-aliasing)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
     # Sources with options of their own are compiled one by one. Presets that are for haste do without such options.

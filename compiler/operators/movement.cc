@@ -39,6 +39,9 @@ Status LowerConcat(Op& op, const Operator& row) {
       if (d == at) {
         dims[d] = dims[d] + next[d];
       } else if (next[d].IsConstant()) {
+        if (dims[d].IsConstant() && !(dims[d] == next[d]))
+          return op.Invalid("input {} has size {} along axis {}, those before it {}", i, *next[d].constant(),
+                            d, *dims[d].constant());
         dims[d] = next[d];
       }
     }

@@ -314,6 +314,8 @@ Status LowerUnsqueeze(Op& op, const Operator& /*row*/) {
 }
 
 Status LowerConstantOfShape(Op& op, const Operator& /*row*/) {
+  if (op.in(0)->type.rank() != 1)
+    return op.Invalid("input has rank {}, expected a list of sizes", op.in(0)->type.rank());
   Value* fill = op.Scalar(kFloat32, 0);
   if (op.HasAttribute("value")) {
     Result<HostTensor> value = op.TensorAttribute("value");

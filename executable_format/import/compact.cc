@@ -60,7 +60,7 @@ bool RunsOffItsEnd(Span<const std::uint32_t> code) {
 }
 
 // Whether the instruction does nothing but write its register: it makes a value, and no register can hold
-// what it does not take.
+// what it does not take. An ADT stays, since making it takes memory that counts.
 bool IsPure(Opcode opcode) {
   const Effects& effects = EffectsOf(opcode);
   for (std::size_t i = 0; i < effects.read_count; ++i) {
@@ -68,7 +68,6 @@ bool IsPure(Opcode opcode) {
   }
   switch (effects.makes) {
     case Makes::kSame:
-    case Makes::kTuple:
     case Makes::kClosure:
     case Makes::kInteger:
     case Makes::kLoaded:
@@ -77,6 +76,7 @@ bool IsPure(Opcode opcode) {
     case Makes::kNothing:
     case Makes::kView:
     case Makes::kField:
+    case Makes::kTuple:
     case Makes::kTensor:
     case Makes::kShape:
     case Makes::kCopy:

@@ -122,6 +122,7 @@ class ResultAnalysis {
   using State = Array<ShapeId>;
 
   ShapeId ResultOf(const Function& function) {
+    if (function.code.empty()) return kNothing;  // the verifier refuses it
     const Array<BasicBlock> blocks = FindBlocks(function.code);
     if (blocks.size() * std::size_t{function.register_count} > kMaxStateEntries) return kAnything;
     ForwardDataflow<State> flow(blocks.size());

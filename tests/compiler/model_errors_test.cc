@@ -116,6 +116,29 @@ TEST_CASE("a window that is larger than what it moves over") {
   CHECK(outcome.unsupported[0].reason == "its output comes out with shape [1, 1, -2]");
 }
 
+TEST_CASE("tensors whose known sizes do not fit are refused") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "a", {2, 3});
+  SetValue(graph->add_input(), "b", {4, 5});
+  AddInt(AddNode(graph, "Concat", {"a", "b"}, "y"), "axis", 0);
+  SetValue(graph->add_output(), "y", {});
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "input 1 has size 5 along axis 1, those before it 3");
+}
+
+TEST_CASE("a list of sizes that is no list is refused") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "sizes", {1, 1}, onnx::TensorProto::INT64);
+  AddNode(graph, "ConstantOfShape", {"sizes"}, "y");
+  SetValue(graph->add_output(), "y", {});
+  const Outcome outcome = CompileProto(model);
+  REQUIRE(outcome.unsupported.size() == 1);
+  CHECK(outcome.unsupported[0].reason == "input has rank 2, expected a list of sizes");
+}
+
 TEST_CASE("dimensions that no memory holds") {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();
