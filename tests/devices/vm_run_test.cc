@@ -115,7 +115,8 @@ TEST_CASE("vm-run --devices lists what is there, and says what is missing of the
   const TestDevice device;
   CHECK((*own)["name"] == device.properties().name);
   CHECK((*own)["driver"] == device.properties().driver);
-  CHECK((*own)["memory_bytes"] == device.properties().memory_bytes);
+  // A driver may compute its memory from what the machine has free, which changes between two processes.
+  CHECK((*own)["memory_bytes"] > 1 << 20);
   for (const json& missing : is["missing"]) {
     CHECK(missing["device"] != DeviceName());
     CHECK(missing["reason"] != "");
