@@ -27,10 +27,17 @@ struct ElementActivation : Op {
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<Computed<T>, float> && requires(const Op& op) { op.Rows(); })
-        return loop.RunRows<T, T>(OnRows<T>(this->Rows()));
+        return loop.RunRows<T, T>(OnRows<T>(RowsOf<T>(*this)));
       else
         return loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
     });
+  }
+
+ private:
+  // A template of its own: clang 14 looks up this->Rows() in the lambda above for every Op.
+  template <typename T, typename Activation>
+  static auto RowsOf(const Activation& activation) {
+    return activation.Rows();
   }
 };
 
