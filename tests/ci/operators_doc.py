@@ -6,7 +6,7 @@
 
 Reads the rows and the functions that they name in compiler/operators. What a row's function refuses are the messages of
 its calls of Unsupported, and of the functions that it calls in the same file. The test `operators_doc_is_current` fails
-until the page is printed again; operator_rows_test.cc holds the page against the table that is compiled in.
+until the page is printed again; tests/compiler/operators/registry_test.cc holds the page against the table that is compiled in.
 """
 
 import pathlib

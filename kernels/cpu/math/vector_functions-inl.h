@@ -183,8 +183,8 @@ HWY_INLINE V ErfAsTerm(D d, V x) {
   return hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(hn::Set(d, 1.0f), x), Held(d, fraction, 1.0f));
 }
 
-// Highway's sine and cosine are exact for moderate x, which they convert to integers. Other numbers are rare, do not
-// always fit an integer, and go to the standard library.
+// Highway's sine and cosine are exact for moderate x, which they convert to integers. Other numbers are rare,
+// do not always fit an integer, and go to the standard library.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OfModerate(D d, V x, V (*vector)(D, V), float (*scalar)(float)) {
   if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 30000.0F))))) return vector(d, x);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/fuzz/kernels/seeds.h"
 
-#include "rewire/tests/kernels/pictures/encoded_pictures.h"
+#include "rewire/tests/kernels/image/encoded_pictures.h"
 
 namespace rewire::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/tests/compiler/quantised_models.h"
+#include "rewire/tests/compiler/quantized_models.h"
 #include "rewire/vm/kernel_set.h"
 
 namespace rewire::test {

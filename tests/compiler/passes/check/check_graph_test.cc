@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/tests/compiler/passes/broken_graphs.h"
+#include "rewire/tests/compiler/passes/check/broken_graphs.h"
 #include "rewire/tests/compiler/single_pass.h"
 #include "rewire/vm/kernel_set.h"
 

@@ -2,7 +2,7 @@
 // Passes that find products of integers, and choose their kernels of packed weights.
 #include <catch2/catch.hpp>
 
-#include "rewire/tests/compiler/quantised_models.h"
+#include "rewire/tests/compiler/quantized_models.h"
 
 namespace rewire::test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tests/compiler/passes/broken_graphs.h"
+#include "rewire/tests/compiler/passes/check/broken_graphs.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of encoded pictures as programs use it, beside what Pillow reads.
-#include "rewire/tests/kernels/pictures/encoded_pictures.h"
+#include "rewire/tests/kernels/image/encoded_pictures.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/kernels/pictures/decode_picture.h"
+#include "rewire/tests/kernels/image/decode_picture.h"
 
 namespace rewire::test {
 namespace {

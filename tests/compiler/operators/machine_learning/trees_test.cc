@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/compiler/machine_learning/open_features.h"
 #include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/operators/machine_learning/open_features.h"
 
 namespace rewire::test {
 namespace {

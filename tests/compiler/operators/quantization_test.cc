@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rewire/tests/compiler/one_output.h"
-#include "rewire/tests/compiler/quantised_models.h"
+#include "rewire/tests/compiler/quantized_models.h"
 
 namespace rewire::test {
 namespace {

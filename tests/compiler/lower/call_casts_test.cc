@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/compiler/quantised_models.h"
+#include "rewire/tests/compiler/quantized_models.h"
 
 namespace rewire::test {
 namespace {

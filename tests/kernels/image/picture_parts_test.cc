@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <string_view>
 
-#include "rewire/tests/kernels/pictures/decode_picture.h"
-#include "rewire/tests/kernels/pictures/encoded_pictures.h"
+#include "rewire/tests/kernels/image/decode_picture.h"
+#include "rewire/tests/kernels/image/encoded_pictures.h"
 
 namespace rewire::test {
 namespace {
