@@ -50,14 +50,17 @@ enum DeviceCopy { kCopySrc, kCopySrcDevice, kCopyDstDevice, kCopyDst };
 inline bool HasDeviceField(const RelayInstruction& load_const) { return load_const.fields.size() == 3; }
 inline bool HasShapeFields(const RelayInstruction& alloc_storage) { return alloc_storage.fields.size() > 7; }
 
+// How messages name the opcode: as Rewire's text spells the instruction that it becomes.
+const char* RelayName(RelayOpcode opcode);
+
 // Checks that the instruction has as many fields as its opcode, and the count among them, require.
 Status CheckFieldCount(const RelayInstruction& instruction);
 
 // Calls visit(std::int64_t&) for each field that names a device.
 template <typename Visit>
 void ForEachDeviceField(RelayInstruction& instruction, Visit&& visit) {
-  if (instruction.opcode == Opcode::kAllocStorage) visit(instruction.fields[field::kStorageDevice]);
-  if (instruction.opcode == Opcode::kDeviceCopy) {
+  if (instruction.opcode == RelayOpcode::kAllocStorage) visit(instruction.fields[field::kStorageDevice]);
+  if (instruction.opcode == RelayOpcode::kDeviceCopy) {
     visit(instruction.fields[field::kCopySrcDevice]);
     visit(instruction.fields[field::kCopyDstDevice]);
   }

@@ -159,10 +159,10 @@ Result<RelayInstruction> Attempt::ReadInstruction() {
     return Malformed(fmt::format("an instruction of {} words; it has 2 or more", words.size()));
   const std::int64_t hash = words[0];
   const std::int64_t code = words[1];
-  if (code < 0 || code > static_cast<std::int64_t>(Opcode::kKillRegister)) {  // the last that TVM has
+  if (code < 0 || code >= std::int64_t{kRelayOpcodes}) {
     return Malformed(fmt::format("opcode {} is none of TVM's", code));
   }
-  RelayInstruction instruction{static_cast<Opcode>(code), {words.begin() + 2, words.end()}};
+  RelayInstruction instruction{static_cast<RelayOpcode>(code), {words.begin() + 2, words.end()}};
   if (RelayInstructionHash(code, instruction.fields) != hash) {
     return Malformed("the instruction's hash does not match its fields: the file is damaged");
   }

@@ -28,13 +28,13 @@
 #include "rewire/base/array.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/executable_format/import/relay_opcode.h"
 #include "rewire/executable_format/import/tvm.h"
-#include "rewire/executable_format/isa.h"
 
 namespace rewire::tvm {
 
 struct RelayInstruction {
-  Opcode opcode;
+  RelayOpcode opcode;
   Array<std::int64_t> fields;
 };
 

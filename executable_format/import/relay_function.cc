@@ -153,7 +153,7 @@ Status FunctionTranslator::MarkTarget(std::size_t pc, std::int64_t offset) {
   const std::optional<std::int64_t> target = CheckedAdd(static_cast<std::int64_t>(pc), offset);
   if (offset == 0 || !target || *target < 0 || static_cast<std::size_t>(*target) >= labels_.size()) {
     return Malformed(fmt::format("{}@{} ({}): jumps by {}, which is not to another of the {} instructions",
-                                 function_.name, pc, Info(function_.instructions[pc].opcode).mnemonic, offset,
+                                 function_.name, pc, RelayName(function_.instructions[pc].opcode), offset,
                                  labels_.size()));
   }
   const auto index = static_cast<std::size_t>(*target);
@@ -166,8 +166,8 @@ Status FunctionTranslator::MarkTargets() {
   for (std::size_t pc = 0; pc < function_.instructions.size(); ++pc) {
     const RelayInstruction& instruction = function_.instructions[pc];
     Status status;
-    if (instruction.opcode == Opcode::kGoto) status = MarkTarget(pc, instruction.fields[0]);
-    if (instruction.opcode == Opcode::kIf) {
+    if (instruction.opcode == RelayOpcode::kGoto) status = MarkTarget(pc, instruction.fields[0]);
+    if (instruction.opcode == RelayOpcode::kIf) {
       status = MarkTarget(pc, instruction.fields[field::kIfTrue]);
       if (status) status = MarkTarget(pc, instruction.fields[field::kIfFalse]);
     }
@@ -263,91 +263,91 @@ void FunctionTranslator::Translate(std::size_t pc) {
   const RelayInstruction& instruction = function_.instructions[pc];
   const Fields& fields = instruction.fields;
   switch (instruction.opcode) {
-    case Opcode::kMove: {
+    case RelayOpcode::kMove: {
       const std::uint32_t from = Reg(fields[field::kMoveFrom]);
       writer_.Move(from, Dst(fields[field::kMoveDst]));
       break;
     }
-    case Opcode::kRet:
+    case RelayOpcode::kRet:
       writer_.Ret(Reg(fields[0]));
       break;
-    case Opcode::kInvoke: {
+    case RelayOpcode::kInvoke: {
       const Array<std::uint32_t> args = Regs(fields, field::kCallArgs);
       writer_.Invoke(Callee(fields[field::kCallee]), Dst(fields[field::kCallDst]), args);
       break;
     }
-    case Opcode::kInvokeClosure:
+    case RelayOpcode::kInvokeClosure:
       InvokeClosure(fields);
       break;
-    case Opcode::kInvokePacked:
+    case RelayOpcode::kInvokePacked:
       InvokePacked(fields);
       break;
-    case Opcode::kAllocTensor:
+    case RelayOpcode::kAllocTensor:
       AllocTensor(fields);
       break;
-    case Opcode::kAllocTensorReg: {
+    case RelayOpcode::kAllocTensorReg: {
       const std::uint32_t offset = Offset(fields[field::kRegOffset]);
       writer_.AllocTensorReg(Reg(fields[field::kRegStorage]), offset, Reg(fields[field::kRegShape]),
                              DType(fields, field::kRegCode), Dst(fields[field::kRegDst]));
       break;
     }
-    case Opcode::kAllocADT: {
+    case RelayOpcode::kAllocADT: {
       const Array<std::uint32_t> values = Regs(fields, field::kAdtFields);
       writer_.AllocADT(Tag(fields[field::kAdtTag]), Dst(fields[field::kAdtDst]), values);
       break;
     }
-    case Opcode::kAllocClosure:
+    case RelayOpcode::kAllocClosure:
       AllocClosure(fields);
       break;
-    case Opcode::kGetField: {
+    case RelayOpcode::kGetField: {
       const std::uint32_t index = Number("field", fields[field::kFieldIndex], kNone);
       const std::uint32_t object = Reg(fields[field::kFieldObject]);
       writer_.GetField(object, index, Dst(fields[field::kFieldDst]));
       break;
     }
-    case Opcode::kIf:
+    case RelayOpcode::kIf:
       writer_.If(Reg(fields[field::kIfTest]), Reg(fields[field::kIfTarget]), Jump(pc, fields[field::kIfTrue]),
                  Jump(pc, fields[field::kIfFalse]));
       break;
-    case Opcode::kLoadConst:
+    case RelayOpcode::kLoadConst:
       LoadConst(instruction);
       break;
-    case Opcode::kGoto:
+    case RelayOpcode::kGoto:
       writer_.Goto(Jump(pc, fields[0]));
       break;
-    case Opcode::kGetTag: {
+    case RelayOpcode::kGetTag: {
       const std::uint32_t object = Reg(fields[0]);
       writer_.GetTag(object, Dst(fields[1]));
       break;
     }
-    case Opcode::kLoadConsti:
+    case RelayOpcode::kLoadConsti:
       writer_.LoadConsti(fields[0], Dst(fields[1]));
       break;
-    case Opcode::kFatal:
+    case RelayOpcode::kFatal:
       writer_.Fatal(tables_.fatal_note);
       break;
-    case Opcode::kAllocStorage:
+    case RelayOpcode::kAllocStorage:
       AllocStorage(instruction);
       break;
-    case Opcode::kShapeOf: {
+    case RelayOpcode::kShapeOf: {
       const std::uint32_t tensor = Reg(fields[0]);
       writer_.ShapeOf(tensor, Dst(fields[1]));
       break;
     }
-    case Opcode::kReshapeTensor: {
+    case RelayOpcode::kReshapeTensor: {
       const std::uint32_t tensor = Reg(fields[0]);
       const std::uint32_t shape = Reg(fields[1]);
       writer_.ReshapeTensor(tensor, shape, Dst(fields[2]));
       break;
     }
-    case Opcode::kDeviceCopy: {
+    case RelayOpcode::kDeviceCopy: {
       const std::uint32_t src = Reg(fields[field::kCopySrc]);
       writer_.DeviceCopy(src, Device(fields[field::kCopySrcDevice], tables_.devices),
                          Device(fields[field::kCopyDstDevice], tables_.devices),
                          Dst(fields[field::kCopyDst]));
       break;
     }
-    case Opcode::kKillRegister:
+    case RelayOpcode::kKillRegister:
       writer_.Kill(Dst(fields[0]));
       break;
   }
@@ -365,7 +365,7 @@ Result<Array<std::uint32_t>> FunctionTranslator::Run() {
     Translate(pc);
     if (!error_.empty()) {
       return Malformed(fmt::format("{}@{} ({}) {}", function_.name, pc,
-                                   Info(function_.instructions[pc].opcode).mnemonic, error_));
+                                   RelayName(function_.instructions[pc].opcode), error_));
     }
   }
   return writer_.Finish();
