@@ -59,7 +59,7 @@ bench-device: install-deps ## measure calls on devices (docs/devices.md): OpenCL
 
 bench-tvm: install-deps ## run TVM's files beside TVM's own VM (tests/tvm); ARGS="--only mlp" takes a part
 	cmake --preset release -DREWIRE_BUILD_BENCH=ON
-	cmake --build build/release --parallel $(JOBS) --target bench-tvm-peer rewire_ffi_shim
+	cmake --build build/release --parallel $(JOBS) --target bench-tvm-peer rewire_ffi_shim rewire_tvm_runtime
 	tests/tvm/generate.py $(TVM_CASES)
 	REWIRE_LIBRARY_PATH=build/release/lib/rewire \
 	tests/bench/tvm_side_by_side.py build/release/tests/bin/bench-tvm-peer $(TVM_CASES) $(ARGS)

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rewire/vm/kernel/ffi_abi.h"
-#include "rewire/vm/loader/classic_abi.h"
+#include "rewire/vm/loader/tvm_runtime/classic_abi.h"
 
 namespace rewire {
 

@@ -14,7 +14,7 @@
 #include "rewire/vm/loader/ffi_runtime.h"
 #include "rewire/vm/loader/library_abi.h"
 #include "rewire/vm/loader/load_library.h"
-#include "rewire/vm/loader/tvm_runtime/functions.h"
+#include "rewire/vm/loader/tvm_functions.h"
 
 namespace rewire {
 namespace {
@@ -98,8 +98,10 @@ Status ClassicLibrary::Initialise(const ElfFile& elf) {
     for (const std::string& name : code->Names()) runtime_.push_back({name, nullptr, code->Find(name)});
   }
   runtime_.push_back({kSetDeviceFunction, &SetDevice});
-  for (const tvm_runtime::Function& each : tvm_runtime::Functions()) {
-    runtime_.push_back({std::string(each.name), each.call});
+  if (elf.HasText(tvm_runtime::kPrefix)) {
+    const Result<Span<const tvm_runtime::Function>> functions = TvmFunctions();
+    if (!functions) return Forward(functions);
+    for (const tvm_runtime::Function& each : *functions) runtime_.push_back({each.name, each.call});
   }
   return {};
 }

@@ -7,10 +7,10 @@
 
 #include "rewire/base/array.h"
 #include "rewire/vm/kernel_set.h"
-#include "rewire/vm/loader/classic_abi.h"
 #include "rewire/vm/loader/context_functions.h"
 #include "rewire/vm/loader/device_code.h"
 #include "rewire/vm/loader/elf_file.h"
+#include "rewire/vm/loader/tvm_runtime/classic_abi.h"
 
 namespace rewire {
 
@@ -37,7 +37,7 @@ class ClassicLibrary : public KernelSource,
   std::string Description() const override;
 
   // Returns an Entry: the library's own function, its device code, or else a function of TVM's runtime
-  // (vm/loader/tvm_runtime/functions.h).
+  // (vm/loader/tvm_functions.h).
   void* LookUp(const std::string& name) const override;
 
  private:

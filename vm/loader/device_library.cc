@@ -52,11 +52,9 @@ Result<const DeviceApi*> OpenDevice(const std::string& name) {
     return OpenFile(name);
   }
   const std::string file = Format("librewire_device_{}.so", name);
-  const Array<std::string> directories = ModuleDirectories();
-  for (const std::string& directory : directories) {
-    const std::string path = Format("{}/{}", directory, file);
-    if (FileExists(path)) return OpenFile(path);
-  }
+  std::string tried;
+  const std::string path = FindFile(ModuleDirectories(), file, &tried);
+  if (!path.empty()) return OpenFile(path);
   return Fail(StatusCode::kNotFound, "{} is not installed", file);
 }
 

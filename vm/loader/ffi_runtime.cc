@@ -30,24 +30,20 @@ std::string ToString(const RewireFFIByteArray& bytes) {
 // used to have.
 Status LoadShim() {
   std::string tried;
-  for (const std::string& directory : ModuleDirectories()) {
-    const std::string path = Format("{}/{}", directory, kSoname);
-    tried += (tried.empty() ? "" : ", ") + path;
-    if (!FileExists(path)) continue;
-    void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
-    if (library == nullptr) {
-      return Fail(StatusCode::kIo, "tvm-ffi runtime {}: {}", path, dlerror());
-    }
-    const auto bind = reinterpret_cast<RewireFfiShimBind>(dlsym(library, REWIRE_FFI_SHIM_BIND));
-    if (bind == nullptr) return {};  // somebody has put a real one there
-    static const RewireFfiShimHost kHost = {KernelApi(), &GiveError, &ContextFunction};
-    bind(&kHost);
-    return {};
+  const std::string path = FindFile(ModuleDirectories(), kSoname, &tried);
+  if (path.empty()) {
+    return Fail(StatusCode::kNotFound,
+                "the tvm-ffi runtime {} is not loaded and Rewire's own was not found; tried {}; set "
+                "REWIRE_LIBRARY_PATH to the directory that has it",
+                kSoname, tried);
   }
-  return Fail(StatusCode::kNotFound,
-              "the tvm-ffi runtime {} is not loaded and Rewire's own was not found; tried {}; set "
-              "REWIRE_LIBRARY_PATH to the directory that has it",
-              kSoname, tried);
+  void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
+  if (library == nullptr) return Fail(StatusCode::kIo, "tvm-ffi runtime {}: {}", path, dlerror());
+  const auto bind = reinterpret_cast<RewireFfiShimBind>(dlsym(library, REWIRE_FFI_SHIM_BIND));
+  if (bind == nullptr) return {};  // somebody has put a real one there
+  static const RewireFfiShimHost kHost = {KernelApi(), &GiveError, &ContextFunction};
+  bind(&kHost);
+  return {};
 }
 
 }  // namespace

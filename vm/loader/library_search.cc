@@ -47,6 +47,15 @@ bool FileExists(const std::string& path) {
   return stat(path.c_str(), &status) == 0;
 }
 
+std::string FindFile(const Array<std::string>& directories, const std::string& name, std::string* tried) {
+  for (const std::string& directory : directories) {
+    std::string path = Format("{}/{}", directory, name);
+    if (FileExists(path)) return path;
+    tried->append(tried->empty() ? "" : ", ").append(path);
+  }
+  return {};
+}
+
 std::string CanonicalPath(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> resolved(realpath(path.c_str(), nullptr), &std::free);
   return resolved != nullptr ? std::string(resolved.get()) : path;

@@ -17,6 +17,10 @@ Array<std::string> ModuleDirectories();
 
 bool FileExists(const std::string& path);
 
+// Returns the path of the first file `name` in `directories`, or an empty text. `tried` then names the
+// places.
+std::string FindFile(const Array<std::string>& directories, const std::string& name, std::string* tried);
+
 // `path` made absolute, without symbolic links; itself when that fails.
 std::string CanonicalPath(const std::string& path);
 

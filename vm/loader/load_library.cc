@@ -62,17 +62,13 @@ Result<std::string> FindLibrary(const std::string& name, Array<std::string> dire
   const Array<std::string> own = ModuleDirectories();
   directories.append(own.begin(), own.end());
   std::string tried;
-  for (const std::string& directory : directories) {
-    std::string path = Format("{}/", directory);
-    path += name;
-    if (FileExists(path)) return CanonicalPath(path);
-    tried += Format("{}, ", path);
-  }
+  const std::string found = FindFile(directories, name, &tried);
+  if (!found.empty()) return CanonicalPath(found);
   std::string reason;
   const std::string path = name.empty() ? std::string() : SystemPath(name, &reason);
   if (!path.empty()) return CanonicalPath(path);
   return Fail(StatusCode::kNotFound,
-              "kernel library '{}' was not found; tried {}and the system's libraries ({})", name, tried,
+              "kernel library '{}' was not found; tried {}, and the system's libraries ({})", name, tried,
               reason);
 }
 

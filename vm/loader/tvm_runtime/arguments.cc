@@ -2,8 +2,7 @@
 #include "rewire/vm/loader/tvm_runtime/arguments.h"
 
 #include "rewire/vm/kernel/device_type.h"
-#include "rewire/vm/loader/classic_call.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/tvm_runtime/host.h"
 
 namespace rewire::tvm_runtime {
 namespace {
@@ -20,11 +19,11 @@ bool HasNoGaps(const DLTensor& tensor) {
 }  // namespace
 
 int Fail(const Message& message) {
-  ClassicSetLastError(message.Text().c_str());
+  g_host->set_error(message.Text().c_str());
   return -1;
 }
 
-int CheckCancelled() { return KernelApi()->cancelled() != 0 ? Fail("the run was cancelled") : 0; }
+int CheckCancelled() { return g_host->kernels->cancelled() != 0 ? Fail("the run was cancelled") : 0; }
 
 const DLTensor* Arguments::TensorAt(int i) {
   if (i >= count_ || (codes_[i] != kClassicDLTensor && codes_[i] != kClassicNDArray)) {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "rewire/base/message.h"
-#include "rewire/vm/loader/classic_abi.h"
+#include "rewire/vm/loader/tvm_runtime/classic_abi.h"
 
 namespace rewire::tvm_runtime {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rewire/base/span.h"
-#include "rewire/vm/loader/tvm_runtime/functions.h"
+#include "rewire/vm/loader/tvm_runtime/host.h"
 
 namespace rewire::tvm_runtime {
 

@@ -7,8 +7,8 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/vm/kernel/device_type.h"
-#include "rewire/vm/loader/tvm_backend.h"
 #include "rewire/vm/loader/tvm_runtime/arguments.h"
+#include "rewire/vm/loader/tvm_runtime/host.h"
 
 namespace rewire::tvm_runtime {
 namespace {
@@ -158,7 +158,7 @@ struct SortJob {
     const std::int64_t length = x->shape[axis];
     if (before == 0 || after == 0 || length == 0) return 0;
     const auto count = static_cast<std::uint64_t>(length);
-    void* memory = TvmBackendAllocWorkspace(kDLCPU, 0, count * sizeof(Keyed), kDLInt, 64);
+    void* memory = g_host->allocate(kDLCPU, 0, count * sizeof(Keyed), kDLInt, 64);
     if (memory == nullptr) return -1;
     auto* keys = static_cast<Keyed*>(memory);
     const std::size_t element = x->dtype.bits / 8;
@@ -178,7 +178,7 @@ struct SortJob {
         }
       }
     }
-    return TvmBackendFreeWorkspace(kDLCPU, 0, memory);
+    return g_host->free(kDLCPU, 0, memory);
   }
 
   int CheckAndRun(const Arguments& args) {

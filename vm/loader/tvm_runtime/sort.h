@@ -5,7 +5,7 @@
 // the two zeros are equal.
 #pragma once
 
-#include "rewire/vm/loader/classic_abi.h"
+#include "rewire/vm/loader/tvm_runtime/classic_abi.h"
 
 namespace rewire::tvm_runtime {
 

@@ -3,7 +3,7 @@
 
 #include "rewire/tests/vm/loader/run_kernel.h"
 #include "rewire/vm/kernel_set.h"
-#include "rewire/vm/loader/tvm_runtime/functions.h"
+#include "rewire/vm/loader/tvm_functions.h"
 
 namespace rewire::test {
 namespace {
@@ -28,7 +28,9 @@ int RunCall(void* handle, const RewireFFIAny* /*args*/, std::int32_t /*count*/, 
 std::string CallTvmFunction(const std::string& name, const std::vector<TensorView>& tensors,
                             const std::vector<std::variant<std::int64_t, const char*>>& rest) {
   TvmCall call;
-  for (const tvm_runtime::Function& function : tvm_runtime::Functions()) {
+  const Result<Span<const tvm_runtime::Function>> functions = TvmFunctions();
+  if (!functions) return functions.error().message();
+  for (const tvm_runtime::Function& function : *functions) {
     if (function.name == name) call.function = function.call;
   }
   if (call.function == nullptr) return "there is no function " + name;
