@@ -77,7 +77,7 @@ def has_case(text, name, case):
     if name.endswith(".asm"):
         return re.search(rf"^\.func {re.escape(case)}\b", text, re.MULTILINE) is not None
     quoted = '"' + case.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return re.search(r"\b(TEST_CASE|SECTION)\(\s*" + re.escape(quoted), text) is not None
+    return re.search(r"\b((TEMPLATE_)?TEST_CASE|SECTION)\(\s*" + re.escape(quoted), text) is not None
 
 
 def promises(sentence):
