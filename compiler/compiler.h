@@ -77,7 +77,7 @@ struct CompileOptions {
   // model hubs.
   std::vector<std::string> external_folders;
   CompileLimits limits;
-  // Leaves out each pass that may change more of a result than the order of its sums (docs/compiler.md has
+  // Leaves out each pass that may change more of a result than the order of its sums (docs/passes.md has
   // the list). Then NaN, infinities and overflows are those of the model's operators one by one. The program
   // is slower. Only for the CPU, and for Precision::kModel.
   bool strict = false;

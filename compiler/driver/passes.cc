@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/passes.h"
 
-#include "rewire/compiler/passes/memory/carry_in_place.h"
-
 namespace rewire::compiler {
 
 std::span<const Pass> Passes() {
@@ -13,10 +11,10 @@ std::span<const Pass> Passes() {
       {.name = "keep-f32", .run = KeepF32, .effect = kSpecialValues},
       {.name = "dequantize-late", .run = DequantizeLate, .effect = kNothing},
       {.name = "integer-products", .run = UseIntegerProducts, .effect = kSpecialValues},
-      {.name = "integer-groups", .run = UseFloatsForGroups, .effect = kNothing},
+      {.name = "integer-groups", .run = RunIntegerGroups, .effect = kNothing},
       {.name = "fuse-quantized-add", .run = FuseQuantizedAdd, .effect = kRounding},
       {.name = "map-bytes", .run = MapBytes, .effect = kNothing},
-      {.name = "cut-pads", .run = CutOffPads, .effect = kNothing},
+      {.name = "cut-pads", .run = CutPads, .effect = kNothing},
       {.name = "fold-affine", .run = FoldAffine, .effect = kSpecialValues},
       {.name = "split-batch-norm", .run = SplitBatchNorm, .effect = kSpecialValues, .for_host = true},
       {.name = "fuse-hard-swish", .run = FuseHardSwish, .effect = kSpecialValues},
@@ -38,7 +36,7 @@ std::span<const Pass> Passes() {
        .for_host = true},
       {.name = "pack-integers", .run = PackIntegers, .effect = kRounding, .for_host = true},
       {.name = "pack-onednn",
-       .run = PackForOneDnn,
+       .run = PackOneDnn,
        .effect = kSpecialValues,
        .library = "librewire_kernels_onednn.so",
        .for_host = true},
@@ -60,9 +58,9 @@ std::span<const Pass> Passes() {
        .for_host = true},
       {.name = "share-constants", .run = ShareConstants, .effect = kNothing},
       {.name = "compute-at-load", .run = ComputeAtLoad, .effect = kNothing, .for_host = true},
-      {.name = "place", .run = PlaceOnDevice, .effect = kSpecialValues},
+      {.name = "place", .run = Place, .effect = kSpecialValues},
       {.name = "carry-in-place", .run = CarryInPlace, .effect = kNothing},
-      {.name = "branches", .run = RunBranchesAtOnce, .effect = kNothing, .for_host = true},
+      {.name = "branches", .run = MakeBranches, .effect = kNothing, .for_host = true},
       {.name = "in-place", .run = WriteInPlace, .effect = kNothing},
       {.name = "arena", .run = PlanArena, .effect = kNothing},
       {.name = "shape-arena", .run = PlanShapeArena, .effect = kNothing},

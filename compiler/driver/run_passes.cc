@@ -32,7 +32,7 @@ Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, boo
   for (const Pass& pass : Passes()) {
     if (options_.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
     if (options_.strict && !IsStrict(pass)) continue;
-    if (pass.run == RunBranchesAtOnce && options_.parallel == Parallel::kOff) continue;
+    if (pass.run == MakeBranches && options_.parallel == Parallel::kOff) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     if (each) each(pass.name, false);
     pass.run(graph);

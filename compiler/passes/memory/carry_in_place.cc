@@ -3,7 +3,6 @@
 // Lets a loop update a value that it carries in place: a cache of keys, to which each step adds a row, is
 // then neither copied nor allocated in a step. If the first value is not the loop's own, it is copied once
 // before the loop. A host that donates it gets it updated in its own memory, and that copy is none either.
-#include "rewire/compiler/passes/memory/carry_in_place.h"
 
 #include <algorithm>
 #include <cstdint>

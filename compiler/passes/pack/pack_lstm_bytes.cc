@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/pack/byte_weights.h"
-#include "rewire/compiler/passes/pack/image_axes.h"
 
 namespace rewire::compiler {
 namespace {

@@ -87,6 +87,6 @@ class OneDnnPacking : public Packing {
 
 }  // namespace
 
-void PackForOneDnn(Graph* graph) { OneDnnPacking(graph).Run(); }
+void PackOneDnn(Graph* graph) { OneDnnPacking(graph).Run(); }
 
 }  // namespace rewire::compiler

@@ -125,7 +125,7 @@ std::uint64_t BytesAtOnce(Graph* graph) {
 
 }  // namespace
 
-void RunBranchesAtOnce(Graph* graph) {
+void MakeBranches(Graph* graph) {
   if (graph->kernels == nullptr || graph->kernels->Row(kBranchesKernel) == nullptr) return;
   std::set<std::size_t> left_out;
   std::uint64_t limit = 0;

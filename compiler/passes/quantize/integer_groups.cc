@@ -110,6 +110,6 @@ class Groups {
 
 }  // namespace
 
-void UseFloatsForGroups(Graph* graph) { Groups(graph).Run(); }
+void RunIntegerGroups(Graph* graph) { Groups(graph).Run(); }
 
 }  // namespace rewire::compiler

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/pack/image_axes.h"
+#include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -51,7 +51,7 @@ std::optional<Ints> CutPads(const Node& conv, const Node& slice) {
 
 }  // namespace
 
-void CutOffPads(Graph* graph) {
+void CutPads(Graph* graph) {
   const Edit edit(graph);
   ForEachBlock(&graph->main, [&](Block* block) {
     for (Node* node : block->nodes) {

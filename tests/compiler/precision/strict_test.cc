@@ -273,9 +273,9 @@ TEST_CASE("strict: the executable says so, and only the CPU and the model's prec
         "model: strict results need the model's own precision, not int8 or bf16");
 }
 
-// "| `square` | rounding | left out | turns ... |"
-TEST_CASE("strict: docs/compiler.md says of each pass what it may change") {
-  std::ifstream file(std::string(SourceDir()) + "/docs/compiler.md");
+// "| `square` | rounding | left out | all | Turns ... |"
+TEST_CASE("strict: docs/passes.md says of each pass what it may change") {
+  std::ifstream file(std::string(SourceDir()) + "/docs/passes.md");
   REQUIRE(file);
   std::map<std::string, std::string> rows;
   for (std::string line; std::getline(file, line);) {

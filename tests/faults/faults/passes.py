@@ -78,7 +78,7 @@ FAULTS = [
           "if («value < -128 || value > 127») return std::nullopt;", "false", PACKING),
     Fault("passes", "weights that stay in 8 bits have a scale for each column", "pack_bytes.cc",
           "if («(along < 0 ? along + 2 : along) != axis || weights.scale->constant->shape != Ints{columns}»)", "false", PACKING),
-    Fault("passes", "a residual has the shape of the sum", "add_residual.cc",
+    Fault("passes", "a residual has the shape of the sum", "add_residuals.cc",
           "«ShapeText(residual.type.dims) == ShapeText(type.dims)» && ColumnsOf", "true", PACKING),
     Fault("passes", "a convolution in Winograd's form has no strides", "winograd.cc",
           "if («!HasNoSteps(node)») return false;", "false", PACKING),

@@ -385,7 +385,7 @@ class Placement {
 
 }  // namespace
 
-void PlaceOnDevice(Graph* graph) {
+void Place(Graph* graph) {
   if (graph->device) Placement(graph).Run();
 }
 

@@ -11,7 +11,7 @@
 #include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/compiler/passes/pack/image_axes.h"
+#include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
