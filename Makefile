@@ -50,7 +50,7 @@ bench-vm: $(BENCH_VM) ## measure the interpreter loop (tests/bench); ARGS="--jso
 bench-vm-instructions: $(BENCH_VM) ## count the loop's instructions with callgrind
 	tests/bench/vm_instructions.py $(BENCH_VM)
 
-bench-device: install-deps ## measure calls on devices (docs/devices.md): OpenCL, and the simulated CUDA driver
+bench-device: install-deps ## measure calls on devices (docs/results/device-calls.md): OpenCL, and the simulated CUDA driver
 	$(LAUNCHERS) cmake --preset $(PRESET) -DREWIRE_BUILD_BENCH=ON
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench-device rewire_device_cuda rewire_simulated_cuda rewire_simulated_nvrtc_13
 	REWIRE_LIBRARY_PATH=$(BUILD)/lib/rewire $(BUILD)/tests/bin/bench-device opencl

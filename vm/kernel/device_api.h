@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Public header: <rewire/vm/kernel/device_api.h>. */
 /* RewireDeviceApi: a kind of device as a struct of functions, so that a library can add one. Plain C. The
- * host device is built in. docs/devices.md shows how to write one.
+ * host device is built in. docs/devices-inside.md shows how to write one.
  *
  * Calls: any thread may call any function at any time, unless the function says otherwise. `context` is the
  * struct's own member. Every function that returns int returns one of the codes below. After any code but
