@@ -2,6 +2,7 @@
 //
 // The part of Op that makes nodes.
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "rewire/compiler/ir/call_arguments.h"
@@ -21,6 +22,14 @@ HostTensor TensorOfElements(DLDataType dtype, Ints dims, const std::vector<T>& e
   tensor.bytes =
       CopyBytes({reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(T)});
   return tensor;
+}
+
+// A number without its fraction, held within what 64 bits hold with a sign or without. A conversion of what does not
+// fit is undefined. A number that is not above -2^63, or is none, becomes -2^63.
+std::uint64_t IntegerOf(double value) {
+  if (!(value > -0x1p63)) return std::uint64_t{1} << 63;
+  if (value < 0) return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  return value < 0x1p64 ? static_cast<std::uint64_t>(value) : std::numeric_limits<std::uint64_t>::max();
 }
 
 template <typename T>
@@ -145,10 +154,12 @@ Value* Op::Scalar(DLDataType dtype, double value) {
   if (dtype == kFloat32) return Constant(ScalarOf<float>(dtype, value));
   if (dtype == kFloat64) return Constant(ScalarOf<double>(dtype, value));
   if (dtype.code == kFloat || dtype.code == kBFloat) return Cast(Scalar(kFloat32, value), dtype);
-  if (dtype.bits == 64) return Constant(ScalarOf<std::int64_t>(dtype, value));
-  if (dtype.bits == 32) return Constant(ScalarOf<std::int32_t>(dtype, value));
-  if (dtype.bits == 16) return Constant(ScalarOf<std::int16_t>(dtype, value));
-  return Constant(ScalarOf<std::int8_t>(dtype, value));
+  // The low bytes of an integer of 64 bits are the same number in any narrower type that holds it.
+  const std::uint64_t integer = IntegerOf(value);
+  HostTensor tensor;
+  tensor.dtype = dtype;
+  tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(&integer), ElementBytes(dtype)});
+  return Constant(std::move(tensor));
 }
 
 Value* Op::DimsValue(const Shape& dims) {
