@@ -24,7 +24,7 @@ help: ## print this list
 	@echo "Variables: JOBS (now $(JOBS)), PRESET (now $(PRESET); see cmake --list-presets)."
 
 # Builds little, in build/demo; `make test` builds everything, in build/release.
-demo: ## recognise the handwritten digits of examples/digits
+demo: ## recognize the handwritten digits of examples/digits
 	@echo "== 1 of 3: packages that are missing"
 	@third_party/install.sh build libraries
 	@echo "== 2 of 3: the runtime, two tools and the model, compiled into build/demo (some minutes of one core)"

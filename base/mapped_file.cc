@@ -184,7 +184,7 @@ void ForgetPages(const SharedBytes& bytes) {
   if (!bytes.mapped) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.view.data());
-  // Pages that are shared with the neighbours stay.
+  // Pages that are shared with the neighbors stay.
   const std::uintptr_t first = (begin + page - 1) / page * page;
   const std::uintptr_t last = (begin + bytes.view.size()) / page * page;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

@@ -19,7 +19,7 @@ constexpr std::size_t kMostWork = std::size_t{1} << 20;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Letters to insert, delete or replace until `a` reads as `b`; two swapped neighbours count as one. `limit`
+// Letters to insert, delete or replace until `a` reads as `b`; two swapped neighbors count as one. `limit`
 // or more is given as `limit`.
 std::size_t EditDistance(std::string_view a, std::string_view b, std::size_t limit) {
   const std::size_t longer = std::max(a.size(), b.size());

@@ -143,7 +143,7 @@ function(rewire_kernel_library suffix)
   # Highway compiles a source once for each instruction set, so sources do not share a compilation.
   set_target_properties(${name}_objects PROPERTIES UNITY_BUILD OFF)
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
-  # Sanitized, they are compiled for the tests alone, and optimising them would take most of that build.
+  # Sanitized, they are compiled for the tests alone, and optimizing them would take most of that build.
   if(REWIRE_SANITIZE)
     set(level -O0)
   else()
@@ -181,8 +181,8 @@ function(rewire_device_library suffix)
   rewire_module(${name})
 endfunction()
 
-# rewire_command_line(<target>): the target includes CLI11. That is all headers: sanitized and optimised, it takes 9 seconds in
-# each of a dozen sources, so sanitized it is not optimised.
+# rewire_command_line(<target>): the target includes CLI11. That is all headers: sanitized and optimized, it takes 9 seconds in
+# each of a dozen sources, so sanitized it is not optimized.
 function(rewire_command_line target)
   if(REWIRE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)

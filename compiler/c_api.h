@@ -44,7 +44,7 @@ typedef struct RewireCalibrationData {
 /* The numbers that convolutions and products with constant weights compute with. */
 enum {
   kRewirePrecisionModel = 0, /* those of the model */
-  kRewirePrecisionInt8 = 1,  /* 8-bit integers in place of f32: the compiler quantises the model by samples */
+  kRewirePrecisionInt8 = 1,  /* 8-bit integers in place of f32: the compiler quantizes the model by samples */
   kRewirePrecisionBf16 = 2   /* bf16 in place of f32, with sums in f32; samples only measure what that does */
 };
 
@@ -64,7 +64,7 @@ typedef struct RewireProductPrecision {
   uint32_t struct_size;
   int32_t quantized;
   const char* node;   /* operator and name: "Conv 'conv1'" */
-  const char* reason; /* why it is f32; "" if it is quantised */
+  const char* reason; /* why it is f32; "" if it is quantized */
   double noise;       /* NaN if it was not measured */
 } RewireProductPrecision;
 

@@ -33,7 +33,7 @@ namespace rewire {
 using compiler::CompileLimits;
 
 // The numbers that convolutions and products with constant weights compute with. kModel: those of the model.
-// kInt8: 8-bit integers in place of f32, where there are such kernels: the compiler quantises the model.
+// kInt8: 8-bit integers in place of f32, where there are such kernels: the compiler quantizes the model.
 // kBf16: bf16 in place of f32, with sums in f32. Such weights take half of the memory.
 enum class Precision : std::uint8_t { kModel, kInt8, kBf16 };
 
@@ -129,7 +129,7 @@ struct ProductPrecision {
   // How far its own output is from that of the float node for the same float input: the L2 norm of the
   // differences by that of the output. NaN if that was not measured.
   double noise = 0;
-  std::string reason;  // why it is f32; empty if it is quantised
+  std::string reason;  // why it is f32; empty if it is quantized
 };
 
 // Calls of a kernel that stay on the CPU in a model that was compiled for a device.

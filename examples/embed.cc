@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host program: recognises one handwritten digit. usage: embed digits.rwx
+// A host program: recognizes one handwritten digit. usage: embed digits.rwx
 //
 // tests/embedding builds it as an outside project does, with the installed headers and librewire alone.
 #include <rewire/vm/vm.h>

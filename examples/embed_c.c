@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host program in C: recognises one handwritten digit. usage: embed_c digits.rwx
+/* A host program in C: recognizes one handwritten digit. usage: embed_c digits.rwx
  *
  * tests/embedding builds it as an outside project does, with the installed headers and librewire alone. */
 #include <rewire/vm/c_api.h>
@@ -19,7 +19,7 @@ static const char kPicture[] =
     "  =##-  ";
 
 /* Each step is tried only when those before it have succeeded. */
-static RewireStatus Recognise(const char* path, DLTensor* image, RewireExecutable** executable,
+static RewireStatus Recognize(const char* path, DLTensor* image, RewireExecutable** executable,
                               RewireProgram** program, RewireVm** vm, DLTensor* scores) {
   RewireStatus status = rewire_executable_open(path, NULL, executable); /* read, verify */
   if (status == kRewireOk) status = rewire_program_link(*executable, NULL, program);
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   DLTensor image = {pixels, {kDLCPU, 0}, 4, {kDLFloat, 32, 1}, shape, NULL, 0};
   DLTensor scores;
   for (int i = 0; i < 64; ++i) pixels[i] = (float)(strchr(kInk, kPicture[i]) - kInk) / 7;
-  const RewireStatus status = Recognise(argv[argc - 1], &image, &executable, &program, &vm, &scores);
+  const RewireStatus status = Recognize(argv[argc - 1], &image, &executable, &program, &vm, &scores);
   if (status == kRewireOk) {
     const float* score = (const float*)scores.data;
     int digit = 0;

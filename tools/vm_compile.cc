@@ -244,7 +244,7 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->type_name("NAME=SIZE");
   app.add_option("--disable-pass", options.disabled,
-                 fmt::format("skip one optimisation step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
+                 fmt::format("skip one optimization step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false)
       ->type_name("PASS");
   app.add_flag(
@@ -268,7 +268,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--precision", options.precision,
                  "what convolutions and products with constant weights compute with. int8: the compiler "
-                 "quantises them; needs --calibrate. bf16: half of the weights' size, with sums in f32")
+                 "quantizes them; needs --calibrate. bf16: half of the weights' size, with sums in f32")
       ->type_name("HOW")
       ->check(CLI::IsMember({"model", "int8", "bf16"}))
       ->capture_default_str();
@@ -328,10 +328,10 @@ int main(int argc, char** argv) {
                  "spend at most this time on computing constants, such as 30s; default: 120s")
       ->type_name("TIME");
   app.add_option("--dump", options.dump,
-                 "write the program after each optimisation step into this folder, as text")
+                 "write the program after each optimization step into this folder, as text")
       ->type_name("FOLDER");
   app.add_flag("--check-passes", options.check_passes,
-               "check the program after each optimisation step, so that a fault of the compiler is an error "
+               "check the program after each optimization step, so that a fault of the compiler is an error "
                "that names the step");
   app.add_flag("--json", options.json, "print the summary, or the list of unsupported nodes, as JSON");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });

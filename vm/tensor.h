@@ -109,7 +109,7 @@ struct TensorObject;  // objects.h
 class REWIRE_API Tensor {
  public:
   Tensor() = default;
-  // Makes a tensor from the default allocator: contiguous, on the host, uninitialised. Errors:
+  // Makes a tensor from the default allocator: contiguous, on the host, uninitialized. Errors:
   // kInvalidArgument, kOutOfMemory.
   static Result<Tensor> Make(DLDataType dtype, Span<const std::int64_t> shape);
   // Makes a tensor with a copy of the view's elements. The view must be on the host and may be strided.

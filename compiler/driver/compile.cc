@@ -247,11 +247,11 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), after, &graph);
   if (!calibrated) return Forward(calibrated, what);
   if (Status sound = run.Check("quantizing the model", graph); !sound) return Forward(sound, what);
-  const Status optimised = run.Run(&graph, [&](const char* pass, bool done) {
+  const Status optimized = run.Run(&graph, [&](const char* pass, bool done) {
     if (!done) Begin(options, pass);
     if (done && options.dump) options.dump(pass, GraphText(graph));
   });
-  if (!optimised) return Forward(optimised, what);
+  if (!optimized) return Forward(optimized, what);
   if (graph.bf16) FindBf16Products(graph, &calibrated->products);
   if (lowering_options.fold) {
     FoldInit(folder, options, &graph);

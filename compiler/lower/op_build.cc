@@ -24,8 +24,8 @@ HostTensor TensorOfElements(DLDataType dtype, Ints dims, const std::vector<T>& e
   return tensor;
 }
 
-// A number without its fraction, held within what 64 bits hold with a sign or without. A conversion of what does not
-// fit is undefined. A number that is not above -2^63, or is none, becomes -2^63.
+// A number without its fraction, held within what 64 bits hold with a sign or without. A conversion of what
+// does not fit is undefined. A number that is not above -2^63, or is none, becomes -2^63.
 std::uint64_t IntegerOf(double value) {
   if (!(value > -0x1p63)) return std::uint64_t{1} << 63;
   if (value < 0) return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));

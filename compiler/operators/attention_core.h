@@ -61,7 +61,7 @@ Value* JoinHeads(Op& op, Value* x);
 // The same where only the run may know how many heads there are. They fill each row of x.
 Value* SplitInto(Op& op, Value* x, const DimExpr& heads, const DimExpr& size);
 
-// Rotates pairs of the first `turned` elements of each head: halves, or neighbours if `interleaved`.
+// Rotates pairs of the first `turned` elements of each head: halves, or neighbors if `interleaved`.
 struct Rotation {
   // Tables [positions, turned / 2], read at `positions`, i64 [batch, length]. Without positions they are
   // [batch, length, turned / 2].

@@ -41,7 +41,7 @@ Value* Prepared(Op& op, const std::string& kernel, std::vector<Value*> inputs, c
   return output;
 }
 
-// Whether f16 holds all scales exactly, as it does where a model of f16 was quantised. Then they take half
+// Whether f16 holds all scales exactly, as it does where a model of f16 was quantized. Then they take half
 // the memory, which decoding waits for.
 bool FitHalf(const Value& scales) {
   if (scales.type.dtype == kFloat16) return true;

@@ -21,7 +21,7 @@ struct Table {
   std::int64_t block = 0, bits = 4;
   bool packed = false;  // several elements in a byte, along the last axis
 
-  // The axis that is quantised, once the rows are gathered.
+  // The axis that is quantized, once the rows are gathered.
   int AxisAfter(const Op& op) const {
     return quantize_axis < gather_axis ? quantize_axis : quantize_axis + op.in(1)->type.rank() - 1;
   }
@@ -42,7 +42,7 @@ Result<Table> ReadTable(const Op& op) {
     return op.Invalid("bits is {} for data of {}", table.bits, DTypeName(data.type.dtype));
   if (table.packed && (table.gather_axis != 0 || table.quantize_axis != rank - 1 || rank < 2))
     return op.Invalid(
-        "packed data are gathered along axis 0 and quantised along the last; the axes are {} and {} of {}",
+        "packed data are gathered along axis 0 and quantized along the last; the axes are {} and {} of {}",
         table.gather_axis, table.quantize_axis, rank);
   if (op.in(2)->type.rank() != rank)
     return op.Invalid("scales have shape {}, expected one of rank {}, as data has",
@@ -91,7 +91,7 @@ Status LowerGatherBlockQuantized(Op& op, const Operator& /*row*/) {
   const int axis = gathers_first ? table->AxisAfter(op) : table->quantize_axis;
   dequantize.attributes.push_back(IntAttribute("axis", axis));
   dequantize.attributes.push_back(IntAttribute("block_size", table->block));
-  // An input as it is dequantised: its rows, with a byte for each element.
+  // An input as it is dequantized: its rows, with a byte for each element.
   const auto prepared = [&](int input, bool codes) {
     std::string name = parts.In(input);
     if (codes && !table->packed) name = parts.Add("Cast", {name}, to_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised operators of the domain com.microsoft, as quantisers and optimisers write them. Most are a float
-// operator between DequantizeLinear and QuantizeLinear, and are lowered as such. The passes for quantised
+// Quantized operators of the domain com.microsoft, as quantizers and optimizers write them. Most are a float
+// operator between DequantizeLinear and QuantizeLinear, and are lowered as such. The passes for quantized
 // models then find integer kernels for them, as for models that spell this out.
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,7 @@ Status Finish(Op& op, Decomposition* parts, const std::string& result) {
   return {};
 }
 
-// Sets the node's output to a part, quantised by the scale and zero from input `scale` on. Without a zero,
+// Sets the node's output to a part, quantized by the scale and zero from input `scale` on. Without a zero,
 // the result has the dtype of input `like`.
 Status Finish(Op& op, Decomposition* parts, const std::string& result, int scale, int like) {
   Form form;
@@ -220,7 +220,7 @@ Result<std::string> LstmWeights(Op& op, Decomposition* parts, int weights, int s
   return parts->Add("Transpose", {Floats(parts, parts->In(weights), factors[0], factors[1])}, turned);
 }
 
-// The layer's inputs are not quantised: the result is that of the quantised weights, closer to that of the
+// The layer's inputs are not quantized: the result is that of the quantized weights, closer to that of the
 // float layer. The pass pack-bytes keeps the weights in 8 bits.
 Status LowerDynamicQuantizeLstm(Op& op, const Operator& /*row*/) {
   for (const int i : {0, 1, 2}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of domain com.microsoft, into which ONNX Runtime's optimiser fuses others.
+// Operators of domain com.microsoft, into which ONNX Runtime's optimizer fuses others.
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
@@ -86,7 +86,7 @@ Status LowerQuickGelu(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// Layer normalisation over the last axis, with the means and inverse deviations.
+// Layer normalization over the last axis, with the means and inverse deviations.
 std::vector<Value*> LayerNorm(Op& op, Value* x, Value* scale, Value* bias, double epsilon, bool statistics) {
   Op::KernelCall call;
   call.kernel = "rewire.layer_norm";
@@ -101,7 +101,7 @@ std::vector<Value*> LayerNorm(Op& op, Value* x, Value* scale, Value* bias, doubl
   return op.Call(std::move(call));
 }
 
-// Inputs: x, what is added to it, the scale, the bias of the normalisation (not of the simplified one), a
+// Inputs: x, what is added to it, the scale, the bias of the normalization (not of the simplified one), a
 // bias that is added too.
 Status LowerSkipNormalization(Op& op, const Operator& row) {
   const bool simplified = std::string_view(row.type) == "SkipSimplifiedLayerNormalization";

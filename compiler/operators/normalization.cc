@@ -161,7 +161,7 @@ std::span<const Operator> NormalizationOperators() {
       {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
       {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
       {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
-      // ONNX Runtime's optimiser writes it into ONNX's own domain.
+      // ONNX Runtime's optimizer writes it into ONNX's own domain.
       {"SimplifiedLayerNormalization", 1, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
       {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.softmax"},
   };

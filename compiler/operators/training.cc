@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of optimisers. Inputs are learning rate and step number, then the tensors, their gradients and their
+// Steps of optimizers. Inputs are learning rate and step number, then the tensors, their gradients and their
 // states, each kind together. Each tensor becomes one kernel call.
 #include "rewire/compiler/lower/registry.h"
 

@@ -47,16 +47,16 @@ void RemoveDeadCode(Graph* graph);
 void ShareCommonSubexpressions(Graph* graph);
 // Leaves out casts to 16-bit floats and back between kernels that compute in f32.
 void KeepF32(Graph* graph);
-// Runs max pools and transposes on integers and dequantises their results.
+// Runs max pools and transposes on integers and dequantizes their results.
 void DequantizeLate(Graph* graph);
-// Turns Conv (of one group or depthwise), MatMul and Gemm of dequantised integers and constants into scaled
+// Turns Conv (of one group or depthwise), MatMul and Gemm of dequantized integers and constants into scaled
 // products of the integers. Such models have QuantizeLinear and DequantizeLinear around float operators.
 void UseIntegerProducts(Graph* graph);
 // Runs integer convolutions of groups with constant weights in f32, but for depthwise ones, which
 // `pack-integers` takes. It does so only where f32 holds every partial sum exactly: at most 258 products per
 // sum.
 void RunIntegerGroups(Graph* graph);
-// Turns the sum of two dequantised tensors that is quantised again into one kernel. A relu or clip may come
+// Turns the sum of two dequantized tensors that is quantized again into one kernel. A relu or clip may come
 // in between.
 void FuseQuantizedAdd(Graph* graph);
 // Looks up what is a function of a byte. Chains of elementwise nodes with constants between DequantizeLinear
@@ -65,10 +65,10 @@ void MapBytes(Graph* graph);
 // Makes the pads of a convolution smaller where a slice cuts off what they have added at an end, as exporters
 // write causal convolutions.
 void CutPads(Graph* graph);
-// Moves batch normalisation, and factors and terms per channel, into the weights of the convolution before
+// Moves batch normalization, and factors and terms per channel, into the weights of the convolution before
 // them.
 void FoldAffine(Graph* graph);
-// Turns other batch normalisation by constants into a product and a sum, with a factor and a term for each
+// Turns other batch normalization by constants into a product and a sum, with a factor and a term for each
 // channel. They work with the channels last, and in one call with what is elementwise around them.
 void SplitBatchNorm(Graph* graph);
 // Turns x * clip(x + 3, 0, 6) / 6 into one kernel. Here and for Gelu, a constant that had 16 bits may be as
@@ -78,7 +78,7 @@ void FuseHardSwish(Graph* graph);
 void FuseGelu(Graph* graph);
 // Turns x * sigmoid(x) into one kernel.
 void FuseSwish(Graph* graph);
-// Turns normalisation over the last axis into one kernel.
+// Turns normalization over the last axis into one kernel.
 void FuseLayerNorm(Graph* graph);
 // Makes one kernel of matmul(softmax(matmul(q, transpose(k)) * scale + bias), v), which keeps no matrix of
 // scores. The factor may stand at q or k. A choice between scores and a very low number, below the bias, is
@@ -123,7 +123,7 @@ void PackBytes(Graph* graph);
 void PackProducts(Graph* graph);
 // Packs constant weights of integers: those of ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul and
 // what `integer-products` makes. Convolutions have one group or are depthwise. The kernels include bias,
-// scale, activation and the quantisation of the result.
+// scale, activation and the quantization of the result.
 void PackIntegers(Graph* graph);
 // Runs other convolutions of groups with oneDNN. `__init` packs the weights. The pass is skipped if that
 // library is missing.
@@ -141,7 +141,7 @@ void ChannelsLast(Graph* graph);
 // So tokens become an image with the channels last, or an image tokens. Elementwise operators may stand
 // between the reshape and the second transpose.
 void DropTransposes(Graph* graph);
-// Turns a PRelu of a dequantised tensor that is quantised again into one kernel, if it has a slope for each
+// Turns a PRelu of a dequantized tensor that is quantized again into one kernel, if it has a slope for each
 // channel and the channels are last.
 void FuseQuantizedPRelu(Graph* graph);
 // Lets a packed product add the other term of the sum behind it, and apply the activation behind that, and
@@ -177,7 +177,7 @@ void CarryInPlace(Graph* graph);
 // `--parallel off`.
 void MakeBranches(Graph* graph);
 // Lets kernels write over an input that nothing reads afterwards, if their rows allow it: elementwise
-// kernels, softmax, normalisations, scattered updates, addends. Must run behind all passes that move nodes.
+// kernels, softmax, normalizations, scattered updates, addends. Must run behind all passes that move nodes.
 void WriteInPlace(Graph* graph);
 // Places tensors of known or limited size in one piece of memory, laid out when compiling. Runs last but one,
 // because it holds for these nodes in this order.

@@ -35,7 +35,7 @@ inline CUstream PerThreadStream() { return reinterpret_cast<CUstream>(std::uintp
   X(CUDA_SUCCESS, 0, "no error")                                                             \
   X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                         \
   X(CUDA_ERROR_OUT_OF_MEMORY, 2, "out of memory")                                            \
-  X(CUDA_ERROR_NOT_INITIALIZED, 3, "the driver is not initialised")                          \
+  X(CUDA_ERROR_NOT_INITIALIZED, 3, "the driver is not initialized")                          \
   X(CUDA_ERROR_DEINITIALIZED, 4, "the driver is shutting down")                              \
   X(CUDA_ERROR_STUB_LIBRARY, 34, "the library is a stub, not a driver")                      \
   X(CUDA_ERROR_DEVICE_UNAVAILABLE, 46, "the device is busy or unavailable")                  \

@@ -27,7 +27,7 @@ class Conv3x3(Layer):
 
     def __init__(self, in_channels, out_channels, rng):
         super().__init__()
-        # He initialisation: keeps the variance of the activations through a ReLU.
+        # He initialization: keeps the variance of the activations through a ReLU.
         scale = np.sqrt(2.0 / (in_channels * 9))
         self.parameters = {
             "weight": rng.normal(0.0, scale, (out_channels, in_channels, 3, 3)),
@@ -166,6 +166,6 @@ def softmax(logits):
 
 
 def _windows3x3(x):
-    """The zero-padded 3x3 neighbourhood of every pixel: [N, C, H, W] to [N, C, H, W, 3, 3], a view."""
+    """The zero-padded 3x3 neighborhood of every pixel: [N, C, H, W] to [N, C, H, W, 3, 3], a view."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     return sliding_window_view(padded, (3, 3), axis=(2, 3))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises the held-out digits, shows a few of them and how many are right.
+// Recognizes the held-out digits, shows a few of them and how many are right.
 // usage: digits-show digits.rwx images.npy labels.npy
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@ and run the decoder. FOLDER/step.onnx is the decoder alone, as other runtimes ar
 
 The decoder has weights of 4 bits in blocks of 32 (MatMulNBits), attention of grouped heads with a cache and rotary
 positions (GroupQueryAttention), RMS norms and SwiGLU. The scales are numbers of float16, as of a model that was float16
-before it was quantised. The cache is a buffer: past and present have one shape.
+before it was quantized. The cache is a buffer: past and present have one shape.
 """
 
 import argparse

@@ -27,7 +27,7 @@ Image ReadPng(const std::string& path);
 // `box` must lie inside the image and not be empty.
 Image Crop(const Image& image, const Box& box);
 
-// Bilinear, pixel centres aligned.
+// Bilinear, pixel centers aligned.
 Image Resize(const Image& image, int width, int height);
 
 // Planes of floats in -1..1, shape [3, height, stride]: pixel values / 127.5 - 1. Columns from the image's

@@ -36,7 +36,7 @@ std::vector<char> TextPixels(const float* probability, int width, int height) {
   return text;
 }
 
-// The box around one connected region, which is erased from `text`. Eight neighbours; an explicit stack,
+// The box around one connected region, which is erased from `text`. Eight neighbors; an explicit stack,
 // since a region may be as large as the picture.
 Box TakeRegion(std::vector<char>& text, int width, int height, int x, int y) {
   Box box{x, y, x + 1, y + 1};

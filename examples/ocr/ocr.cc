@@ -31,18 +31,18 @@ int main(int argc, char** argv) try {
   CLI::App app("Prints the lines of text in a picture, from top to bottom.");
   std::string picture;
   std::string detector;
-  std::string recogniser;
+  std::string recognizer;
   std::string characters;
   bool boxes = false;
   app.add_option("PNG", picture, "the picture")->required();
   app.add_option("--detector", detector, "PP-OCR's detection network (.rwx)")->required();
-  app.add_option("--recogniser", recogniser, "PP-OCR's recognition network (.rwx)")->required();
+  app.add_option("--recognizer", recognizer, "PP-OCR's recognition network (.rwx)")->required();
   app.add_option("--characters", characters, "its characters, one a line")->required();
   app.add_flag("--boxes", boxes, "print where each line is: left, top, right, bottom and certainty");
   CLI11_PARSE(app, argc, argv);
 
   LineDetector find(rewire::Program::Open(detector));
-  LineReader read(rewire::Program::Open(recogniser), ReadLines(characters));
+  LineReader read(rewire::Program::Open(recognizer), ReadLines(characters));
   const Image image = ReadPng(picture);
   for (const Box& box : find.Find(image)) {
     const Reading reading = read.Read(Crop(image, box));

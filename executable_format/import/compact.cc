@@ -242,7 +242,7 @@ Result<Array<std::uint32_t>> Rewrite(const Flowgraph& graph, const Array<bool>& 
 }
 
 Status TooMany(const Flowgraph& graph, const char* what) {
-  return Fail(StatusCode::kUnsupported, "{} {} blocks with {} registers are too many to analyse", what,
+  return Fail(StatusCode::kUnsupported, "{} {} blocks with {} registers are too many to analyze", what,
               graph.blocks.size(), graph.registers);
 }
 

@@ -248,7 +248,7 @@ Result<Module> GraphTranslator::Run() {
   if (Status compacted = CompactFunction(main_, &module_.strings); !compacted)
     return Forward(compacted, "graph");
   module_.functions.push_back(std::move(main_));
-  module_.metadata.emplace_back("source", "graph-executor artefact of TVM");
+  module_.metadata.emplace_back("source", "graph-executor artifact of TVM");
   return std::move(module_);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads files that TVM saved and converts them to Rewire's modules: Relay VM executables of TVM 0.8 to 0.19,
-// graph-executor artefacts, parameter files, and the blobs inside exported libraries. TVM is not needed.
+// graph-executor artifacts, parameter files, and the blobs inside exported libraries. TVM is not needed.
 //
 // The bytes are untrusted: every reader checks counts before it allocates. The resulting module is not
 // verified yet; Executable::FromModule does that.
@@ -50,7 +50,7 @@ Result<NamedTensors> ReadParameterList(Span<const std::byte> bytes);
 // or vector dtypes.
 Result<Module> ImportRelayExecutable(const SharedBytes& file);
 
-// Reads a graph-executor artefact: its JSON and the named parameters (from ReadParameterList; `owner` keeps
+// Reads a graph-executor artifact: its JSON and the named parameters (from ReadParameterList; `owner` keeps
 // their bytes alive).
 //
 // The module has one function, "main". Its inputs are those of the graph that are not among the parameters,

@@ -60,9 +60,9 @@ These have no kernel of their own: the front end writes them with those below.
 | LpNormalization, MeanVarianceNormalization, BatchNormalization in training | reductions and arithmetic; a norm of 0 gives zeros |
 | InstanceNormalization | `rewire.group_norm` |
 | QLinearMatMul, QLinearConv | `rewire.matmul_integer` or `rewire.conv_integer`, then `rewire.requantize` |
-| QLinearAdd and other quantised operators of com.microsoft | `rewire.dequantize_linear`, the float operator's kernels, `rewire.quantize_linear`; integer products where the weights are constant |
-| MatMulNBits | `rewire.blocked.matmul`, with weights that stay packed; in other forms (blocks of few rows, a block for each row) the float product by dequantised weights |
-| DynamicQuantizeLSTM | `rewire.lstm_bytes` by the weights as they are; where their zeros leave no bytes, the float layer by dequantised weights |
+| QLinearAdd and other quantized operators of com.microsoft | `rewire.dequantize_linear`, the float operator's kernels, `rewire.quantize_linear`; integer products where the weights are constant |
+| MatMulNBits | `rewire.blocked.matmul`, with weights that stay packed; in other forms (blocks of few rows, a block for each row) the float product by dequantized weights |
+| DynamicQuantizeLSTM | `rewire.lstm_bytes` by the weights as they are; where their zeros leave no bytes, the float layer by dequantized weights |
 | SoftmaxCrossEntropyLoss | `rewire.log_softmax`, `rewire.nll_loss` |
 | HannWindow, HammingWindow, BlackmanWindow | `rewire.window` |
 | Upsample | `rewire.resize` |

@@ -21,7 +21,7 @@ drivers keep what they have compiled. What is different from kernels of the CPU:
   layers and decision trees take scratch memory on the device, which bounds of memory have. Arguments
   on the host are short lists of integers, which the kernel reads when it is called.
 - **Numbers**: f16 is stored in 16 bits and computed in f32. Sums are made in another order than on the CPU. Positions of a resize
-  are computed in f64, or in f32 on a device without f64. Quantised numbers are those of the CPU to the bit, where the device rounds
+  are computed in f64, or in f32 on a device without f64. Quantized numbers are those of the CPU to the bit, where the device rounds
   quotients correctly: CUDA does, OpenCL leaves it to the device.
 - **Indices** that are out of range are held in it where elements are read. An update of such a place is left out, and a decision tree
   that names what is not there adds nothing. The CPU refuses them, but a device has no way to do so.

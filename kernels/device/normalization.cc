@@ -45,18 +45,18 @@ struct Softmax {
   }
 };
 
-// What normalise_rows takes besides its tensors.
+// What normalize_rows takes besides its tensors.
 struct RowNorm {
   std::int64_t length;
   std::int64_t groups;
   std::int64_t per_group;
   std::int64_t run;
-  bool centred;
+  bool centered;
   double epsilon;
 
   Status Run(TensorView x, TensorView scale, const std::optional<TensorView>& bias, TensorView out) const {
     if (x.size() == 0) return Status();
-    Call call(out, Program::kReduction, RealForm(x), "normalise_rows");
+    Call call(out, Program::kReduction, RealForm(x), "normalize_rows");
     call.Tensor(x)
         .Tensor(scale)
         .Optional(bias, scale)
@@ -65,12 +65,12 @@ struct RowNorm {
         .Int(groups)
         .Int(per_group)
         .Int(run);
-    call.Int(centred ? 1 : 0).Int(bias ? 1 : 0).Value(static_cast<float>(epsilon));
+    call.Int(centered ? 1 : 0).Int(bias ? 1 : 0).Value(static_cast<float>(epsilon));
     return call.Rows(x.size() / length);
   }
 };
 
-// Normalisation of the dimensions from an axis on.
+// Normalization of the dimensions from an axis on.
 struct TailNorm {
   std::int64_t axis = -1;
   double epsilon = 1e-5;
@@ -78,7 +78,7 @@ struct TailNorm {
     axis = attributes.Int("axis", -1);
     epsilon = attributes.Float("epsilon", 1e-5);
   }
-  Status Run(bool centred, TensorView x, TensorView scale, const std::optional<TensorView>& bias,
+  Status Run(bool centered, TensorView x, TensorView scale, const std::optional<TensorView>& bias,
              TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;
     int first = 0;
@@ -89,7 +89,7 @@ struct TailNorm {
       if (Status s = CheckFactor("bias", *bias, x, tail); !s.ok()) return s;
     }
     const std::int64_t length = cpu::Product(x.dims(), first, x.ndim());
-    return RowNorm{length, 1, 0, 1, centred, epsilon}.Run(x, scale, bias, out);
+    return RowNorm{length, 1, 0, 1, centered, epsilon}.Run(x, scale, bias, out);
   }
 };
 
@@ -184,7 +184,7 @@ std::span<const Kernel> NormalizationKernels() {
       Describe<GroupNorm>(
           "x, scale, bias -> out over x", "f32 f16", "num_groups = 0 (as many as channels), epsilon = 1e-5",
           "x [N, C, ...] less its mean, over its standard deviation, of each group of channels; times "
-          "scale, plus bias, both [C] or [num_groups]; instance normalisation by default"),
+          "scale, plus bias, both [C] or [num_groups]; instance normalization by default"),
       Describe<BatchNorm>(
           "x, scale, bias, mean, variance -> out over x", "f32 f16", "epsilon = 1e-5",
           "(x - mean) / sqrt(variance + epsilon) * scale + bias for x [N, C, ...], the others [C]"),

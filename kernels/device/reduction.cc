@@ -12,7 +12,7 @@ using ReductionArguments = ::Reduction;
 namespace rewire::kernel::device {
 namespace {
 
-// The axes that stay and those that are reduced, neighbours joined.
+// The axes that stay and those that are reduced, neighbors joined.
 ReductionArguments Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernelRank]) {
   const Dims steps = cpu::DenseStrides(dims);
   Moving kept, gone;

@@ -134,7 +134,7 @@ void Unpack(const Bitmap& bitmap, const std::uint8_t* row, std::int64_t begin, s
   }
 }
 
-// Writes the colours' numbers of runs, a byte for each pixel, rows from the last to the first. Pixels that no
+// Writes the colors' numbers of runs, a byte for each pixel, rows from the last to the first. Pixels that no
 // run names stay 0. Runs that leave the picture, or end with the file, end it.
 bool UnpackRuns(const Bitmap& bitmap, File file, std::uint8_t* colors, Canvas& canvas) {
   const bool is_narrow = bitmap.packing == kRuns4;

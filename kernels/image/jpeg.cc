@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG, by libjpeg-turbo with its defaults: the accurate transform, and smooth upsampling of colours.
+// JPEG, by libjpeg-turbo with its defaults: the accurate transform, and smooth upsampling of colors.
 #include <csetjmp>
 #include <cstdio>
 // After <cstdio>, which it needs.

@@ -74,7 +74,7 @@ class TileDecoder {
   Image image_;
 };
 
-// One colour of a window as bytes.
+// One color of a window as bytes.
 struct Channel {
   const opj_image_comp_t* component = nullptr;
   const Jpeg2000Boxes* boxes = nullptr;  // if a palette has the values
@@ -115,7 +115,7 @@ struct Channel {
   }
 };
 
-// Brightness and two differences of colour to red, green and blue, in place, as JFIF says.
+// Brightness and two differences of color to red, green and blue, in place, as JFIF says.
 void ToRgb(std::uint8_t* pixel) {
   constexpr int kHalf = 1 << 15;
   const int y = pixel[0] << 16, blue = pixel[1] - 128, red = pixel[2] - 128;
@@ -124,7 +124,7 @@ void ToRgb(std::uint8_t* pixel) {
     pixel[c] = static_cast<std::uint8_t>(std::clamp((rgb[c] + kHalf) >> 16, 0, 255));
 }
 
-// The colours of a picture: one if it has one or two channels, which may be gray and opacity, else three.
+// The colors of a picture: one if it has one or two channels, which may be gray and opacity, else three.
 struct Colors {
   std::uint32_t count = 0;
   std::array<Jpeg2000Boxes::Source, 3> source{};

@@ -31,7 +31,7 @@ bool TakeBox(Numbers& numbers, std::uint32_t* name, File* content) {
   return !numbers.failed();
 }
 
-// Only the first description of the colours counts.
+// Only the first description of the colors counts.
 void ReadColorSpace(File content, Jpeg2000Boxes* boxes) {
   constexpr std::uint32_t kEnumerated = 1, kDifferences = 18;
   Numbers numbers(content);
@@ -74,7 +74,7 @@ bool ReadMapping(File content, Jpeg2000Boxes* boxes) {
   return true;
 }
 
-// Channels that are colours, in their order; others are opacity or unknown.
+// Channels that are colors, in their order; others are opacity or unknown.
 bool ReadDefinition(File content, Jpeg2000Boxes* boxes) {
   Numbers numbers(content);
   const std::uint32_t count = numbers.Take32(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The boxes of a .jp2 file: where the codestream is, and how its components become colours. OpenJPEG gets the
+// The boxes of a .jp2 file: where the codestream is, and how its components become colors. OpenJPEG gets the
 // codestream alone, so nothing else of the file makes it allocate.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Jpeg2000Boxes {
   };
 
   File codestream;
-  bool has_differences = false;  // brightness and two differences of colour
+  bool has_differences = false;  // brightness and two differences of color
   // The palette: `entries` rows of `columns` numbers, each of as many whole bytes as its bits need.
   std::uint32_t entries = 0;
   std::uint32_t columns = 0;
@@ -36,7 +36,7 @@ struct Jpeg2000Boxes {
   // Channels, if the file says what they are made of; 0: they are the components.
   std::uint32_t channels = 0;
   std::array<Source, kMostChannels> source{};
-  // Which channel is which colour: first, second, third.
+  // Which channel is which color: first, second, third.
   std::array<std::uint32_t, 3> color{0, 1, 2};
 };
 

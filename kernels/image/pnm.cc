@@ -84,7 +84,7 @@ struct Portable {
   }
 };
 
-// `value` of `most` as a byte; halves go to the even neighbour.
+// `value` of `most` as a byte; halves go to the even neighbor.
 std::uint8_t ByteOf(std::int64_t value, std::int64_t most) {
   const std::int64_t scaled = 255 * std::min(value, most);
   const std::int64_t whole = scaled / most, twice = 2 * (scaled % most);

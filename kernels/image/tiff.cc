@@ -102,7 +102,7 @@ void TakePixelsAsTheyAre(TIFF* tiff) {
   if (extra == 0 || extra > kMostExtra) return;
   std::uint16_t changed[kMostExtra];
   std::copy_n(kinds, extra, changed);
-  // Colours that are multiplied by alpha already are left alone.
+  // Colors that are multiplied by alpha already are left alone.
   std::replace(changed, changed + extra, std::uint16_t{EXTRASAMPLE_UNASSALPHA},
                std::uint16_t{EXTRASAMPLE_ASSOCALPHA});
   TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra, changed);
@@ -128,7 +128,7 @@ bool IsPartPlain(const TiffPicture& picture, std::uint32_t part) {
                      picture.directory.part_height);
 }
 
-// Colours lie in planes of their own, gray and palettes in the first one. `has_alpha` stands for the fourth
+// Colors lie in planes of their own, gray and palettes in the first one. `has_alpha` stands for the fourth
 // plane, which may be black.
 struct Planes {
   int colors = 1;
@@ -197,7 +197,7 @@ Outcome ReadRows(const TiffPicture& picture) {
   return Outcome::kDone;
 }
 
-// Strips whose rows share colours are read at once. Rows of a raster begin with the lowest one.
+// Strips whose rows share colors are read at once. Rows of a raster begin with the lowest one.
 Outcome ReadStrips(const TiffPicture& picture) {
   Canvas& canvas = picture.canvas;
   const std::int64_t width = canvas.width(), height = canvas.height(), rows = picture.directory.part_height;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint32_t kLiterals = 256, kLengths = 24, kDistances = 40, kMostCacheBits = 11;
 
-// The codes of a group: green with lengths and cached colours, red, blue, alpha, distances.
+// The codes of a group: green with lengths and cached colors, red, blue, alpha, distances.
 struct Group {
   std::array<PrefixCode, 5> code;
 };
 
-// Colours that were seen, by a hash.
+// Colors that were seen, by a hash.
 class ColorCache {
  public:
   explicit ColorCache(std::uint32_t* colors, int bits) : colors_(colors), bits_(bits) {}
@@ -108,7 +108,7 @@ class Decoder {
     return Outcome::kDamaged;
   }
 
-  // Up to 256 colours, each as what it adds to the one before. Indices share a pixel if there are few.
+  // Up to 256 colors, each as what it adds to the one before. Indices share a pixel if there are few.
   Outcome ReadPalette(std::int64_t* width, Transform* transform) {
     const std::uint32_t count = bits_.Take(8) + 1;
     transform->bits = count > 16 ? 0 : count > 4 ? 1 : count > 2 ? 2 : 3;

@@ -17,7 +17,7 @@ struct Transform {
   // Of the sides of blocks, or how many times the pixels that share one can be halved.
   int bits = 0;
   std::int64_t width = 0;         // of what it makes
-  std::uint32_t* data = nullptr;  // one pixel for each block, or 256 colours
+  std::uint32_t* data = nullptr;  // one pixel for each block, or 256 colors
 };
 
 inline std::int64_t BlocksOf(std::int64_t length, int bits) {

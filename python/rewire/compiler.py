@@ -40,7 +40,7 @@ class ProductPrecision:
     """How far its own output is from that of the float node for the same input: the L2 norm of the differences by that
     of the output; NaN if that was not measured."""
     reason: str
-    """Why it is float32; empty if it is quantised."""
+    """Why it is float32; empty if it is quantized."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     of the bytes lie in; for a path it is the model's folder. Links in it may lead to the folder that the model itself lies
     in after links are followed, as in a hub's cache, and to `external_folders`. `progress` is called with what begins.
 
-    `precision="int8"` quantises a float model by samples. `calibrate` is a dict with an array for each input; with one axis
+    `precision="int8"` quantizes a float model by samples. `calibrate` is a dict with an array for each input; with one axis
     more than the input, its first axis counts samples, and any other array is part of every sample. It may be a list of such
     dicts, for samples of several sizes. `calibration` says how ranges follow: "least-squares" and "entropy" may cut rare
     large values off, "min-max" takes all.
 
     No output moves by more than `max_error` on the samples, in parts of its L2 norm; as many nodes as needed stay float.
-    math.inf sets no limit. `keep_float` are names of nodes that stay float in any case. The report says what was quantised,
+    math.inf sets no limit. `keep_float` are names of nodes that stay float in any case. The report says what was quantized,
     and how far each output moved.
 
     `precision="bf16"` computes convolutions and products with constant weights in bf16, with sums in float32. Such weights take

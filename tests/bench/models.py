@@ -17,13 +17,13 @@ is left out of a row where it cannot run a model; the row then says so. With it,
 faster peer.
 With --bf16, Rewire and OpenVINO compute products in bf16; ONNX Runtime has no such mode and stays in float32. Models none of
 whose products become bf16 are left out. Results must be right within the tolerance that variants.py has for bf16.
-With --int8, all three run the model as ONNX Runtime's tools quantise it with their defaults: QuantizeLinear and DequantizeLinear
-around operators, weights and activations of 8 bits ("static" in variants.py). Models without floats to quantise are left out,
-and so are those that come quantised: they are in the table without it. Results must be as near to ONNX Runtime's of the
+With --int8, all three run the model as ONNX Runtime's tools quantize it with their defaults: QuantizeLinear and DequantizeLinear
+around operators, weights and activations of 8 bits ("static" in variants.py). Models without floats to quantize are left out,
+and so are those that come quantized: they are in the table without it. Results must be as near to ONNX Runtime's of the
 same model as variants.py asks.
 start: loading and the first run together, since memory that loading only maps is paid for when it is first touched.
-Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimised model that they saved, which is not
-optimised again.
+Ours from .rwx (open, verify, link); theirs from ONNX, and from the optimized model that they saved, which is not
+optimized again.
 memory: the peak resident size of the process, less what it had before the model was loaded. Theirs has its library
 loaded by then, ours loads its kernels with the model.
 With --before, the peer is another build of Rewire, an older one for example. Only latencies are then compared, and each
@@ -129,7 +129,7 @@ def our_start(tools, executable, case, threads):
     return once["load"] + once["latency"]
 
 
-def save_optimised(model, path):
+def save_optimized(model, path):
     """What their users keep to load faster."""
     import onnxruntime
 
@@ -140,10 +140,10 @@ def save_optimised(model, path):
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
-def start_of_saved(options, optimised, case, threads):
-    """None if ONNX Runtime cannot load what it saved, as happens with quantised models."""
+def start_of_saved(options, optimized, case, threads):
+    """None if ONNX Runtime cannot load what it saved, as happens with quantized models."""
     try:
-        saved = theirs(options, "onnxruntime", optimised, case, threads, "none")
+        saved = theirs(options, "onnxruntime", optimized, case, threads, "none")
     except RuntimeError:
         return None
     return saved["load"] + saved["first"]
@@ -153,9 +153,9 @@ def spread(values):
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def quantised(folder, scratch):
+def quantized(folder, scratch):
     """A folder like that of a model, of its static variant and with ONNX Runtime's answers of that; None if there is no such."""
-    made, cases = scratch / "quantised" / folder.name, cases_of(folder)
+    made, cases = scratch / "quantized" / folder.name, cases_of(folder)
     if (made / "complete").exists():
         return made
     made.mkdir(parents=True, exist_ok=True)
@@ -182,15 +182,15 @@ def wrong_results(options, executable, case, original, threads, scratch):
 def measure(options, original, scratch, threads):
     """One row of the table for each set of inputs."""
     mode = options.mode
-    folder = quantised(original, scratch) if mode is INT8 else original
+    folder = quantized(original, scratch) if mode is INT8 else original
     if folder is None:
         return
     model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"
     told = check.compile_model(options.bin, folder, executable, mode.compile_options)
     if mode is BF16 and json.loads(told)["quantized"] == 0:
         return
-    optimised = scratch / f"{folder.name}.optimised.onnx"
-    save_optimised(model, optimised)
+    optimized = scratch / f"{folder.name}.optimized.onnx"
+    save_optimized(model, optimized)
     for case in cases_of(folder):
         wrong = wrong_results(options, executable, case, original / case.name, threads, scratch)
         if wrong:
@@ -204,7 +204,7 @@ def measure(options, original, scratch, threads):
             mine["memory"] = ours(options.bin, executable, case, threads, 3)["memory"]  # without a long list of times
             mine["start"] = our_start(options.bin, executable, case, threads)
             other = theirs(options, "onnxruntime", model, case, threads, "all")
-            saved = start_of_saved(options, optimised, case, threads)
+            saved = start_of_saved(options, optimized, case, threads)
             other["start"] = other["load"] + other["first"]
             if second:
                 other["openvino"] = theirs(options, "openvino", model, case, threads, second)["latency"]
@@ -215,7 +215,7 @@ def measure(options, original, scratch, threads):
             "memory": spread([mine["memory"] / other["memory"] for mine, other, _ in rounds]),
         }
         if all(start for _, _, start in rounds):
-            ratio["start_optimised"] = spread([mine["start"] / start for mine, _, start in rounds])
+            ratio["start_optimized"] = spread([mine["start"] / start for mine, _, start in rounds])
         if second:
             ratio["openvino"] = spread([mine["latency"] / other["openvino"] for mine, other, _ in rounds])
         if options.openvino:
@@ -244,7 +244,7 @@ def measure_before(options, folder, scratch, threads):
 
 def row_text(row):
     latency = row["ratio"]["latency"]
-    names = ["start", "start_optimised", "memory"] if "start" in row["ratio"] else []
+    names = ["start", "start_optimized", "memory"] if "start" in row["ratio"] else []
     if "faster" in row["ratio"]:
         names += ["openvino", "faster"]
     others = "".join(f" {row['ratio'][name]['median']:.2f} |" if name in row["ratio"] else " |" for name in names)
@@ -265,7 +265,7 @@ def main():
     modes.add_argument("--bf16", dest="mode", action="store_const", const=BF16, default=F32,
                        help="compute products in bf16, and so OpenVINO")
     modes.add_argument("--int8", dest="mode", action="store_const", const=INT8,
-                       help="run models that ONNX Runtime's tools have quantised")
+                       help="run models that ONNX Runtime's tools have quantized")
     parser.add_argument("--cases", type=pathlib.Path, required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--rounds", type=int, default=5)
@@ -274,7 +274,7 @@ def main():
     options = parser.parse_args()
     models = options.model or sorted(path.name for path in options.cases.iterdir() if path.is_dir())
     rows, failed = [], 0
-    columns = ["model", "threads", "ONNX Runtime", "latency", "start", "start, optimised", "memory"]
+    columns = ["model", "threads", "ONNX Runtime", "latency", "start", "start, optimized", "memory"]
     if options.openvino:
         columns += ["by OpenVINO", "by the faster", "OpenVINO's setting"]
     one_row = measure

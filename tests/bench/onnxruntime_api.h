@@ -42,14 +42,14 @@ class OnnxRuntime {
   }
 
   static constexpr int kWarnings = 3;        // a log level: errors and worse
-  static constexpr int kNoOptimisation = 0;  // levels of optimisation
-  static constexpr int kAllOptimisations = 99;
+  static constexpr int kNoOptimization = 0;  // levels of optimization
+  static constexpr int kAllOptimizations = 99;
 
   Env* MakeEnv() const { return Make<3, Env>(kWarnings, "bench"); }
-  Options* MakeOptions(int threads, int optimisation) const {
+  Options* MakeOptions(int threads, int optimization) const {
     auto* options = Make<10, Options>();
     Call<22>(options, kWarnings);
-    Call<23>(options, optimisation);
+    Call<23>(options, optimization);
     Call<24>(options, threads);
     Call<25>(options, 1);
     return options;

@@ -37,10 +37,10 @@ class OnnxRuntimePeer : public Peer {
  public:
   explicit OnnxRuntimePeer(const PeerSettings& settings)
       : runtime_(settings.library), info_(runtime_.MakeHostMemoryInfo()) {
-    const int optimisation =
-        settings.setting == "all" ? OnnxRuntime::kAllOptimisations : OnnxRuntime::kNoOptimisation;
+    const int optimization =
+        settings.setting == "all" ? OnnxRuntime::kAllOptimizations : OnnxRuntime::kNoOptimization;
     session_ = runtime_.MakeSession(runtime_.MakeEnv(), settings.model,
-                                    runtime_.MakeOptions(settings.threads, optimisation));
+                                    runtime_.MakeOptions(settings.threads, optimization));
     binding_ = runtime_.MakeBinding(session_);
   }
   void Bind(const NamedTensors& inputs, const NamedTensors& outputs) override {

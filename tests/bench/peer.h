@@ -33,7 +33,7 @@ class Peer {
   virtual void Run() = 0;
 };
 
-// "all": optimised as the library can. "none": as it is, for a model that was optimised when it was saved.
+// "all": optimized as the library can. "none": as it is, for a model that was optimized when it was saved.
 std::unique_ptr<Peer> LoadOnnxRuntime(const PeerSettings& settings);
 // "f32" or "bf16": with the shapes of `inputs`. "f32-dynamic": with the shapes that the model has.
 std::unique_ptr<Peer> LoadOpenVino(const PeerSettings& settings, const NamedTensors& inputs);

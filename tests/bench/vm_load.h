@@ -13,7 +13,7 @@ struct Residency {
 };
 
 // Opens a file with a 64 MiB constant and looks which of its pages that has brought in. The kernel maps
-// cached pages around the ones that are read, 16 at most, so a few may be the neighbours of the headers.
+// cached pages around the ones that are read, 16 at most, so a few may be the neighbors of the headers.
 Residency MeasureResidency();
 
 }  // namespace rewire::bench

@@ -148,7 +148,7 @@ ThreadScaling Measure(const Work& work, int pairs, int first_cpu, int second_cpu
   std::vector<double> throughput;
   std::vector<double> process_throughput;
   for (int i = 0; i < pairs; ++i) {
-    // Which comes first alternates, so that a machine that speeds up or slows down favours neither.
+    // Which comes first alternates, so that a machine that speeds up or slows down favors neither.
     if (i % 2 == 0) one.push_back(RunOn(work, {first_cpu}));
     two.push_back(RunOn(work, {first_cpu, second_cpu}));
     if (i % 2 != 0) one.push_back(RunOn(work, {first_cpu}));

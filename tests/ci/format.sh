@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# format.sh [--check|--fix]: every source is as .clang-format says, and starts with its licence line.
+# format.sh [--check|--fix]: every source is as .clang-format says, and starts with its license line.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

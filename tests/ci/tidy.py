@@ -118,7 +118,7 @@ def batches_of(units):
 
 
 class Batch:
-    """Units to check as one file. It holds their text: what is included would not be analysed."""
+    """Units to check as one file. It holds their text: what is included would not be analyzed."""
 
     def __init__(self, units):
         self.units = units

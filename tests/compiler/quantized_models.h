@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of quantised models, and what a pass makes of them.
+// Parts of quantized models, and what a pass makes of them.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ inline Lines After(const std::string& pass, const onnx::ModelProto& model, const
   return RunPass(pass, model, shape).after;
 }
 
-// x, quantised to "xq" by xs and xz.
-inline onnx::ModelProto Quantised(const std::vector<Dim>& dims, onnx::TensorProto::DataType type = kU8) {
+// x, quantized to "xq" by xs and xz.
+inline onnx::ModelProto Quantized(const std::vector<Dim>& dims, onnx::TensorProto::DataType type = kU8) {
   onnx::ModelProto model = ModelOf(dims);
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "xs", {}, {0.5F});

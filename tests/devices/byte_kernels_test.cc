@@ -27,7 +27,7 @@ Operand EveryPair(const Bytes& bytes, bool rows) {
   return operand;
 }
 
-TEST_CASE("sums of quantised bytes are rounded on a device as on the CPU, whatever is added") {
+TEST_CASE("sums of quantized bytes are rounded on a device as on the CPU, whatever is added") {
   const char* const attributes[] = {
       // Half of the sums lie between two integers, if each step is rounded.
       "a_scale = 0.1, b_scale = 0.1, scale = 0.2",
@@ -48,7 +48,7 @@ TEST_CASE("sums of quantised bytes are rounded on a device as on the CPU, whatev
   }
 }
 
-TEST_CASE("sums of quantised bytes give what is known") {
+TEST_CASE("sums of quantized bytes give what is known") {
   const auto sums = [](const char* dtype, std::vector<double> a, std::vector<double> b,
                        const std::string& attributes) {
     const Operand x{dtype, {4}, 0, 0, false, false, std::move(a)};

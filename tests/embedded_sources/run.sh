@@ -4,7 +4,7 @@
 # one by clang++. They get
 #   REWIRE    the sources of Rewire
 #   HOST      a copy of host/, their common program
-# clang++ builds the host and Rewire under its undefined behaviour sanitizer, as a host does that sanitizes all it builds.
+# clang++ builds the host and Rewire under its undefined behavior sanitizer, as a host does that sanitizes all it builds.
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 cp -r "$source"/. "$work"
 export HOST=$work/host
 
-# build_and_run PROJECT WHAT: with the compilers and flags of the environment. Nothing is optimised, to be quick.
+# build_and_run PROJECT WHAT: with the compilers and flags of the environment. Nothing is optimized, to be quick.
 build_and_run() {
   local project=$1 what=$2 build=$work/build/$1
   cmake -S "$work/$project" -B "$build" -G Ninja -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 >"$work/log" 2>&1 &&
@@ -33,6 +33,6 @@ if command -v clang >/dev/null && command -v clang++ >/dev/null; then
   sanitizer="-fsanitize=undefined -fno-sanitize-recover=all"
   CC=clang CXX=clang++ CFLAGS=$sanitizer CXXFLAGS=$sanitizer build_and_run fetch_content "with -fsanitize=undefined by clang++"
 else
-  echo "embedding: SKIPPED: the undefined behaviour sanitizer of clang++, which is not here, over host and Rewire"
+  echo "embedding: SKIPPED: the undefined behavior sanitizer of clang++, which is not here, over host and Rewire"
   CC=gcc CXX=g++ build_and_run fetch_content "by g++"
 fi

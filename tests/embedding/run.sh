@@ -93,7 +93,7 @@ sanitizer="-fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointe
 for compilers in "gcc g++" "clang clang++"; do
   read -r c cxx <<<"$compilers"
   if ! command -v "$c" >/dev/null || ! command -v "$cxx" >/dev/null; then
-    echo "embedding: SKIPPED: hosts under the undefined behaviour sanitizer of $cxx, which is not here"
+    echo "embedding: SKIPPED: hosts under the undefined behavior sanitizer of $cxx, which is not here"
     continue
   fi
   CC=$c CXX=$cxx CFLAGS=$sanitizer CXXFLAGS=$sanitizer LDFLAGS=$sanitizer \

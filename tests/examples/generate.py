@@ -85,7 +85,7 @@ class Drawn:
         return int(order[min(int((sums < self.numbers[i]).sum()), TOP_K - 1)])
 
     def is_near(self, logits, i, token):
-        """Whether a neighbour of the token in the order would be chosen by a number NEAR this one."""
+        """Whether a neighbor of the token in the order would be chosen by a number NEAR this one."""
         order, sums = self.order_and_sums(logits)
         lower, upper = self.numbers[i] - NEAR, self.numbers[i] + NEAR
         likely = [t for t, end, share in zip(order, sums, np.diff(sums, prepend=0)) if end >= lower and end - share <= upper]

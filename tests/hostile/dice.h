@@ -38,7 +38,7 @@ class Dice {
     return items[Below(items.size())];
   }
 
-  // Small numbers, powers of two and their neighbours, the ends of the types.
+  // Small numbers, powers of two and their neighbors, the ends of the types.
   std::int64_t Interesting() {
     const auto near = static_cast<std::int64_t>(Below(3)) - 1;
     switch (Below(8)) {

@@ -5,7 +5,7 @@
 //   hostile_containers SEEDS --mutants 20000            20,000 mutants of the files in the folder SEEDS
 //   hostile_containers SEEDS --read 1000000 --run 300000 --first 5000000
 //   hostile_containers SEEDS --replay 4711 --out m.rwx  one of them, written to a file
-//   hostile_containers SEEDS --minimise 4711 --out m.rwx
+//   hostile_containers SEEDS --minimize 4711 --out m.rwx
 //   hostile_containers --files FOLDER                   the files of a folder, as they are
 //
 // Exit code 0: nothing was found.
@@ -22,7 +22,7 @@
 
 #include "rewire/kernels/cpu/kernels_cpu.h"
 #include "rewire/tests/hostile/campaign.h"
-#include "rewire/tests/hostile/minimise.h"
+#include "rewire/tests/hostile/minimize.h"
 #include "rewire/tests/hostile/mutator.h"
 
 namespace rewire::hostile {
@@ -36,7 +36,7 @@ struct Options {
   std::string out;
   CampaignOptions campaign;
   std::int64_t replay = -1;
-  std::int64_t minimise = -1;
+  std::int64_t minimize = -1;
 };
 
 Bytes ReadBytes(const fs::path& path) {
@@ -124,8 +124,8 @@ int Main(const Options& options) {
     for (const std::string& fault : verdict.faults) fmt::print("found: {}\n", fault);
     return verdict.faults.empty() ? 0 : 1;
   }
-  if (options.minimise >= 0) {
-    Write(options.out, Minimise(mutator, static_cast<std::uint64_t>(options.minimise)));
+  if (options.minimize >= 0) {
+    Write(options.out, Minimize(mutator, static_cast<std::uint64_t>(options.minimize)));
     return 0;
   }
   fmt::print("{} seeds\n", seeds.size());
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.campaign.seconds, "End after this time");
   app.add_option("--known", options.campaign.known, "Kinds of finding that pass, one a line");
   app.add_option("--replay", options.replay, "Judge this mutant in this process");
-  app.add_option("--minimise", options.minimise, "Make this mutant as small as its finding allows");
+  app.add_option("--minimize", options.minimize, "Make this mutant as small as its finding allows");
   app.add_option("--out", options.out, "Where the mutant is written");
   CLI11_PARSE(app, argc, argv);
   return rewire::hostile::Main(options);

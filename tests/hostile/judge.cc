@@ -21,7 +21,7 @@ namespace rewire::hostile {
 namespace {
 
 constexpr std::uint32_t kMostFunctions = 4;
-// Sanitizers make everything slower, kernels most: those are not optimised then.
+// Sanitizers make everything slower, kernels most: those are not optimized then.
 constexpr double kOpenMilliseconds = kSanitized ? 4000 : 1000;
 constexpr double kLinkMilliseconds = kSanitized ? 4000 : 1000;
 // `__init` may run for as long as it likes.

@@ -25,7 +25,7 @@ WIDTH = 24
 LAYERS = 100
 # The longest that a search in 500 nodes may take.
 MOST_SECONDS = 30
-# Models without quantised values, which round to another step now and then, whose values are compared one by one. They have
+# Models without quantized values, which round to another step now and then, whose values are compared one by one. They have
 # images, attention, recurrent layers, trees, signal processing, tables of embeddings and floats of 16 bits.
 NAMED = ["ocr_cls", "face_landmarks", "bert_mini", "silero_vad6", "forest", "mel_whisper", "lm_body", "magika"]
 

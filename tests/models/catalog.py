@@ -63,7 +63,7 @@ TRAINED = {
     "svr": _rows("diabetes"),
     "k_means": _rows("wine"),
     "mlp": _rows("digits"),
-    "neighbours": _rows("iris"),
+    "neighbors": _rows("iris"),
     "categories": [_word_rows(1), _word_rows(50)],
 }
 
@@ -82,7 +82,7 @@ COPIED = {
     "scan_filter": {"h_end": INPUT, "track": CONSTANT},
 }
 
-# A rounding that falls the other way moves a quantised value by one step: these are judged by the step of their result.
-# end_of_turn quantises within: ONNX Runtime with and without its optimisations differs from itself by 0.0027.
+# A rounding that falls the other way moves a quantized value by one step: these are judged by the step of their result.
+# end_of_turn quantizes within: ONNX Runtime with and without its optimizations differs from itself by 0.0027.
 # seal_det answers 1e-7 where it sees nothing: a sigmoid by way of 1 - x has steps of 1.2e-7.
-QUANTISED_STEP = {"end_of_turn": 0.0027, "seal_det": 2.4e-7, "qdq_cnn": 0.02, "qlinear_cnn": 0.02}
+QUANTIZED_STEP = {"end_of_turn": 0.0027, "seal_det": 2.4e-7, "qdq_cnn": 0.02, "qlinear_cnn": 0.02}

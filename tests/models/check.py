@@ -5,7 +5,7 @@
     check.py --bin build/release/bin --cases CASES [--model NAME]... [--passes all|each] [--threads 1,2] [--device opencl]
 
 CASES is what reference.py wrote. Values agree when |a - b| <= 1e-4 (max|b| + |b|) and NaNs are at the same places;
-integers and booleans must be equal; outputs of quantised models may be one quantisation step off. Prints a line a
+integers and booleans must be equal; outputs of quantized models may be one quantization step off. Prints a line a
 run, exits with 1 when any differs, failed, or when there was nothing to compare.
 """
 
@@ -81,7 +81,7 @@ def run_one(tools, executable, case, threads, scratch):
         if name not in given:
             wrong.append(f"no output {name} (there are: {', '.join(given.files)})")
             continue
-        step = catalog.QUANTISED_STEP.get(case.parent.name, 0.0)
+        step = catalog.QUANTIZED_STEP.get(case.parent.name, 0.0)
         expected, found = np.load(case / "out" / f"{position}.npy"), given[name]
         if str(position) in strings:
             found, expected = np.array(strings[str(position)], object)[found], expected.astype(object)

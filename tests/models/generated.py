@@ -49,10 +49,10 @@ def tensor(name, shape, dtype=TensorProto.FLOAT):
 def layer_norm(g, x, prefix, width):
     """Spelled out, as exporters before opset 17 wrote it."""
     mean = g.node("ReduceMean", x, axes=[-1])
-    centred = g.node("Sub", x, mean)
-    variance = g.node("ReduceMean", g.node("Pow", centred, g.constant(f"{prefix}.two", np.float32(2.0))), axes=[-1])
+    centered = g.node("Sub", x, mean)
+    variance = g.node("ReduceMean", g.node("Pow", centered, g.constant(f"{prefix}.two", np.float32(2.0))), axes=[-1])
     deviation = g.node("Sqrt", g.node("Add", variance, g.constant(f"{prefix}.eps", np.float32(1e-5))))
-    scaled = g.node("Mul", g.node("Div", centred, deviation), g.constant(f"{prefix}.gamma", np.ones(width, np.float32)))
+    scaled = g.node("Mul", g.node("Div", centered, deviation), g.constant(f"{prefix}.gamma", np.ones(width, np.float32)))
     return g.node("Add", scaled, g.constant(f"{prefix}.beta", np.zeros(width, np.float32)))
 
 
@@ -178,11 +178,11 @@ def lm_output(width=128, vocabulary=2000):
 
 
 def qdq_cnn(channels=16, classes=10):
-    """An int8 network as quantisers write it: QuantizeLinear and DequantizeLinear around float operators."""
+    """An int8 network as quantizers write it: QuantizeLinear and DequantizeLinear around float operators."""
     g = Graph(7)
     count = 0
 
-    def quantised(x, scale):
+    def quantized(x, scale):
         nonlocal count
         count += 1
         s, z = g.constant(f"s{count}", np.float32(scale)), g.constant(f"z{count}", np.int8(0))
@@ -200,19 +200,19 @@ def qdq_cnn(channels=16, classes=10):
         bias = g.weight(f"{name}.bias", outputs)
         return g.node("Conv", x, weights(name, outputs, inputs, 3, 3), bias, pads=[1, 1, 1, 1], strides=[stride] * 2)
 
-    x = quantised("image", 0.03)
-    x = quantised(g.node("Relu", conv(x, "stem", 3, channels, 2)), 0.02)
-    branch = quantised(g.node("Relu", conv(x, "block.a", channels, channels)), 0.02)
-    branch = quantised(conv(branch, "block.b", channels, channels), 0.02)
-    x = quantised(g.node("Relu", g.node("Add", branch, x)), 0.03)
+    x = quantized("image", 0.03)
+    x = quantized(g.node("Relu", conv(x, "stem", 3, channels, 2)), 0.02)
+    branch = quantized(g.node("Relu", conv(x, "block.a", channels, channels)), 0.02)
+    branch = quantized(conv(branch, "block.b", channels, channels), 0.02)
+    x = quantized(g.node("Relu", g.node("Add", branch, x)), 0.03)
     x = g.node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
-    x = quantised(g.node("GlobalAveragePool", x), 0.02)
+    x = quantized(g.node("GlobalAveragePool", x), 0.02)
     x = g.node("Flatten", x)
     g.node("Gemm", x, weights("head", classes, channels), g.weight("head.bias", classes), outputs=["scores"], transB=1)
     return g.model("qdq_cnn", [tensor("image", ["batch", 3, "height", "width"])], [tensor("scores", ["batch", classes])])
 
 
-def quantised_weights(g, shape, channel):
+def quantized_weights(g, shape, channel):
     """Random weights in int8 with a scale for each position of axis `channel`: the integers and their scales."""
     others = tuple(axis for axis in range(len(shape)) if axis != channel)
     raw = g.random.standard_normal(shape) / np.sqrt(np.prod(shape) / shape[channel])
@@ -221,20 +221,20 @@ def quantised_weights(g, shape, channel):
 
 
 def qlinear_cnn(channels=24, classes=10):
-    """An int8 network of quantised operators: depthwise and pointwise QLinearConv, QLinearMatMul."""
+    """An int8 network of quantized operators: depthwise and pointwise QLinearConv, QLinearMatMul."""
     g = Graph(8)
 
-    def quantisation(name, scale, zero):
+    def quantization(name, scale, zero):
         return g.constant(f"{name}.scale", np.float32(scale)), g.constant(f"{name}.zero", np.uint8(zero))
 
     def conv(x, given, name, inputs, outputs, kernel, made, group=1, stride=1):
-        steps, scales = quantised_weights(g, (outputs, inputs // group, kernel, kernel), 0)
+        steps, scales = quantized_weights(g, (outputs, inputs // group, kernel, kernel), 0)
         bias = np.round(g.random.standard_normal(outputs) * 2000).astype(np.int32)
         return g.node("QLinearConv", x, *given, g.constant(name, steps), g.constant(f"{name}.scale", scales),
                       g.constant(f"{name}.zero", np.zeros(outputs, np.int8)), *made, g.constant(f"{name}.bias", bias),
                       group=group, pads=[kernel // 2] * 4, strides=[stride] * 2)
 
-    image, wide, narrow = quantisation("image", 0.01, 128), quantisation("wide", 0.02, 0), quantisation("narrow", 0.03, 100)
+    image, wide, narrow = quantization("image", 0.01, 128), quantization("wide", 0.02, 0), quantization("narrow", 0.03, 100)
     x = g.node("QuantizeLinear", "image", *image)
     x = conv(x, image, "stem", 3, channels, 3, wide, stride=2)
     x = conv(x, wide, "depthwise", channels, channels, 3, narrow, group=channels)
@@ -242,8 +242,8 @@ def qlinear_cnn(channels=24, classes=10):
     x = g.node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
     x = g.node("GlobalAveragePool", g.node("DequantizeLinear", x, *wide))
     x = g.node("Flatten", g.node("QuantizeLinear", x, *wide))
-    steps, scales = quantised_weights(g, (2 * channels, classes), 1)
-    logits = quantisation("logits", 0.02, 120)
+    steps, scales = quantized_weights(g, (2 * channels, classes), 1)
+    logits = quantization("logits", 0.02, 120)
     x = g.node("QLinearMatMul", x, *wide, g.constant("head", steps), g.constant("head.scale", scales),
                g.constant("head.zero", np.zeros(classes, np.int8)), *logits)
     g.node("DequantizeLinear", x, *logits, outputs=["scores"])
@@ -251,11 +251,11 @@ def qlinear_cnn(channels=24, classes=10):
 
 
 def mlp_dynamic(width=256, hidden=768):
-    """Two layers quantised as they run: DynamicQuantizeLinear, MatMulInteger and the scale behind it."""
+    """Two layers quantized as they run: DynamicQuantizeLinear, MatMulInteger and the scale behind it."""
     g = Graph(9)
 
     def dense(x, name, rows, columns, unsigned):
-        steps, scales = quantised_weights(g, (rows, columns), 1)
+        steps, scales = quantized_weights(g, (rows, columns), 1)
         if unsigned:  # one scale, and a zero
             scales, steps = np.float32(scales.max()), (steps.astype(np.int16) + 128).astype(np.uint8)
         zero = g.constant(f"{name}.zero", np.uint8(128) if unsigned else np.zeros(columns, np.int8))

@@ -88,7 +88,7 @@ def forms():
             yield Form("a window", batch=2, attributes={"local_window_size": 7}, **rest)
             yield Form("capped scores, no rotary", batch=2, kv_heads=4, attributes={"softcap": 5.0, "do_rotary": 0}, **rest)
             yield Form("a scale", kv_heads=1, attributes={"scale": 0.3}, **rest)
-            yield Form("neighbours rotated", kv_heads=1, attributes={"rotary_interleaved": 1}, **rest)
+            yield Form("neighbors rotated", kv_heads=1, attributes={"rotary_interleaved": 1}, **rest)
             yield Form("several tokens", length=5, **rest)
             yield Form("several tokens, a window", length=5, attributes={"local_window_size": 4}, **rest)
         yield Form("a bias", has_bias=True, is_buffer=is_buffer)

@@ -58,7 +58,7 @@ def render(path):
 
 
 def write_characters(model, path):
-    """The recogniser's alphabet stands in its metadata, a character a line."""
+    """The recognizer's alphabet stands in its metadata, a character a line."""
     metadata = {entry.key: entry.value for entry in onnx.load(model).metadata_props}
     path.write_text(metadata["character"])
 
@@ -78,7 +78,7 @@ def main():
             check.call([options.bin / "vm-compile", options.cases / f"ocr_{part}" / "model.onnx",
                         "-o", folder / f"{part}.rwx"])
         ours = check.call([options.bin / "ocr", folder / "page.png", "--detector", folder / "det.rwx",
-                           "--recogniser", folder / "rec.rwx", "--characters", folder / "characters.txt"]).splitlines()
+                           "--recognizer", folder / "rec.rwx", "--characters", folder / "characters.txt"]).splitlines()
         found, _ = RapidOCR()(str(folder / "page.png"))
     theirs = [text for _, text, _ in found]
     same = sum(a == b for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else 0

@@ -22,7 +22,7 @@ def _site_file(path):
 
 OCR = "rapidocr_onnxruntime"
 
-# Waveforms and their lengths, for the front ends of speech recognisers.
+# Waveforms and their lengths, for the front ends of speech recognizers.
 _FRONT_END = [
     lambda r: {"waveforms": wave(r, 1, 16000), "waveforms_lens": np.array([16000])},
     lambda r: {"waveforms": wave(r, 2, 9001), "waveforms_lens": np.array([9001, 4000])},

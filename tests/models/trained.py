@@ -87,7 +87,7 @@ def mlp():
     return _converted(MLPClassifier((64, 32), max_iter=60, random_state=0).fit(x, y), x, zipmap=False)
 
 
-def neighbours():
+def neighbors():
     x, y = _data("iris", strings=True)
     return _converted(KNeighborsClassifier(7).fit(x, y), x, zipmap=False)
 
@@ -120,7 +120,7 @@ def word_rows(random, count):
 
 
 ALL = {make.__name__: make for make in (logistic, forest, forest_regression, boosting, histogram_boosting, svc, svr,
-                                         k_means, mlp, neighbours, categories)}
+                                         k_means, mlp, neighbors, categories)}
 
 
 def rows(name, random, count):

@@ -4,7 +4,7 @@
 
     variants.py --bin build/release/bin --cases CASES [--model NAME]... [--variant NAME]... [--keep FOLDER]
 
-CASES is what reference.py wrote. A model without quantised operators is made into each of VARIANTS, the quantised ones by onnxruntime's
+CASES is what reference.py wrote. A model without quantized operators is made into each of VARIANTS, the quantized ones by onnxruntime's
 own tools. TOLERANCES says what is right. Prints a line a run, and one for each variant that the tools do not make or
 ONNX Runtime does not load. Exits with 1 when any run is wrong or failed, or when there was none.
 """
@@ -43,33 +43,33 @@ class Tolerance:
 
 
 STATIC = "static"
-INT8 = "precision"  # vm-compile quantises it, and ONNX Runtime runs "static"
+INT8 = "precision"  # vm-compile quantizes it, and ONNX Runtime runs "static"
 BF16 = "bf16"  # vm-compile rounds it
 
 # What vm-compile promises for its samples (--max-error), and the least part of the products with kernels of integers that
-# it must quantise, of all models together: a wrong quantiser would keep its promise with floats.
+# it must quantize, of all models together: a wrong quantizer would keep its promise with floats.
 MOST_ON_SAMPLES = 0.05
-LEAST_QUANTISED = 0.65
+LEAST_QUANTIZED = 0.65
 # The least part of all products that must compute in bf16: f32 is exact, too.
 LEAST_IN_BF16 = 0.5
 
-QUANTISED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that falls the other way moves a value by one; "
+QUANTIZED = Tolerance(2 / 255, 1.25, "two steps of 8 bits, for a rounding that falls the other way moves a value by one; "
                       "behind many layers such steps add up, and then neither answer is nearer to what is meant")
 FOUND_WHEN_RUN = Tolerance(3 / 255, 1.25, "three steps of 8 bits: scales are found in each run, so that a rounding that falls the "
                            "other way moves a whole range. ocr_cls moves by 0.011 if it only keeps its channels first")
 TOLERANCES = {
     "float16": Tolerance(4 / 1024, 3, "four steps of float16: both round at operators, but fuse other ones; a logarithm "
                          "of small powers makes more of it"),
-    STATIC: QUANTISED,
-    # Here `near` is for the variant's own error: other operators are quantised than by ONNX Runtime's tools, and these
+    STATIC: QUANTIZED,
+    # Here `near` is for the variant's own error: other operators are quantized than by ONNX Runtime's tools, and these
     # have seen the inputs that are judged.
     INT8: Tolerance(2.5 * MOST_ON_SAMPLES, 1.25, "vm-compile lets outputs move by MOST_ON_SAMPLES on its samples; those "
                     "are two, of other random numbers, and what is judged it has not seen"),
     # Here, too, `near` is for the variant's own error. ONNX Runtime runs the float model.
     BF16: Tolerance(0.08, 0, "a bf16 has 8 bits: products move by 0.002 of their norm, and deep models add that up. The most "
                     "is 0.062, of a map that is 0 or 1; of 82 runs 78 are below 0.03"),
-    "operators": QUANTISED,
-    "channels": QUANTISED,
+    "operators": QUANTIZED,
+    "channels": QUANTIZED,
     "dynamic": FOUND_WHEN_RUN,
     "subgraphs": FOUND_WHEN_RUN,
 }
@@ -200,13 +200,13 @@ def operators(graph):
                 yield from operators(attribute.g)
 
 
-def is_quantised(path):
+def is_quantized(path):
     return any(part in name.lower() for name in operators(onnx.load(path).graph) for part in ("quant", "integer", "qlinear"))
 
 
 def has_variants(folder):
     """Whether the model of a folder of cases is one of floats. Operators of ai.onnx.ml know float32 alone."""
-    return folder.name not in catalog.TRAINED and not is_quantised(folder / "model.onnx")
+    return folder.name not in catalog.TRAINED and not is_quantized(folder / "model.onnx")
 
 
 def as_asked(inputs, session):
@@ -310,10 +310,10 @@ class Samples:
 
 
 class Products:
-    """How many products vm-compile has quantised, and how many more it could have; the same in bf16."""
+    """How many products vm-compile has quantized, and how many more it could have; the same in bf16."""
 
     def __init__(self):
-        self.quantised = self.rough = 0
+        self.quantized = self.rough = 0
         self.in_bf16 = self.all_in_bf16 = 0
 
     def add_bf16(self, report):
@@ -321,11 +321,11 @@ class Products:
         self.all_in_bf16 += len(report["products"])
 
     def add(self, report):
-        self.quantised += report["quantized"]
+        self.quantized += report["quantized"]
         self.rough += sum(product["reason"] == "outputs would move too far" for product in report["products"])
 
     def part(self):
-        return self.quantised / max(self.quantised + self.rough, 1)
+        return self.quantized / max(self.quantized + self.rough, 1)
 
 
 def check_variant(tools, variant, made, cases, scratch, products):
@@ -342,7 +342,7 @@ def check_variant(tools, variant, made, cases, scratch, products):
             products.add(json.loads(told))
             worst, far = samples.check(tools, executable, session, scratch)
             problem = f"{', '.join(far)} moved by up to {worst:.2g} on the samples" if far else None
-            yield "samples", f"error {worst:.2g}, {json.loads(told)['quantized']} products quantised", problem
+            yield "samples", f"error {worst:.2g}, {json.loads(told)['quantized']} products quantized", problem
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as failure:
         yield "compiling", "", str(failure)
         return
@@ -373,10 +373,10 @@ def make(variant, folder, cases, made):
         return f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:200]}"
     finally:
         logging.disable(logging.NOTSET)
-    if variant in ("float16", INT8, BF16) or is_quantised(made):
+    if variant in ("float16", INT8, BF16) or is_quantized(made):
         return None
     made.unlink()
-    return "no operator of it is quantised"
+    return "no operator of it is quantized"
 
 
 def main():
@@ -415,17 +415,17 @@ def main():
                     runs += 1
                     failures += problem is not None
                     print(f"{'FAILED' if problem else 'ok    '} {name} {variant}, {what}: {problem or said}", flush=True)
-    if products.quantised + products.rough:
-        print(f"{INT8}: {products.part():.3f} of the products that could be were quantised")
+    if products.quantized + products.rough:
+        print(f"{INT8}: {products.part():.3f} of the products that could be were quantized")
     part_in_bf16 = products.in_bf16 / max(products.all_in_bf16, 1)
     if products.all_in_bf16:
         print(f"{BF16}: {part_in_bf16:.3f} of the products compute in bf16")
     if not options.model and products.all_in_bf16 and part_in_bf16 < LEAST_IN_BF16:
         failures += 1
         print(f"FAILED {BF16}: expected {LEAST_IN_BF16} or more")
-    if not options.model and INT8 in (options.variant or VARIANTS) and products.part() < LEAST_QUANTISED:
+    if not options.model and INT8 in (options.variant or VARIANTS) and products.part() < LEAST_QUANTIZED:
         failures += 1
-        print(f"FAILED {INT8}: expected {LEAST_QUANTISED} or more")
+        print(f"FAILED {INT8}: expected {LEAST_QUANTIZED} or more")
     print(f"{models} float models, {runs} runs of their variants, {failures} failed")
     return 1 if failures or not runs else 0
 

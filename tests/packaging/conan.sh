@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # conan.sh PYTHON: `conan create` of packaging/conan with its test_package, in a cache of its own. PYTHON is that of the
-# environment of requirements/conan.txt. The smallest package is made, not optimised, to be quick.
+# environment of requirements/conan.txt. The smallest package is made, not optimized, to be quick.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 conan=$(dirname "${1:?usage: conan.sh PYTHON}")/conan

@@ -251,7 +251,7 @@ def int8(trial):
 
 
 class _Samples:
-    """One set of inputs, as onnxruntime's quantiser reads them."""
+    """One set of inputs, as onnxruntime's quantizer reads them."""
 
     def __init__(self, feeds):
         self._left = [feeds]
@@ -262,7 +262,7 @@ class _Samples:
 
 @form
 def qdq(trial):
-    """What onnxruntime's quantiser makes with its defaults."""
+    """What onnxruntime's quantizer makes with its defaults."""
     operators = {node.op_type for node in trial.model.proto.graph.node}
     if not operators & {"Conv", "MatMul", "Gemm"} or trial.model.style == "edges" or not trial.oracles.valid:
         raise Skipped("it has no products")
@@ -275,10 +275,10 @@ def qdq(trial):
             quantization.quantize_static(before, after, _Samples(trial.model.feeds))
             proto = onnx.load(after)
         except Exception as error:  # anything may come out of it
-            raise Skipped(f"the quantiser fails: {type(error).__name__}") from None
+            raise Skipped(f"the quantizer fails: {type(error).__name__}") from None
     oracles = Oracles(proto, trial.model.feeds)
     if not oracles.valid or not all(np.isfinite(each).all() for each in oracles.answers.get("onnxruntime", []) if not isinstance(each, list) and each.dtype == F32):
-        raise Skipped("nobody runs what the quantiser made")
+        raise Skipped("nobody runs what the quantizer made")
     results = ours.run(ours.load(ours.compile_model(proto.SerializeToString()).executable), trial.model.feeds, trial.names)
     for place, (name, given) in enumerate(zip(trial.names, results)):
         wrong = oracles.problem(place, given)
@@ -288,7 +288,7 @@ def qdq(trial):
 
 
 def _steps_apart(given, expected, floats):
-    """Whether an output of a quantised model is as near to the float model's as others' are: one step of a rounding that falls
+    """Whether an output of a quantized model is as near to the float model's as others' are: one step of a rounding that falls
     the other way may move all that follows."""
     if isinstance(given, list) or given.dtype != F32:
         return not isinstance(given, list) and any(each.shape == given.shape for each in expected)

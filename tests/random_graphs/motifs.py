@@ -223,7 +223,7 @@ def attention(b):
 
 
 @motif
-def quantised(b):
+def quantized(b):
     """A convolution or product of a model in QDQ form."""
     if b.opset() < 13:
         raise Rejected("QDQ models are newer")

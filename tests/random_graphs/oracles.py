@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model gives by others: ONNX Runtime without its optimisations, the onnx package's reference, and the reference with
+"""What a model gives by others: ONNX Runtime without its optimizations, the onnx package's reference, and the reference with
 float64 in place of float32. Each may lack operators or types."""
 
 import ml_dtypes
@@ -14,7 +14,7 @@ from draws import BF16, I8, TEXT, U8, is_float
 # thousand terms in another order loses five bits of float32's 24. A fused kernel, or one of 16 bits that computes in float32,
 # skips roundings that the oracle makes, and so is off by a few of them.
 TOLERANCES = {
-    np.dtype(np.float64): (1e-6, 1e-6),  # normalisations of float64 may compute in float32: their stash_type
+    np.dtype(np.float64): (1e-6, 1e-6),  # normalizations of float64 may compute in float32: their stash_type
     np.dtype(np.float32): (1e-4, 2e-5),
     np.dtype(np.float16): (2e-2, 1e-2),
     BF16: (0.2, 0.05),
@@ -77,7 +77,7 @@ def problem(given, expected, rough=None):
         right = np.zeros(given.shape, bool)
         for each in alike:
             right |= np.asarray(given == each, bool)
-            if rough is not None and given.dtype in (U8, I8):  # a quantised float of 16 bits is rounded twice, or once
+            if rough is not None and given.dtype in (U8, I8):  # a quantized float of 16 bits is rounded twice, or once
                 right |= np.abs(given.astype(int) - each.astype(int)) <= 1
         return _first(right, given, alike)
     return _float_problem(given, alike, rough)

@@ -110,7 +110,7 @@ REWIRE_SIMULATED_EXPORT CUresult cuInit(unsigned flags) {
   if (call.Fails()) return call.result();
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (call.simulator().devices.empty()) return CUDA_ERROR_NO_DEVICE;
-  call.simulator().initialised = true;
+  call.simulator().initialized = true;
   return CUDA_SUCCESS;
 }
 

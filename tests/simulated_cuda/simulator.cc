@@ -134,7 +134,7 @@ Call::Call(std::string_view function, Kind kind)
   if (result_ != CUDA_SUCCESS) return;
   if (thread.in_host_function)
     result_ = CUDA_ERROR_NOT_PERMITTED;
-  else if (!simulator_.initialised && function != "cuInit")
+  else if (!simulator_.initialized && function != "cuInit")
     result_ = CUDA_ERROR_NOT_INITIALIZED;
   else if (kind == kUsual && device_ == nullptr)
     result_ = CUDA_ERROR_INVALID_CONTEXT;

@@ -146,7 +146,7 @@ class Simulator {
 
   std::mutex mutex;
 
-  bool initialised = false;
+  bool initialized = false;
   std::vector<std::unique_ptr<Device>> devices;
   std::unordered_map<CUstream, std::unique_ptr<Stream>> streams;
   std::unordered_map<CUevent, std::unique_ptr<Event>> events;

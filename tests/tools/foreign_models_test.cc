@@ -144,7 +144,7 @@ TEST_CASE("a graph runs with its parameters, which conversion puts inside") {
   CHECK(session.Out("vm-run", original) == "sum: equals the value expected\n");
   const json report = json::parse(session.Out(
       "vm-convert", {"graph.json", "--params", "w.params", "--output", "converted.rwx", "--json"}));
-  CHECK(report["kind"] == "a graph-executor artefact of TVM");
+  CHECK(report["kind"] == "a graph-executor artifact of TVM");
   CHECK(report["written"] == "converted.rwx");
   CHECK(report["kernels"][0]["name"] == "rewire.add");
   CHECK(report["constants"][0]["name"] == "w");
@@ -211,7 +211,7 @@ TEST_CASE("vm-inspect shows a foreign model as the program that it becomes") {
                  "  source: Relay VM executable of TVM 0.14.0\n\nfunctions: 1\n  main "));
   CHECK(Contains(text, "\nparameters: 1\n  w  "));
   const json report = json::parse(session.Out("vm-inspect", {"graph.json", "--json"}));
-  CHECK(report["kind"] == "a graph-executor artefact of TVM");
+  CHECK(report["kind"] == "a graph-executor artifact of TVM");
   CHECK(report["functions"][0]["inputs"][1]["name"] == "w");
 }
 

@@ -39,7 +39,7 @@ def main(cases):
         ("programs that take or return ADTs", programs(relay, "adt_in", "adt_out"), 10),
         ("programs with dynamic shapes", programs(relay, "dynamic"), 5),
         ("executables with late-bound constants", sum("late_bound" in case["files"] for case in relay), 2),
-        ("graph-executor artefacts", len(graphs), 8),
+        ("graph-executor artifacts", len(graphs), 8),
         ("exported graphs", sum("GraphExecutorFactory" in case["tags"] for case in exports), 2),
         ("exported Relay VM executables", sum("VMExecutable" in case["tags"] for case in exports), 2),
     ]

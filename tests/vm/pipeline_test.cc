@@ -102,7 +102,7 @@ TEST_CASE(
   CHECK(device.host_blocks.empty());
 }
 
-TEST_CASE("a call that fails does not disturb its neighbours") {
+TEST_CASE("a call that fails does not disturb its neighbors") {
   FakeDevice device;
   device.put_off = true;
   Pipeline pipeline = *Pipeline::TryMake(ProgramOf(kChain, WithKernels(device)), 2);

@@ -10,7 +10,7 @@
 
 namespace rewire::tools {
 
-// What was quantised, what stayed float, and how far each output moved, one line each. `numbers` are what was
+// What was quantized, what stayed float, and how far each output moved, one line each. `numbers` are what was
 // asked for: "8-bit integers".
 std::string PrecisionText(const CompileReport& report, const std::string& numbers);
 

@@ -53,7 +53,7 @@ struct Command {
   const char* help;
 };
 
-// In the order of help: commands of a group are neighbours.
+// In the order of help: commands of a group are neighbors.
 Span<const Command> Commands();
 
 // By name, alias or the beginning of one name. Errors: kNotFound, with similar names; kInvalidArgument if

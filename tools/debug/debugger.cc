@@ -45,7 +45,7 @@ Debugger::Debugger(const Program& program, std::uint32_t function, const InputOp
       inputs_(module_, inputs),
       json_(json),
       unicode_(json || TakesUnicode()),
-      coloured_(!json && WantsColour(stdout)),
+      colored_(!json && WantsColor(stdout)),
       printer_(module_),
       vm_(program_),
       stops_(module_, unicode_) {}
@@ -109,7 +109,7 @@ void Debugger::ReadCommand() {
   if (done) return;
   if (source.interactive()) {
     Answer(done);
-    if (!json_) Print(Inked("error: ", Ink::kRed, coloured_) + done.error().message() + "\n");
+    if (!json_) Print(Inked("error: ", Ink::kRed, colored_) + done.error().message() + "\n");
     return;
   }
   failed_ = Forward(done, source.place());
@@ -160,7 +160,7 @@ void Debugger::RunOnce() {
 
 void Debugger::ReportEnd(const Status& invoked) {
   if (!invoked) {
-    Print(Inked("the run failed: ", Ink::kRed, coloured_) + invoked.error().message() + "\n");
+    Print(Inked("the run failed: ", Ink::kRed, colored_) + invoked.error().message() + "\n");
   } else {
     Print(fmt::format("{} has returned after {} instructions; `outputs` prints its results\n",
                       module_.functions[function_].name, executed_));
@@ -193,7 +193,7 @@ void Debugger::OnKernel(const KernelCall& call) {
        i < call.args.size(); ++i) {
     const Result<HostTensor> elements = ElementsOf(ShareRegister(call.args[i]));
     if (!elements || !HasNumbers(elements->dtype)) continue;
-    const TensorSummary summary = Summarise(*elements, 1);
+    const TensorSummary summary = Summarize(*elements, 1);
     if (summary.nans == 0 && (summary.infinities == 0 || !catches_infinity_)) continue;
     pending_ += fmt::format("{} at {} has written {} NaN and {} infinite of {} elements to argument {}\n",
                             printer_.KernelText(call.kernel), SiteText(module_, {call.function, call.pc}),
@@ -205,7 +205,7 @@ void Debugger::OnKernel(const KernelCall& call) {
 void Debugger::StopHere(const std::string& reason) {
   stops_.LookAtWatches(stack_);
   selected_ = 0;
-  Print(Inked(reason, Ink::kYellow, coloured_ && !reason.empty()));
+  Print(Inked(reason, Ink::kYellow, colored_ && !reason.empty()));
   ShowNextInstruction();
   Flush();
   resume_ = false;

@@ -102,7 +102,7 @@ class Debugger final : private Observer {
   RunInputs inputs_;
   const bool json_;
   const bool unicode_;
-  const bool coloured_;
+  const bool colored_;
   InstructionPrinter printer_;
   VirtualMachine vm_;
   CallStack stack_;

@@ -43,9 +43,9 @@ std::string Debugger::InstructionLine(const Site& site, bool marks) const {
   if (marks) {
     line = fmt::format("{}{} {}", is_next ? "=>" : "  ", stops_.IsBreakpoint(site) ? "*" : " ", line);
   }
-  if (is_next && marks) line = Inked(line, Ink::kBold, coloured_);
+  if (is_next && marks) line = Inked(line, Ink::kBold, colored_);
   const std::string source = SourceTextAt(function, site.pc);
-  return source.empty() ? line : line + Inked("  ; " + source, Ink::kDim, coloured_);
+  return source.empty() ? line : line + Inked("  ; " + source, Ink::kDim, colored_);
 }
 
 void Debugger::ShowNextInstruction() const {

@@ -66,7 +66,7 @@ TensorSummary Scan(const HostTensor& tensor, std::size_t most_parts, const Read&
 
 bool HasNumbers(DLDataType dtype) { return text::HasElementText(dtype); }
 
-TensorSummary Summarise(const HostTensor& tensor, std::size_t most_parts) {
+TensorSummary Summarize(const HostTensor& tensor, std::size_t most_parts) {
   const auto scan = [&](auto read) { return Scan(tensor, most_parts, read); };
   const DLDataType dtype = tensor.dtype;
   if (dtype == kFloat32) return scan(Number<float>);
@@ -119,7 +119,7 @@ std::string SummaryText(const HostTensor& tensor, bool unicode) {
     if (flat.shape.size() > 1) flat.shape = {count};
     return TensorText(flat);
   }
-  const TensorSummary summary = Summarise(tensor, kMostParts);
+  const TensorSummary summary = Summarize(tensor, kMostParts);
   std::string text = fmt::format("{}  min {:.4g}  max {:.4g}  mean {:.4g}", Sparkline(summary.parts, unicode),
                                  summary.minimum, summary.maximum, summary.mean);
   if (summary.nans > 0) text += fmt::format("  nan {}", summary.nans);

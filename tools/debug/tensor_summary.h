@@ -25,7 +25,7 @@ struct TensorSummary {
 bool HasNumbers(DLDataType dtype);
 
 // The dtype must have numbers. There are at most `most_parts` parts, and no more than elements.
-TensorSummary Summarise(const HostTensor& tensor, std::size_t most_parts);
+TensorSummary Summarize(const HostTensor& tensor, std::size_t most_parts);
 
 // One character for each number, from the lowest to the highest. A number that is not finite is '!'. Without
 // `unicode` the characters are ASCII.

@@ -63,9 +63,9 @@ std::vector<Item> SizeReport(const Inspection& inspection) {
     }
   }
   for (const SectionReport& section : inspection.sections) {
-    const bool itemised = section.id == static_cast<std::uint32_t>(SectionId::kData) ||
+    const bool itemized = section.id == static_cast<std::uint32_t>(SectionId::kData) ||
                           section.id == static_cast<std::uint32_t>(SectionId::kCode);
-    if (!itemised) items.push_back({"section " + section.name, section.size});
+    if (!itemized) items.push_back({"section " + section.name, section.size});
   }
   for (const Item& item : items) accounted += item.bytes;
   const std::uint64_t rest = inspection.file_size - std::min(inspection.file_size, accounted);

@@ -30,8 +30,8 @@ constexpr const char kSvgStyle[] = R"(<style>
   }
 </style>
 )";
-constexpr std::array<const char*, 8> kColours = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759",
-                                                 "#b07aa1", "#76b7b2", "#edc948", "#9c755f"};
+constexpr std::array<const char*, 8> kColors = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759",
+                                                "#b07aa1", "#76b7b2", "#edc948", "#9c755f"};
 
 // XML takes UTF-8 without control characters, and names may hold any bytes.
 std::string EscapedForXml(const std::string& text) {
@@ -63,12 +63,12 @@ void DrawPlan(const PlannedFunction& function, double top, std::string* svg) {
   const auto y = [&](std::uint64_t bytes) {
     return top + kHead + kChart * (1 - static_cast<double>(bytes) / most);
   };
-  std::size_t colour = 0;
+  std::size_t color = 0;
   for (const MemoryBlock& block : plan.blocks) {
     const double bottom = y(block.address), height = std::max(0.7, bottom - y(block.address + block.bytes));
     const std::string look =
         block.is_storage ? R"(class="storage")"
-                         : fmt::format(R"(class="tensor" fill="{}")", kColours[colour++ % kColours.size()]);
+                         : fmt::format(R"(class="tensor" fill="{}")", kColors[color++ % kColors.size()]);
     *svg += fmt::format(
         "<rect {} x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"><title>{} {}\n{} at offset "
         "{}\n"

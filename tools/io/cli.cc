@@ -201,7 +201,7 @@ int ReportError(const std::string& tool, const Error& error) {
   }
   std::fflush(stdout);
   const std::string line =
-      fmt::format("{}: {} {}\n", tool, Inked("error:", Ink::kRed, WantsColour(stderr)), error.message());
+      fmt::format("{}: {} {}\n", tool, Inked("error:", Ink::kRed, WantsColor(stderr)), error.message());
   std::fwrite(line.data(), 1, line.size(), stderr);  // when it is closed, the exit code is all there is
   Log(LogLevel::kError, error.message());
   return ExitCode(error.code());

@@ -50,7 +50,7 @@ std::string_view FileKindName(FileKind kind) {
     case FileKind::kRelayExecutable:
       return "a Relay VM executable of TVM";
     case FileKind::kGraph:
-      return "a graph-executor artefact of TVM";
+      return "a graph-executor artifact of TVM";
     case FileKind::kSharedLibrary:
       return "a shared library";
     case FileKind::kParameterList:

@@ -13,10 +13,10 @@ namespace rewire::tools {
 
 enum class FileKind : std::uint8_t {
   kExecutable,       // Rewire's own, and every unknown file: the reader then says what is wrong
-  kAssembly,         // text assembly, recognised by its name: .asm
-  kOnnx,             // an ONNX model, recognised by its name: .onnx
+  kAssembly,         // text assembly, recognized by its name: .asm
+  kOnnx,             // an ONNX model, recognized by its name: .onnx
   kRelayExecutable,  // a VM executable of TVM; also of Relax, which its reader refuses by name
-  kGraph,            // JSON: a graph-executor artefact of TVM
+  kGraph,            // JSON: a graph-executor artifact of TVM
   kSharedLibrary,    // kernels; one that TVM exported may contain a model
   kParameterList,    // a file of TVM's save_param_dict
   kObjectArchive,    // object files in a tar archive, which TVM also exports
@@ -24,7 +24,7 @@ enum class FileKind : std::uint8_t {
 
 FileKind FindFileKind(std::string_view path, Span<const std::byte> content);
 
-// "a graph-executor artefact of TVM".
+// "a graph-executor artifact of TVM".
 std::string_view FileKindName(FileKind kind);
 
 }  // namespace rewire::tools

@@ -56,8 +56,8 @@ std::string failure;
 class VerboseSink : public spdlog::sinks::stderr_sink_mt {
  public:
   VerboseSink() {
-    const bool coloured = WantsColour(stderr);
-    set_pattern(Inked("%v", Ink::kDim, coloured));
+    const bool colored = WantsColor(stderr);
+    set_pattern(Inked("%v", Ink::kDim, colored));
   }
   void log(const spdlog::details::log_msg& message) override {
     if (message.level == spdlog::level::debug) spdlog::sinks::stderr_sink_mt::log(message);

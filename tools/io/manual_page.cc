@@ -97,7 +97,7 @@ std::string ManualPage(const CLI::App& app, const std::string& version) {
   std::string line;
   std::getline(codes, line);  // its heading
   while (std::getline(codes, line)) page += Escaped(line) + "\n";
-  page += ".fi\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set, nothing is coloured.\n";
+  page += ".fi\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set, nothing is colored.\n";
   page += ".TP\n.B REWIRE_LIBRARY_PATH\nWhere libraries of kernels and devices are searched first.\n";
   return page;
 }

@@ -29,7 +29,7 @@ const char* CodeOf(Ink ink) {
 
 }  // namespace
 
-bool WantsColour(std::FILE* stream) {
+bool WantsColor(std::FILE* stream) {
   const char* refused = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   return isatty(fileno(stream)) == 1 && (refused == nullptr || *refused == '\0') && terminal != nullptr &&
@@ -41,8 +41,8 @@ bool TakesUnicode() {
   return std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-std::string Inked(const std::string& text, Ink ink, bool coloured) {
-  return coloured ? CodeOf(ink) + text + "\033[0m" : text;
+std::string Inked(const std::string& text, Ink ink, bool colored) {
+  return colored ? CodeOf(ink) + text + "\033[0m" : text;
 }
 
 }  // namespace rewire::tools

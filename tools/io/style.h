@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colours for people: on terminals only.
+// Colors for people: on terminals only.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace rewire::tools {
 
 enum class Ink : std::uint8_t { kBold, kRed, kGreen, kYellow, kDim };
 
-// Whether what is printed there may have colours: it is a terminal that knows them, and NO_COLOR
+// Whether what is printed there may have colors: it is a terminal that knows them, and NO_COLOR
 // (https://no-color.org) is not set.
-bool WantsColour(std::FILE* stream);
+bool WantsColor(std::FILE* stream);
 // Whether its reader takes more than ASCII, by the locale.
 bool TakesUnicode();
 
-// The text, in this ink if `coloured`.
-std::string Inked(const std::string& text, Ink ink, bool coloured);
+// The text, in this ink if `colored`.
+std::string Inked(const std::string& text, Ink ink, bool colored);
 
 }  // namespace rewire::tools

@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t kGap = -1;  // stands for the elements left out
 
 // The indices of one dimension that are printed.
-std::vector<std::int64_t> ShownIndices(std::int64_t size, std::int64_t edge, bool summarise) {
+std::vector<std::int64_t> ShownIndices(std::int64_t size, std::int64_t edge, bool summarize) {
   std::vector<std::int64_t> shown;
-  const bool cut = summarise && size > 2 * edge;
+  const bool cut = summarize && size > 2 * edge;
   for (std::int64_t i = 0; i < size; ++i) {
     if (cut && i == edge) {
       shown.push_back(kGap);
@@ -50,12 +50,12 @@ std::string Element(const HostTensor& tensor, std::int64_t index, const TensorTe
 // kGap). A gap in an outer dimension is visited once.
 class ShownElements {
  public:
-  ShownElements(const HostTensor& tensor, const TensorTextOptions& options, bool summarise) {
+  ShownElements(const HostTensor& tensor, const TensorTextOptions& options, bool summarize) {
     std::int64_t stride = 1;
     lists_.resize(tensor.shape.size());
     strides_.resize(tensor.shape.size());
     for (std::size_t d = tensor.shape.size(); d-- > 0;) {
-      lists_[d] = ShownIndices(tensor.shape[d], options.edge, summarise);
+      lists_[d] = ShownIndices(tensor.shape[d], options.edge, summarize);
       strides_[d] = stride;
       stride *= tensor.shape[d];
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints tensors and values as numpy prints arrays: brackets by dimension, aligned columns, large ones
-// summarised.
+// summarized.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace rewire::tools {
 
 struct TensorTextOptions {
-  std::int64_t threshold = 1000;  // a tensor of more elements is summarised: only the edges are printed
-  std::int64_t edge = 3;          // elements printed at each end of a summarised dimension
+  std::int64_t threshold = 1000;  // a tensor of more elements is summarized: only the edges are printed
+  std::int64_t edge = 3;          // elements printed at each end of a summarized dimension
   int digits = 6;                 // significant digits of floating-point numbers
   // The text of an element of int64, by its value. Empty: the number.
   std::function<std::string(std::int64_t)> element;

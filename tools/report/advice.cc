@@ -51,7 +51,7 @@ double ShareOf(const std::vector<const SiteFacts*>& sites) {
 std::string Percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 // "Resize": the operator beside which these calls spend most of their time. Empty if no call has one.
-std::string Neighbour(const std::vector<const SiteFacts*>& sites) {
+std::string Neighbor(const std::vector<const SiteFacts*>& sites) {
   std::map<std::string, double> shares;
   for (const SiteFacts* site : sites) {
     for (const std::string& kind : {site->after, site->before}) {
@@ -86,7 +86,7 @@ void AddKernels(const RunFacts& facts, std::vector<Advice>* advice) {
   add(
       kWorthOrder, [](std::string_view kind) { return kind == "transpose"; },
       [](double share, const Sites& sites) {
-        const std::string beside = Neighbour(sites);
+        const std::string beside = Neighbor(sites);
         return fmt::format(
             "Transposes{} take {} of the time: {}. A model whose axes are in one order "
             "throughout does not need them.",

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time and memory of the shown run.
 
-const COLOURS = ['#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#b07aa1', '#76b7b2', '#edc948', '#9c755f'];
+const COLORS = ['#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#b07aa1', '#76b7b2', '#edc948', '#9c755f'];
 const OTHER = '#9aa3ad';
 const LEFT = 8;
 const timeView = {from: 0, to: 0};
 
-// Colours of kernels, those that take most time first; what is left shares one.
-function kernelColours() {
+// Colors of kernels, those that take most time first; what is left shares one.
+function kernelColors() {
   const totals = new Map();
   for (const site of data.sites) totals.set(kindOf(site), (totals.get(kindOf(site)) || 0) + site.share);
   const kinds = [...totals.entries()].sort((a, b) => b[1] - a[1]);
-  return {of: new Map(kinds.slice(0, COLOURS.length).map(([kind], i) => [kind, COLOURS[i]])), totals: kinds};
+  return {of: new Map(kinds.slice(0, COLORS.length).map(([kind], i) => [kind, COLORS[i]])), totals: kinds};
 }
 
 function axis(svg, width, height, values, place, text) {
@@ -23,7 +23,7 @@ function axis(svg, width, height, values, place, text) {
   }
 }
 
-function drawTimeline(colours) {
+function drawTimeline(colors) {
   const svg = byId('timeline');
   const width = svg.clientWidth, height = 110, top = 8, tall = 52;
   svg.setAttribute('height', height);
@@ -39,7 +39,7 @@ function drawTimeline(colours) {
     if (right < LEFT || left > width || right < drawn + 0.3) continue;
     const site = data.sites[index];
     const shape = draw(svg, 'rect', {x: left, y: top, width: Math.max(0.5, right - left - (right - left > 3 ? 0.5 : 0)),
-      height: tall, fill: colours.of.get(kindOf(site)) || OTHER});
+      height: tall, fill: colors.of.get(kindOf(site)) || OTHER});
     tip(shape, () => `${siteText(site)}\nthis call: ${durationText(duration)}, ${durationText(start)} after the start`);
     shape.addEventListener('click', () => chooseSite(index));
     drawn = right;
@@ -52,14 +52,14 @@ function drawTimeline(colours) {
 }
 
 function startTimeline() {
-  const colours = kernelColours();
-  for (const [kind, colour] of colours.of) {
-    const share = colours.totals.find(([name]) => name === kind)[1];
+  const colors = kernelColors();
+  for (const [kind, color] of colors.of) {
+    const share = colors.totals.find(([name]) => name === kind)[1];
     const mark = make('i');
-    mark.style.background = colour;
+    mark.style.background = color;
     byId('legend').append(make('span', {}, mark, `${kind} ${percentText(share)}`));
   }
-  const rest = colours.totals.slice(COLOURS.length).reduce((sum, [, share]) => sum + share, 0);
+  const rest = colors.totals.slice(COLORS.length).reduce((sum, [, share]) => sum + share, 0);
   if (rest > 0) {
     const mark = make('i');
     mark.style.background = OTHER;
@@ -80,7 +80,7 @@ function startTimeline() {
     const span = Math.min(timeline.duration, Math.max(100, (to - from) * Math.exp(event.deltaY / 400)));
     timeView.from = Math.min(timeline.duration - span, Math.max(0, at - (at - from) / (to - from) * span));
     timeView.to = timeView.from + span;
-    drawTimeline(colours);
+    drawTimeline(colors);
   }, {passive: false});
   let drag = null;
   svg.addEventListener('pointerdown', (event) => { drag = [event.clientX, timeView.from]; });
@@ -90,11 +90,11 @@ function startTimeline() {
     const moved = (drag[0] - event.clientX) / svg.clientWidth * span;
     timeView.from = Math.min(timeline.duration - span, Math.max(0, drag[1] + moved));
     timeView.to = timeView.from + span;
-    drawTimeline(colours);
+    drawTimeline(colors);
   });
   addEventListener('pointerup', () => { drag = null; });
-  drawTimeline(colours);
-  return () => drawTimeline(colours);
+  drawTimeline(colors);
+  return () => drawTimeline(colors);
 }
 
 // Bytes of storages after each instruction.
@@ -123,8 +123,8 @@ function drawInUse(place) {
   draw(svg, 'path', {d: `${path}L${place(used.length)},${bottom}Z`, fill: 'var(--accent)', opacity: 0.35});
   const lines = [[data.memory.peak, 'held at most', 'var(--accent)']];
   if (bound) lines.push([bound, 'bound', 'var(--hot)']);
-  for (const [bytes, name, colour] of lines) {
-    draw(svg, 'line', {x1: LEFT, x2: width, y1: level(bytes), y2: level(bytes), stroke: colour, 'stroke-dasharray': '5 4'});
+  for (const [bytes, name, color] of lines) {
+    draw(svg, 'line', {x1: LEFT, x2: width, y1: level(bytes), y2: level(bytes), stroke: color, 'stroke-dasharray': '5 4'});
   }
   // Below the lines; beside each other if these are near each other.
   const near = bound && Math.abs(level(bound) - level(data.memory.peak)) < 14;
@@ -146,7 +146,7 @@ function drawBlocks(place) {
   const level = (bytes) => bytes / Math.max(1, data.memory.height) * (height - 2) + 1;
   data.memory.blocks.forEach(([offset, bytes, from, to, isStorage, name], index) => {
     const look = isStorage ? {fill: 'var(--cool)', stroke: 'var(--edge)'} :
-      {fill: COLOURS[index % COLOURS.length], 'fill-opacity': 0.75, stroke: 'var(--card)', 'stroke-width': 0.5};
+      {fill: COLORS[index % COLORS.length], 'fill-opacity': 0.75, stroke: 'var(--card)', 'stroke-width': 0.5};
     const shape = draw(svg, 'rect', {x: place(from), y: level(offset), width: Math.max(0.7, place(to) - place(from)),
       height: Math.max(0.7, level(bytes) - 1), ...look});
     tip(shape, () => `${isStorage ? 'storage' : 'tensor'} ${name}\n${bytesText(bytes)} at offset ${bytesText(offset)}\n` +
@@ -163,7 +163,7 @@ function drawMemory() {
 
 function startMemory() {
   const memory = data.memory;
-  const parts = ['Above: the bytes that tensors of the program take, and below what lies where; a grey box is a storage, a coloured one a tensor in it.',
+  const parts = ['Above: the bytes that tensors of the program take, and below what lies where; a grey box is a storage, a colored one a tensor in it.',
     'Inputs, constants and parameters are not in it. The broken lines also count objects, registers and what kernels need beside their tensors.'];
   if (!memory.complete) parts.push(`Only the first ${memory.steps} instructions are shown.`);
   if (memory.left_out) parts.push(`${memory.left_out} small blocks are left out.`);

@@ -71,7 +71,7 @@ function zoom(factor, x, y) {
   moveView();
 }
 
-function centreOn(node) {
+function centeron(node) {
   const box = byId('graph').getBoundingClientRect();
   graphView.scale = Math.max(graphView.scale, 0.8);
   graphView.x = box.width / 2 - node.x * graphView.scale;
@@ -112,7 +112,7 @@ function chooseSite(site) {
     if (index < 0) continue;
     if (graphView.shown !== graph) showGraph(which);
     chooseNode(index);
-    centreOn(graph.nodes[index]);
+    centeron(graph.nodes[index]);
     byId('graph').scrollIntoView({block: 'nearest'});
     return;
   }
@@ -126,7 +126,7 @@ function find(next) {
   graphView.nodes.forEach((group, index) => group.classList.toggle('found', graphView.found.includes(index)));
   graphView.at = next ? (graphView.at + 1) % Math.max(1, graphView.found.length) : 0;
   byId('found').textContent = wanted ? `${graphView.found.length === 0 ? 0 : graphView.at + 1} of ${graphView.found.length}` : '';
-  if (graphView.found.length > 0) centreOn(graphView.shown.nodes[graphView.found[graphView.at]]);
+  if (graphView.found.length > 0) centeron(graphView.shown.nodes[graphView.found[graphView.at]]);
 }
 
 function showGraph(which) {

@@ -136,8 +136,8 @@ Json FunctionData(const FunctionGraph& graph, const std::map<std::uint32_t, std:
   PlaceGraph(&picture);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const GraphBox& box = picture.boxes[i];
-    nodes[i]["x"] = Rounded(box.centre.x);
-    nodes[i]["y"] = Rounded(box.centre.y);
+    nodes[i]["x"] = Rounded(box.center.x);
+    nodes[i]["y"] = Rounded(box.center.y);
     nodes[i]["w"] = Rounded(box.width);
     nodes[i]["h"] = box.height;
   }

@@ -115,7 +115,7 @@ bool ReadPlain(const std::string& text, GraphPicture* picture) {
       std::size_t index = 0;
       in >> index;
       if (!in || index >= picture->boxes.size()) return false;
-      read_point(&picture->boxes[index].centre);
+      read_point(&picture->boxes[index].center);
       ++placed;
     } else if (word == "edge") {
       std::pair<std::size_t, std::size_t> ends;
@@ -144,7 +144,7 @@ void PlaceInLayers(GraphPicture* picture) {
     if (layers[i] >= ends.size()) ends.resize(layers[i] + 1);
     GraphPoint& end = ends[layers[i]];
     GraphBox& box = picture->boxes[i];
-    box.centre.x = end.x + box.width / 2;
+    box.center.x = end.x + box.width / 2;
     end.x += box.width + kGapAcross;
     end.y = std::max(end.y, box.height);
   }
@@ -157,8 +157,8 @@ void PlaceInLayers(GraphPicture* picture) {
   }
   picture->height = bottom;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    picture->boxes[i].centre.x += (picture->width - ends[layers[i]].x + kGapAcross) / 2;
-    picture->boxes[i].centre.y = middles[layers[i]];
+    picture->boxes[i].center.x += (picture->width - ends[layers[i]].x + kGapAcross) / 2;
+    picture->boxes[i].center.y = middles[layers[i]];
   }
   for (GraphLine& line : picture->lines) line.points.clear();
 }

@@ -15,7 +15,7 @@ struct GraphPoint {
 };
 struct GraphBox {
   double width = 0, height = 0;
-  GraphPoint centre;
+  GraphPoint center;
 };
 // From box to box, by index. Its points are a start and then three for each piece of a cubic Bezier curve. It
 // has none if it is to be drawn straight.
@@ -31,7 +31,7 @@ struct GraphPicture {
   std::string note;  // why the layout is a plain one; empty if Graphviz made it
 };
 
-// Sets the centres of boxes whose sizes are given, the points of lines, and the picture's size. Runs `dot` of
+// Sets the centers of boxes whose sizes are given, the points of lines, and the picture's size. Runs `dot` of
 // Graphviz, and ends it if it takes longer than `patience`. Without it each box stands in the layer after the
 // last of those that lead to it; boxes must then be in an order in which most lines lead forwards.
 void PlaceGraph(GraphPicture* picture, std::chrono::milliseconds patience = std::chrono::seconds(30));

@@ -49,7 +49,7 @@ typedef struct RewireKernelApi {
   void* (*get_slot)(void);
   void (*set_slot)(void* state, void (*deleter)(void* state));
 
-  /* Allocates scratch memory on the host: 64-byte aligned, uninitialised, valid until the kernel returns. It
+  /* Allocates scratch memory on the host: 64-byte aligned, uninitialized, valid until the kernel returns. It
    * counts against the VM's byte limit. Each call returns another block. If there is no memory, returns NULL
    * and sets the error. */
   void* (*workspace)(uint64_t bytes);

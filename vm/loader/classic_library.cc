@@ -64,7 +64,7 @@ Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::stri
   if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
   const std::shared_ptr<ClassicLibrary> library(
       new ClassicLibrary(path, abi, std::move(device_code), handle));
-  if (Status status = library->Initialise(elf); !status) return Forward(status);
+  if (Status status = library->Initialize(elf); !status) return Forward(status);
   return library;
 }
 
@@ -75,7 +75,7 @@ ClassicLibrary::~ClassicLibrary() {
   dlclose(handle_);
 }
 
-Status ClassicLibrary::Initialise(const ElfFile& elf) {
+Status ClassicLibrary::Initialize(const ElfFile& elf) {
   for (const std::string& name : elf.NamesAfter("__TVM")) {
     const std::string function = Format("TVM{}", name);
     void* value = ContextFunction(function.c_str());

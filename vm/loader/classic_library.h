@@ -44,7 +44,7 @@ class ClassicLibrary : public KernelSource,
   ClassicLibrary(std::string path, const char* abi, Array<std::unique_ptr<DeviceCode>> device_code,
                  void* handle)
       : path_(std::move(path)), abi_(abi), device_code_(std::move(device_code)), handle_(handle) {}
-  Status Initialise(const ElfFile& elf);
+  Status Initialize(const ElfFile& elf);
   const Entry* FindEntry(const std::string& name) const;
 
   std::string path_;

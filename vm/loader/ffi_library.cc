@@ -41,7 +41,7 @@ bool NeedsRuntime(const ElfFile& elf) {
 }
 
 // Checks that the runtime has every function that the library needs. A missing function would end the process
-// at its first call, perhaps already in the library's initialisers.
+// at its first call, perhaps already in the library's initializers.
 Status ProvideRuntime(const ElfFile& elf) {
   if (!NeedsRuntime(elf)) return {};
   if (Status status = EnsureFfiRuntime(); !status)
@@ -135,7 +135,7 @@ Result<std::shared_ptr<const KernelSource>> FfiLibrary::Load(const std::string& 
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) return Fail(StatusCode::kIo, dlerror());
   const std::shared_ptr<FfiLibrary> library(new FfiLibrary(path, *std::move(device_code), handle));
-  if (Status status = library->Initialise(elf); !status) return Forward(status);
+  if (Status status = library->Initialize(elf); !status) return Forward(status);
   return library;
 }
 
@@ -154,7 +154,7 @@ FfiLibrary::~FfiLibrary() {
   dlclose(handle_);
 }
 
-Status FfiLibrary::Initialise(const ElfFile& elf) {
+Status FfiLibrary::Initialize(const ElfFile& elf) {
   // The library's own variable, and the program's, which the library's code uses if there is one.
   for (void* where : {handle_, RTLD_DEFAULT}) {
     auto* variable = static_cast<const RewireKernelApi**>(dlsym(where, "__rewire_kernel_api"));

@@ -37,7 +37,7 @@ class FfiLibrary : public KernelSource,
 
  private:
   FfiLibrary(std::string path, Array<std::unique_ptr<DeviceCode>> device_code, void* handle);
-  Status Initialise(const ElfFile& elf);
+  Status Initialize(const ElfFile& elf);
   RewirePackedFunction Function(const std::string& symbol) const;
   const DeviceCode::Kernel* FindDeviceKernel(const std::string& name) const;
   std::string CallForText(const std::string& symbol) const;

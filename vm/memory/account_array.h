@@ -28,7 +28,7 @@ class AccountArray {
     account_->Free(data_, Bytes(size_), 64);
   }
 
-  // Makes `size` value-initialised elements. The array must be empty. Returns false, and changes nothing, if
+  // Makes `size` value-initialized elements. The array must be empty. Returns false, and changes nothing, if
   // there is no memory.
   bool Make(MemoryAccount* account, std::uint32_t size) {
     REWIRE_ASSERT(data_ == nullptr, "an array of {} elements is made again", size_);

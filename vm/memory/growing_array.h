@@ -76,7 +76,7 @@ class GrowingArray : public GrowingMemory {
   }
   T& back() { return (*this)[size_ - 1]; }
 
-  // Makes the array `size` long. New elements are uninitialised. Returns false, and changes nothing, if there
+  // Makes the array `size` long. New elements are uninitialized. Returns false, and changes nothing, if there
   // is no memory.
   bool Resize(std::uint64_t size) {
     if (__builtin_expect(size > capacity_, 0) && !Grow(size, sizeof(T))) return false;
@@ -92,7 +92,7 @@ class GrowingArray : public GrowingMemory {
     return ok;
   }
   bool HasRoom(std::uint32_t more) const { return std::uint64_t{size_} + more <= capacity_; }
-  // Adds elements, for which there is room. They are uninitialised.
+  // Adds elements, for which there is room. They are uninitialized.
   T* Extend(std::uint32_t more) {
     REWIRE_ASSERT(HasRoom(more), "{} elements more than {}, room for {}", more, size_, capacity_);
     T* const first = data() + size_;
@@ -100,7 +100,7 @@ class GrowingArray : public GrowingMemory {
     if (size_ > peak_) peak_ = size_;
     return first;
   }
-  // Adds an element, which is uninitialised. Returns null if there is no memory.
+  // Adds an element, which is uninitialized. Returns null if there is no memory.
   T* Add() { return Resize(std::uint64_t{size_} + 1) ? data() + (size_ - 1) : nullptr; }
   bool Push(T value) {
     T* const added = Add();

@@ -34,7 +34,7 @@ struct ResultShape {
   Array<std::uint32_t> ends;    // by node: one past its subtree
 };
 
-// The summary that callers must assume for a function that was not analysed.
+// The summary that callers must assume for a function that was not analyzed.
 FunctionSummary UnknownSummary(const ResultShape& result);
 
 }  // namespace rewire

@@ -64,7 +64,7 @@ Status VmImpl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* 
     if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) {
       slot.obstacles |= OutputSlot::kMisaligned;
     }
-    // Empty memory overlaps nothing, and in the list it would hide its neighbours from each other.
+    // Empty memory overlaps nothing, and in the list it would hide its neighbors from each other.
     if (const MemoryRange range = slot.extent(); !range.empty()) output_ranges[count++] = {range, leaf};
   }
   output_ranges.Pop(count);

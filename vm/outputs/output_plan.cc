@@ -34,7 +34,7 @@ const char* CopyReasonText(CopyReason reason) {
     case CopyReason::kOpaque:
       return "it is part of an output of unknown structure";
     case CopyReason::kTooLarge:
-      return "the function is too large to be analysed";
+      return "the function is too large to be analyzed";
   }
   return "unknown";
 }
@@ -88,7 +88,7 @@ class ModulePlanner {
 
   // Finds the summaries of functions that call each other. All start empty, and each is computed again when a
   // callee's summary has grown. They only grow, so this ends. Returns false if some of the functions could
-  // not be analysed, because the others' summaries are then incomplete.
+  // not be analyzed, because the others' summaries are then incomplete.
   bool Settle(Span<const std::uint32_t> functions) {
     struct Edge {
       std::uint32_t callee;

@@ -4,7 +4,7 @@
 // that they take.
 //
 // Calls are followed into their callee with what is known about the arguments. So a function that is called
-// twice is analysed twice. A function that needs more work than the meter allows has no bound.
+// twice is analyzed twice. A function that needs more work than the meter allows has no bound.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class BoundAnalysis {
   const Class& ClassAt(BlockClass index) const { return classes_[index]; }
 
  private:
-  // One call that is being analysed.
+  // One call that is being analyzed.
   struct Activation {
     std::uint32_t function = 0;
     std::uint32_t path = 0;       // number of the sequence of calls that leads here

@@ -64,7 +64,7 @@ void TensorView::TakeDims(const std::int64_t* shape, const std::int64_t* strides
   std::int64_t stride = 1;
   for (std::int32_t i = rank; i-- > 0;) {
     own_strides[i] = strides != nullptr ? strides[i] : stride;
-    // A shape whose product overflows is refused where the view is used. Here its behaviour must only be
+    // A shape whose product overflows is refused where the view is used. Here its behavior must only be
     // defined.
     stride =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(shape[i]));

@@ -277,7 +277,7 @@ Value* IntoCache(Op& op, Value* past, Value* x, const Value& apart, int output, 
 }
 
 // Inputs: query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache,
-// position_ids, attention_bias; the others are of quantised caches and normalised queries.
+// position_ids, attention_bias; the others are of quantized caches and normalized queries.
 Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   for (int i = 11; i < op.inputs(); ++i) {
     if (op.in(i) != nullptr) return op.Unsupported("input {}", i);

@@ -179,7 +179,7 @@ class ShapesCheck {
     return Equal(node, node.outputs[0], expected);
   }
 
-  // Pools and normalisations keep images and channels.
+  // Pools and normalizations keep images and channels.
   static Status CheckImages(const Node& node) {
     const Shape& in = node.inputs[0]->type.dims;
     for (const Value* output : node.outputs) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group normalisation as exporters spell it out by instance normalisation:
+// Group normalization as exporters spell it out by instance normalization:
 //   reshape(instance_norm(reshape(x, [N, groups, -1])), shape of x) * scale + bias
-// The factors and terms for each channel go into the normalisation, also those behind one that has no
+// The factors and terms for each channel go into the normalization, also those behind one that has no
 // reshapes. So it is one call, which can work with the channels last.
 #include <optional>
 #include <string>
@@ -44,7 +44,7 @@ std::optional<Factors> FactorsOf(const Node& norm, std::int64_t channels, std::i
   return factors;
 }
 
-// Turns the reshape behind an instance normalisation of groups into the normalisation of groups. Returns
+// Turns the reshape behind an instance normalization of groups into the normalization of groups. Returns
 // whether it did.
 bool TakeReshapes(const Edit& edit, Node* node) {
   if (!IsReshape(node) || !node->outputs[0]->type.ranked) return false;
@@ -61,7 +61,7 @@ bool TakeReshapes(const Edit& edit, Node* node) {
   }
   const std::optional<std::int64_t> channels = dims[1].constant(), groups = parts[1].constant();
   if (!channels || !groups || *groups < 1 || *channels % *groups != 0) return false;
-  // One number for each channel of the instance normalisation.
+  // One number for each channel of the instance normalization.
   const std::vector count = {*groups};
   for (std::size_t i : {1, 2}) {
     if (!norm->inputs[i]->IsConstant() || norm->inputs[i]->constant->shape != count) return false;
@@ -75,7 +75,7 @@ bool TakeReshapes(const Edit& edit, Node* node) {
   return true;
 }
 
-// Takes the product and the sum behind the normalisation into its factors.
+// Takes the product and the sum behind the normalization into its factors.
 void TakeFactors(Edit* edit, Node* norm) {
   const Type& type = norm->outputs[0]->type;
   const std::optional<std::int64_t> channels =

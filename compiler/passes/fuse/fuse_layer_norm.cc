@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation over the last axis as exporters before opset 17 spelled it out:
+// Layer normalization over the last axis as exporters before opset 17 spelled it out:
 //   d = x - mean(x);  d / sqrt(mean(d ^ 2) + epsilon) * scale + bias
 #include <cstdint>
 #include <optional>

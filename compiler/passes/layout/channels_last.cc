@@ -389,7 +389,7 @@ class Layout {
     return true;
   }
 
-  // A pool or a normalisation, whose other inputs are vectors.
+  // A pool or a normalization, whose other inputs are vectors.
   bool MoveWithLayout(Node* node) {
     if (!HasNhwcCopy(node->inputs[0])) return false;
     SetAttribute(node, "layout", std::string("NHWC"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes over quantised models have in common.
+// What passes over quantized models have in common.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct Quantization {
 // Of a rewire.quantize_linear or rewire.dequantize_linear whose integers have 8 bits.
 std::optional<Quantization> QuantizationOf(const Node& node);
 
-// The range that an activation leaves for the quantised integers. An absent bound means that the activation
+// The range that an activation leaves for the quantized integers. An absent bound means that the activation
 // does not limit that side.
 struct StoredRange {
   std::optional<std::int64_t> least, most;
 };
-// The range for a relu, or for a clip whose limits are attributes, if its result is quantised with `by` to
+// The range for a relu, or for a clip whose limits are attributes, if its result is quantized with `by` to
 // this dtype. nullopt for other nodes.
 std::optional<StoredRange> StoredRangeOf(const Node& activation, const Quantization& by, DLDataType dtype);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packs constant weights of products and convolutions of 8-bit integers (docs/kernels.md). The kernels also
-// do what follows: add a bias, scale the sums to floats, apply an activation, and quantise the result.
+// do what follows: add a bias, scale the sums to floats, apply an activation, and quantize the result.
 //
 // The packed node is placed where the last of these nodes was. So a scale that is computed in between, as in
 // DynamicQuantizeLinear, is available.
@@ -240,7 +240,7 @@ class IntegerPacking : public Packing {
     return Floats(elements, elements + columns);
   }
 
-  // What follows the cast: a factor, a term, and quantisation, perhaps behind an activation that limits the
+  // What follows the cast: a factor, a term, and quantization, perhaps behind an activation that limits the
   // range.
   void TakeFloats(const Product& product, Tail* tail) {
     tail->scales = {1.0F};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration: runs the float program on samples, and quantises it by the ranges seen, as far as its outputs
+// Calibration: runs the float program on samples, and quantizes it by the ranges seen, as far as its outputs
 // stay near.
 #pragma once
 
@@ -21,7 +21,7 @@ struct CalibrationReport {
   std::string unmeasured;  // why the movement is not known; empty if it is
 };
 
-// Checks the samples and quantises the graph. `progress` is told what begins.
+// Checks the samples and quantizes the graph. `progress` is told what begins.
 //
 // Errors: kInvalidArgument for samples that do not fit the inputs, for a limit that is no number, and for
 // names that no product has. Also those of running the float program.

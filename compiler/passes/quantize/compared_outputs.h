@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the outputs of a quantised program are from those of the float one.
+// How far the outputs of a quantized program are from those of the float one.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ void DequantizeLate(Graph* graph) {
           edit.OnlyUser(dequantize->outputs[0]) != node || !QuantizationOf(*dequantize)) {
         continue;
       }
-      // The node keeps its place and takes the integers. The dequantising node is placed behind it.
+      // The node keeps its place and takes the integers. The dequantizing node is placed behind it.
       Value* floats = node->outputs[0];
       Value* stored =
           graph->NewValue(floats->name, TensorOf(dequantize->inputs[0]->type.dtype, floats->type.dims));

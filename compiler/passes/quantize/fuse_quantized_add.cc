@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuses the sum of two dequantised tensors that is quantised again, perhaps behind an activation, into one
+// Fuses the sum of two dequantized tensors that is quantized again, perhaps behind an activation, into one
 // kernel from integers to integers. The numbers are the same, without tensors of floats in between.
 #include <optional>
 

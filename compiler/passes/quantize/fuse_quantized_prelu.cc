@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuses a PRelu of a dequantised tensor that is quantised again into one kernel from integers to integers, if
+// Fuses a PRelu of a dequantized tensor that is quantized again into one kernel from integers to integers, if
 // it has a slope for each position along the last axis. The numbers are the same, without tensors of floats
 // in between. The pass comes behind channels-last, which puts the channels there. A PRelu with one slope is a
 // function of a byte, which map-bytes looks up.
@@ -13,7 +13,7 @@
 namespace rewire::compiler {
 namespace {
 
-// The node that quantises, which has become the fused one; null if they are not fused.
+// The node that quantizes, which has become the fused one; null if they are not fused.
 Node* Fuse(const Node& prelu, const Edit& edit) {
   if (prelu.kind != NodeKind::kKernel || prelu.kernel != "rewire.prelu" || prelu.inputs.size() != 2)
     return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns a product of dequantised integers into the product of the integers, which is then dequantised. The
-// sums of 8-bit numbers are exact. This is for quantised models that have QuantizeLinear and DequantizeLinear
+// Turns a product of dequantized integers into the product of the integers, which is then dequantized. The
+// sums of 8-bit numbers are exact. This is for quantized models that have QuantizeLinear and DequantizeLinear
 // around float operators.
 #include <optional>
 #include <string>
@@ -163,7 +163,7 @@ class IntegerProductRewriter {
     nodes_->push_back(node);
   }
 
-  // The same reshape of what was dequantised behind it.
+  // The same reshape of what was dequantized behind it.
   Value* Reshaped(const Node& reshape, Value* stored) {
     Node* node = graph_.NewNode(NodeKind::kReshape);
     node->inputs = reshape.inputs;

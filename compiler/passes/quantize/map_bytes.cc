@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks up what is a function of a byte. Between two tensors of 8-bit integers, quantised models have chains
+// Looks up what is a function of a byte. Between two tensors of 8-bit integers, quantized models have chains
 // of elementwise nodes with constants: activations, factors, or another scale. Such a chain gives one of 256
 // results. They are computed before all runs, by the same kernels, and a run looks them up.
 #include <cstddef>

@@ -80,7 +80,7 @@ FloatProduct Consider(const Node& node, bool inside) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return StaysFloat(kNoKernel);
   const Node* made = node.inputs[1]->folded;
   if (made != nullptr && made->kernel == "rewire.dequantize_linear")
-    return StaysFloat("the model quantises it already");
+    return StaysFloat("the model quantizes it already");
   if (!HasFiniteWeights(*node.inputs[1])) return StaysFloat("a weight is no finite number");
   if (node.kernel == "rewire.conv") return ConsiderConv(node, dims);
   if (node.kernel == "rewire.gemm") return ConsiderGemm(node, dims);

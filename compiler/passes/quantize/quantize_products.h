@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantises a float program: its convolutions and products with constant weights.
+// Quantizes a float program: its convolutions and products with constant weights.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace rewire::compiler {
 struct FloatProduct {
   Node* node = nullptr;
   std::int64_t axis = 0;  // of the weights: that with a scale each
-  std::string reason;     // why it stays float; empty if it can be quantised
+  std::string reason;     // why it stays float; empty if it can be quantized
 };
 
 // All such nodes, in the graph's order, which is the same for a copy.
@@ -28,7 +28,7 @@ using ProductLimits = std::vector<std::optional<ActivationRange::Limits>>;
 // If the range has a scale that floats can hold.
 bool HasScale(const ActivationRange::Limits& limits);
 
-// Puts quantisation and dequantisation in front of products: U8 with a zero for what they read, S8 with a
+// Puts quantization and dequantization in front of products: U8 with a zero for what they read, S8 with a
 // scale per channel for weights. Other passes then compute with the integers.
 void QuantizeProducts(Graph* graph, const std::vector<FloatProduct>& products, const ProductLimits& limits);
 

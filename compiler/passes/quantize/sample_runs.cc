@@ -9,7 +9,7 @@ namespace rewire::compiler {
 
 Result<SampleProgram> SampleProgram::Make(Graph graph, const Building& building) {
   const std::size_t results = graph.main.results.size();
-  if (Status optimised = building.optimise(&graph); !optimised) return Forward(optimised, "calibration");
+  if (Status optimized = building.optimize(&graph); !optimized) return Forward(optimized, "calibration");
   Result<Module> module = EmitModule(graph);
   if (!module) return Forward(module, "calibration");
   const Result<Executable> executable = Executable::FromModule(*std::move(module));

@@ -15,7 +15,7 @@ namespace rewire::compiler {
 
 // How graphs become programs while calibrating.
 struct Building {
-  std::function<Status(Graph*)> optimise;  // runs the passes
+  std::function<Status(Graph*)> optimize;  // runs the passes
   KernelSet kernels;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalisation as a factor and a term for each channel: (x - mean) / sqrt(variance + epsilon) * scale
+// Batch normalization as a factor and a term for each channel: (x - mean) / sqrt(variance + epsilon) * scale
 // + bias.
 #pragma once
 

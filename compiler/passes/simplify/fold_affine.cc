@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folds factors s and terms t per channel into convolutions, transposed or not: conv(x, w, b) * s + t equals
-// conv(x, s w, s b + t). Exporters write them as batch normalisation, or as Mul, Div, Add and Sub with
+// conv(x, s w, s b + t). Exporters write them as batch normalization, or as Mul, Div, Add and Sub with
 // constants.
 #include <cstdint>
 #include <optional>

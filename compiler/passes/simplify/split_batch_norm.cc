@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns batch normalisation by constants into a product and a sum, as a factor and a term for each channel.
+// Turns batch normalization by constants into a product and a sum, as a factor and a term for each channel.
 // They work with the channels last, and in one pass over memory with what is elementwise around them.
 #include <cmath>
 #include <cstdint>

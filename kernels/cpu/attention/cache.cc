@@ -164,7 +164,7 @@ std::span<const Kernel> CacheKernels() {
                        "heads = 0 (needed for rank 3), interleaved = 0",
                        "x [B, H, L, D] or [B, L, heads * D] with the first 2 * half elements of each vector "
                        "rotated in pairs, "
-                       "of both halves, or of neighbours if interleaved. The tables are [positions, half] "
+                       "of both halves, or of neighbors if interleaved. The tables are [positions, half] "
                        "with positions [B, "
                        "L], or [B, L, half]"),
   };

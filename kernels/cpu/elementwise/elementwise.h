@@ -25,7 +25,7 @@ struct RowOf {
 };
 
 // Stands before a loop whose output covers an input exactly or not at all, which Elementwise::Check has made
-// sure of. The compiler then vectorises operations in place as well. Otherwise it would test for overlap,
+// sure of. The compiler then vectorizes operations in place as well. Otherwise it would test for overlap,
 // find one, and compute one element at a time.
 #if defined(__clang__)
 #define REWIRE_ELEMENTS_APART _Pragma("clang loop vectorize(assume_safety)")
@@ -35,7 +35,7 @@ struct RowOf {
 #define REWIRE_ELEMENTS_APART
 #endif
 
-// Contiguous elements. A function of its own, because compilers do not vectorise the loop in a branch of a
+// Contiguous elements. A function of its own, because compilers do not vectorize the loop in a branch of a
 // kernel that they take for a rare one. The operation is a copy: its members then stay in registers, where
 // elements that are written cannot change them.
 template <typename Op, typename Out, typename... Ins>
@@ -44,7 +44,7 @@ template <typename Op, typename Out, typename... Ins>
   for (std::int64_t i = 0; i < count; ++i) out[i] = op(in[i]...);
 }
 
-// One run of elements. The common patterns have loops of their own, which the compiler vectorises.
+// One run of elements. The common patterns have loops of their own, which the compiler vectorizes.
 template <typename Op, typename Out, typename A>
 void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a) {
   if (out.step == 1 && a.step == 1) {

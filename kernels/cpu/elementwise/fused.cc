@@ -64,7 +64,7 @@ struct FusedInput {
   }
 
  private:
-  // Runs of a point's or a colour's few numbers, one of which is copied faster than a function is called.
+  // Runs of a point's or a color's few numbers, one of which is copied faster than a function is called.
   template <int kCount>
   void CopyShort(std::int64_t offset, std::int64_t step, std::int64_t next, std::int64_t rows,
                  float* to) const {

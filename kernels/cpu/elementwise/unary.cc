@@ -32,7 +32,7 @@ REWIRE_UNARY(Softsign, "softsign", AnyFloats, nullptr)
 REWIRE_UNARY(Reciprocal, "reciprocal", AnyFloats, nullptr)
 #undef REWIRE_UNARY
 
-// Half goes to the even neighbour, in the rounding mode that every process starts with.
+// Half goes to the even neighbor, in the rounding mode that every process starts with.
 struct Round {
   static constexpr const char kName[] = "rewire.round";
   using Accepts = AnyFloats;

@@ -150,7 +150,7 @@ struct Multinomial {
     random->seed.Read(attributes);
     return Status();
   }
-  // x [N, classes] are logarithms of probabilities, not normalised; out [N, samples].
+  // x [N, classes] are logarithms of probabilities, not normalized; out [N, samples].
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Rank("x", x, 2).Rank("out", out, 2).NoOverlap("out", out, "x", x);

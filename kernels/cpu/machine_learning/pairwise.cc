@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What support vector machines and nearest neighbours compute of pairs: distances of rows, and the
+// What support vector machines and nearest neighbors compute of pairs: distances of rows, and the
 // probabilities of classes from those of each two.
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ struct SquaredDistance {
   }
 };
 
-// Wu, Lin and Weng's second method: the p that minimises the sum over pairs of (r[j][i] p[i] - r[i][j] p[j])
+// Wu, Lin and Weng's second method: the p that minimizes the sum over pairs of (r[j][i] p[i] - r[i][j] p[j])
 // squared. It is found by turns over the classes.
 struct PairwiseCoupling {
   static constexpr const char kName[] = "rewire.pairwise_coupling";

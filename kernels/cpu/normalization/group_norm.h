@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of groups of channels, which lie one behind the other or side by side.
+// Normalization of groups of channels, which lie one behind the other or side by side.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation by mean and variance.
+// Normalization by mean and variance.
 #include <algorithm>
 #include <cmath>
 
@@ -214,7 +214,7 @@ std::span<const Kernel> NormalizeKernels() {
           "x, scale, bias -> out over x", "f32 f64",
           "num_groups = 0 (as many as channels), epsilon = 1e-5, layout = NCHW or NHWC",
           "x [N, C, ...] less its mean, over its standard deviation, of each group of channels; "
-          "times scale, plus bias, both [C] or [num_groups]; instance normalisation by default",
+          "times scale, plus bias, both [C] or [num_groups]; instance normalization by default",
           kLayout),
       Describe<LocalResponseNorm>(
           "x -> out", "f32 f64", "size, alpha = 1e-4, beta = 0.75, bias = 1.0",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What normalisation does to rows of numbers, in vectors.
+// What normalization does to rows of numbers, in vectors.
 #pragma once
 
 #include <cstdint>

@@ -149,15 +149,15 @@ class BlockedProduct {
     if (Status s = Workspace(Plus(Times(rows_, depth_), Times(terms, 8)), &bytes); !s.ok()) return s;
     auto* scales = reinterpret_cast<float*>(bytes + rows_ * depth_);
     auto* sums = reinterpret_cast<std::int32_t*>(scales + terms);
-    Status quantised =
+    Status quantized =
         ParallelFor(rows_, GrainOf(kGrain, depth_), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
           for (std::int64_t i = begin; i < end; ++i) {
             if (!pace.Spend(depth_)) return;
-            kernels_.quantise(x_ + i * depth_, depth_, panels_.block, bytes + i * depth_,
+            kernels_.quantize(x_ + i * depth_, depth_, panels_.block, bytes + i * depth_,
                               scales + i * blocks_, sums + i * blocks_);
           }
         });
-    if (!quantised.ok()) return quantised;
+    if (!quantized.ok()) return quantized;
     return ForPanels([&](std::int64_t i, Pace& pace) {
       const BlockedPanel panel = Panel(i);
       for (std::int64_t row = 0; row < rows_; row += kMostByteRows) {
@@ -174,7 +174,7 @@ class BlockedProduct {
     });
   }
 
-  // Rounds the rows as quantising does, for a CPU that multiplies bytes no faster than floats.
+  // Rounds the rows as quantizing does, for a CPU that multiplies bytes no faster than floats.
   Status RoundRows() {
     float* rounded = nullptr;
     if (Status s = Workspace(Plus(Times(rows_, depth_), Times(rows_, blocks_)), &rounded); !s.ok()) return s;
@@ -188,7 +188,7 @@ class BlockedProduct {
                            std::int8_t bytes[kMostBlockedRows];
                            float scale = 0;
                            std::int32_t sum = 0;
-                           kernels_.quantise(x + i * block, block, block, bytes, &scale, &sum);
+                           kernels_.quantize(x + i * block, block, block, bytes, &scale, &sum);
                            for (std::int64_t k = 0; k < block; ++k)
                              rounded[i * block + k] = scale * static_cast<float>(bytes[k]);
                          }

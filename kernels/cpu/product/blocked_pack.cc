@@ -69,7 +69,7 @@ struct PackBlocked {
  private:
   static constexpr std::uint8_t kNothing[4] = {};
 
-  // In `from` neighbours share a byte.
+  // In `from` neighbors share a byte.
   void Reorder(const std::uint8_t* from, std::uint8_t* to) const {
     for (int i = 0; i < 4; ++i) {
       if (form.bits == 8) {

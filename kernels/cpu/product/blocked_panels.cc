@@ -149,7 +149,7 @@ void ExpandBlocked(const BlockedPanel& panel, std::int64_t first, std::int64_t c
 }
 
 // The row's elements in 8 bits: rounded to 127ths of the largest one of the block.
-void QuantiseBlocks(const float* x, std::int64_t depth, std::int64_t block, std::int8_t* bytes, float* scales,
+void QuantizeBlocks(const float* x, std::int64_t depth, std::int64_t block, std::int8_t* bytes, float* scales,
                     std::int32_t* sums) {
   const hn::CappedTag<float, kBlockedRows> d;
   const hn::Rebind<std::int32_t, decltype(d)> ints;
@@ -261,12 +261,12 @@ void MultiplyBlockedBytes(const BlockedPanel& panel, const BlockedBytesRow* rows
 
 BlockedKernels BlockedOfTarget() {
   const bool vnni = HasVnni();
-  return {&MultiplyBlocked, vnni ? &MultiplyBlockedBytes : nullptr, &ExpandBlocked, &QuantiseBlocks};
+  return {&MultiplyBlocked, vnni ? &MultiplyBlockedBytes : nullptr, &ExpandBlocked, &QuantizeBlocks};
 }
 
 #else
 
-BlockedKernels BlockedOfTarget() { return {&MultiplyBlocked, nullptr, &ExpandBlocked, &QuantiseBlocks}; }
+BlockedKernels BlockedOfTarget() { return {&MultiplyBlocked, nullptr, &ExpandBlocked, &QuantizeBlocks}; }
 
 #endif
 

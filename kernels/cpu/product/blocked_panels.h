@@ -40,7 +40,7 @@ struct BlockedPanel {
   bool half_scales;
 };
 
-// A row, quantised: element k is bytes[k] * scales[k / block].
+// A row, quantized: element k is bytes[k] * scales[k / block].
 struct BlockedBytesRow {
   const std::int8_t* bytes;
   const float* scales;
@@ -54,16 +54,16 @@ struct BlockedKernels {
   // out[j] = sum over k of x[k] * w(k, j). block_sums are the sums of x in each block; they are read only if
   // the panel has offsets.
   void (*multiply)(const BlockedPanel& panel, const float* x, const float* block_sums, float* out);
-  // The same for several quantised rows: out[i * kBlockedWidth + j]. Products in a block are summed up as
+  // The same for several quantized rows: out[i * kBlockedWidth + j]. Products in a block are summed up as
   // integers. Null if the CPU has no instruction for it.
   void (*multiply_bytes)(const BlockedPanel& panel, const BlockedBytesRow* rows, int count, float* out);
   // Writes the weights of rows [first, first + count) as floats: to[k * step + j]. `first` and `count` are
   // multiples of kBlockedRows.
   void (*expand)(const BlockedPanel& panel, std::int64_t first, std::int64_t count, float* to,
                  std::int64_t step);
-  // Quantises a row block by block: its elements rounded to 127ths of the block's largest one, as a
+  // Quantizes a row block by block: its elements rounded to 127ths of the block's largest one, as a
   // BlockedBytesRow has them. The scale is NaN if an element is not finite.
-  void (*quantise)(const float* x, std::int64_t depth, std::int64_t block, std::int8_t* bytes, float* scales,
+  void (*quantize)(const float* x, std::int64_t depth, std::int64_t block, std::int8_t* bytes, float* scales,
                    std::int32_t* sums);
 };
 

@@ -48,7 +48,7 @@ class GemmScratch {
 };
 
 // c[i * c_row + j] += sum over k of a(i, k) * b(k, j), for i < m, j < n, k < depth. The caller must have
-// initialised c. Uses the calling VM's workspace and threads, so call it only from the kernel's own thread.
+// initialized c. Uses the calling VM's workspace and threads, so call it only from the kernel's own thread.
 // Types: f32, f64, and wrapping i32 and i64.
 template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,

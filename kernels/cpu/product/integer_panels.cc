@@ -82,7 +82,7 @@ struct Pairs {
       low = hn::ReorderWidenMulAccumulate(D(), weights.low, quad, low, low_rest);
       high = hn::ReorderWidenMulAccumulate(D(), weights.high, quad, high, high_rest);
     }
-    // A column has two neighbours, of its first and its second pair of products.
+    // A column has two neighbors, of its first and its second pair of products.
     HWY_INLINE V Total() const {
       const V lower = hn::RearrangeToOddPlusEven(low, low_rest);
       const V upper = hn::RearrangeToOddPlusEven(high, high_rest);

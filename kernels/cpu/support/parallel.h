@@ -141,7 +141,7 @@ template <typename Body>
   return status;
 }
 
-// Allocates uninitialised scratch memory of `count` elements, 64-byte aligned, valid until the kernel
+// Allocates uninitialized scratch memory of `count` elements, 64-byte aligned, valid until the kernel
 // returns. `count` must come from Times or Product, so that sizes that are too large are refused.
 template <typename T>
 Status Workspace(std::int64_t count, T** memory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimiser steps of ONNX' training operators, for one tensor: rate r and step count t are scalars.
+// Optimizer steps of ONNX' training operators, for one tensor: rate r and step count t are scalars.
 #include <cmath>
 
 #include "rewire/kernels/cpu/registry.h"

@@ -152,7 +152,7 @@ struct GridSample {
     return plane.data[offset];
   }
 
-  // The sum over the neighbours along every axis, weighted by their distance.
+  // The sum over the neighbors along every axis, weighted by their distance.
   template <typename T>
   T Weighted(const Plane<T>& plane, const double (&position)[kMaxAxes], int axes) const {
     const std::int64_t reach = mode == kCubic ? 4 : 2;

@@ -126,7 +126,7 @@ struct RoiAlign {
     return samples > 0 ? samples : std::max<std::int64_t>(0, ToType<std::int64_t>(std::ceil(bin)));
   }
 
-  // The four weighted neighbours: averages take their sum, maxima the largest of them, as ONNX has it.
+  // The four weighted neighbors: averages take their sum, maxima the largest of them, as ONNX has it.
   struct Corners {
     double terms[4] = {0, 0, 0, 0};
   };

@@ -162,17 +162,17 @@ KERNEL(softmax)(GLOBAL const real* x, GLOBAL real* out, int length, int inner, i
   }
 }
 
-// Each row less its mean (with `centred`), over its deviation; times scale, plus bias. Element i of a row
+// Each row less its mean (with `centered`), over its deviation; times scale, plus bias. Element i of a row
 // takes scale[(row % groups) * per_group + i / run]: `run` elements share one.
-KERNEL(normalise_rows)
+KERNEL(normalize_rows)
 (GLOBAL const real* x, GLOBAL const real* scale, GLOBAL const real* bias, GLOBAL real* out, int length,
- int groups, int per_group, int run, int centred, int has_bias, float epsilon) {
+ int groups, int per_group, int run, int centered, int has_bias, float epsilon) {
   SHARED float part[LANES];
   int lane = LOCAL_ID(0);
   int row = GROUP_ID(0);
   int first = row * length;
   float mean = 0.0f;
-  if (centred) {
+  if (centered) {
     float sum = 0.0f;
     for (int i = lane; i < length; i += LANES) sum += LOAD(x, first + i);
     part[lane] = sum;

@@ -166,8 +166,8 @@ FUNCTION wide source_position(int coordinates, int input, int output, wide scale
     case kResizeTfHalfPixel:
       return (x + (wide)0.5) / scale;
     case kResizeSymmetric: {
-      wide centre = (wide)input / 2;
-      return centre * (1 - (wide)output / (scale * (wide)input)) + (x + (wide)0.5) / scale - (wide)0.5;
+      wide center = (wide)input / 2;
+      return center * (1 - (wide)output / (scale * (wide)input)) + (x + (wide)0.5) / scale - (wide)0.5;
     }
     default:
       return (x + (wide)0.5) / scale - (wide)0.5;

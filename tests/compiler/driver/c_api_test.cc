@@ -90,7 +90,7 @@ class CSamples {
   }
 };
 
-TEST_CASE("C: samples of several sizes quantise, and callbacks tell what that did") {
+TEST_CASE("C: samples of several sizes quantize, and callbacks tell what that did") {
   CSamples samples;
   REQUIRE(samples.Compile() == kRewireOk);
   CHECK(samples.report_.products == 1);

@@ -182,7 +182,7 @@ TEST_CASE("keep-f32: kernels between products compute in f32, too") {
 
 bool Calls(const onnx::ModelProto& model, const std::string& kernel) {
   compiler::CompileOptions options;
-  options.disabled_passes = {"fuse-elementwise"};  // it would take in what is not recognised
+  options.disabled_passes = {"fuse-elementwise"};  // it would take in what is not recognized
   const Outcome outcome = CompileProto(model, options);
   REQUIRE(outcome.message.empty());
   const auto& kernels = outcome.compiled.module.kernels;
@@ -212,7 +212,7 @@ onnx::ModelProto GeluOfHalves(onnx::TensorProto::DataType type, std::int32_t roo
 
 // Its root is rounded to 16 bits: 1.4140625 stands for the root of 2, the float16 behind it for another
 // number.
-TEST_CASE("a Gelu whose constants have 16 bits is recognised") {
+TEST_CASE("a Gelu whose constants have 16 bits is recognized") {
   CHECK_FALSE(Calls(GeluOfHalves(kF16, 0x3DA8, 0x3800), "rewire.erf"));
   CHECK(Calls(GeluOfHalves(kF16, 0x3DA9, 0x3800), "rewire.erf"));
   CHECK(Calls(GeluOfHalves(kF16, 0x3DA7, 0x3800), "rewire.erf"));
@@ -226,7 +226,7 @@ TEST_CASE("a Gelu whose constants have 16 bits is recognised") {
 }
 
 // p = x w, then p clip(p + 3, 0, 6) times a sixth, which in float16 is 0.16662598.
-TEST_CASE("bounds of 16 bits become those of a clip, and a HardSwish of them is recognised") {
+TEST_CASE("bounds of 16 bits become those of a clip, and a HardSwish of them is recognized") {
   onnx::ModelProto model = ModelOf({2, 2});
   onnx::GraphProto* graph = model.mutable_graph();
   AddHalves(graph, "w", {2, 2}, kF16, {kOneF16, kOneF16, kOneF16, kOneF16});

@@ -110,10 +110,10 @@ TEST_CASE("elementwise operators take values whose rank only a run knows") {
     CHECK(batch.shape == Shape{2, 3, 2});
     CHECK(batch.values == std::vector<float>{10, 19, 28, 37, 46, 55, 4, 13, 22, 31, 40, 49});
   }
-  SECTION("quantised by one scale") {
+  SECTION("quantized by one scale") {
     AddFloats(graph, "scale", {}, {2});
-    AddNode(graph, "QuantizeLinear", {"squeezed", "scale"}, "quantised");
-    AddNode(graph, "DequantizeLinear", {"quantised", "scale"}, "y");
+    AddNode(graph, "QuantizeLinear", {"squeezed", "scale"}, "quantized");
+    AddNode(graph, "DequantizeLinear", {"quantized", "scale"}, "y");
     const Outcome outcome = CompileProto(model);
     CHECK(outcome.message.empty());
     const Answer rows = RunOnCounts(outcome.compiled.module, {1, 3, 2});

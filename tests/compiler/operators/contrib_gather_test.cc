@@ -124,7 +124,7 @@ void Check(const Case& is) {
   model.Expect(is.indices, result, expected);
 }
 
-TEST_CASE("rows of quantised tables, along any two axes") {
+TEST_CASE("rows of quantized tables, along any two axes") {
   for (const Form form : {Form::kInt4, Form::kUInt4}) {
     for (int gather = 0; gather < 3; ++gather) {
       for (int along = 0; along < 3; ++along) {
@@ -187,7 +187,7 @@ TEST_CASE("forms that ONNX Runtime has not are refused") {
   CHECK(reason(Form::kUInt4, [](onnx::NodeProto* node) { AddInt(node, "bits", 8); }) ==
         "bits is 8 for data of u4");
   CHECK(reason(Form::kPacked4, [](onnx::NodeProto* node) { AddInt(node, "gather_axis", 1); }) ==
-        "packed data are gathered along axis 0 and quantised along the last; the axes are 1 and 1 of 2");
+        "packed data are gathered along axis 0 and quantized along the last; the axes are 1 and 1 of 2");
 }
 
 }  // namespace

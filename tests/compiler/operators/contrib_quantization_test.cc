@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised operators of com.microsoft: each against values worked out by hand, or against the operators of
+// Quantized operators of com.microsoft: each against values worked out by hand, or against the operators of
 // ONNX that it stands for.
 #include <catch2/catch.hpp>
 #include <string>
@@ -28,9 +28,9 @@ class ContribModel : public OneOutput {
     node->set_domain("com.microsoft");
     return node;
   }
-  // x, quantised to "q" by s and z.
-  void QuantiseX() { AddNode(graph(), "QuantizeLinear", {"x", "s", "z"}, "q"); }
-  // "p", quantised by ys and yz, as the answer.
+  // x, quantized to "q" by s and z.
+  void QuantizeX() { AddNode(graph(), "QuantizeLinear", {"x", "s", "z"}, "q"); }
+  // "p", quantized by ys and yz, as the answer.
   void Finish() { AddNode(graph(), "DequantizeLinear", {"p", "ys", "yz"}, "y"); }
   void Bytes(const std::string& name, onnx::TensorProto::DataType type, const Shape& shape,
              const std::vector<std::int32_t>& elements) {
@@ -45,7 +45,7 @@ class ContribModel : public OneOutput {
 
 TEST_CASE("QLinearAdd and QLinearMul") {
   ContribModel model({3});
-  model.QuantiseX();
+  model.QuantizeX();
   model.Bytes("b", kU8, {3}, {12, 14, 8});  // 1, 2, -1
   SECTION("added") {
     model.Add("QLinearAdd", {"q", "s", "z", "b", "s", "z", "ys", "yz"}, "p");
@@ -68,7 +68,7 @@ TEST_CASE("QLinearAdd and QLinearMul") {
   }
 }
 
-TEST_CASE("quantised functions of one tensor") {
+TEST_CASE("quantized functions of one tensor") {
   ContribModel model({2, 2});
   AddFloats(model.graph(), "two", {}, {2});
   AddNode(model.graph(), "Sub", {"x", "two"}, "below");
@@ -98,9 +98,9 @@ TEST_CASE("quantised functions of one tensor") {
   }
 }
 
-TEST_CASE("quantised pools with the channels last") {
+TEST_CASE("quantized pools with the channels last") {
   ContribModel model({1, 2, 2, 2});
-  model.QuantiseX();
+  model.QuantizeX();
   const std::vector<std::string> inputs = {"q", "s", "z", "ys", "yz"};
   SECTION("a window") {
     onnx::NodeProto* node = model.Add("QLinearAveragePool", inputs, "p");
@@ -124,7 +124,7 @@ TEST_CASE("quantised pools with the channels last") {
 
 TEST_CASE("QLinearConv with the channels last") {
   ContribModel model({1, 1, 2, 2});
-  model.QuantiseX();
+  model.QuantizeX();
   model.Bytes("w", kU8, {1, 2, 1, 1}, {12, 14});  // 1, 2
   onnx::NodeProto* node = model.Add("QLinearConv", {"q", "s", "z", "w", "s", "z", "ys", "yz"}, "p");
   AddInt(node, "channels_last", 1);
@@ -134,7 +134,7 @@ TEST_CASE("QLinearConv with the channels last") {
 
 TEST_CASE("QLinearConcat and QLinearWhere") {
   ContribModel model({2});
-  model.QuantiseX();
+  model.QuantizeX();
   model.Bytes("b", kU8, {2}, {14, 16});  // 2, 3
   SECTION("one behind the other") {
     AddInt(model.Add("QLinearConcat", {"ys", "yz", "q", "s", "z", "b", "s", "z"}, "p"), "axis", 0);
@@ -156,7 +156,7 @@ TEST_CASE("QLinearConcat and QLinearWhere") {
 
 TEST_CASE("QGemm") {
   ContribModel model({1, 2});
-  model.QuantiseX();
+  model.QuantizeX();
   model.Bytes("b", kI8, {3, 2}, {1, 2, 3, 4, 5, 6});
   AddFloats(model.graph(), "bs", {3}, {1, 0.5F, 2});
   model.Bytes("bz", kI8, {3}, {0, 0, 1});
@@ -179,10 +179,10 @@ TEST_CASE("products of integers that give floats") {
   model.Bytes("bz", kI8, {}, {1});
   AddFloats(model.graph(), "bias", {2}, {10, 20});
   SECTION("of integers") {
-    model.QuantiseX();
+    model.QuantizeX();
     model.Add("MatMulIntegerToFloat", {"q", "b", "s", "bs", "z", "bz", "bias"}, "y");
   }
-  SECTION("of floats, quantised on the way") {
+  SECTION("of floats, quantized on the way") {
     model.Add("DynamicQuantizeMatMul", {"x", "b", "bs", "bz", "bias"}, "y");
   }
   model.Expect({1, 2}, {1, 2}, {12, 21.5F});
@@ -250,7 +250,7 @@ TEST_CASE("weights of few bits in blocks") {
   }
 }
 
-TEST_CASE("an LSTM with quantised weights is that of the weights") {
+TEST_CASE("an LSTM with quantized weights is that of the weights") {
   // Two weights by four gates of one state; one scale for all or one for each column.
   const bool per_column = GENERATE(false, true);
   ContribModel contrib({2, 1, 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised operators as quantisers write them: each against values worked out by ONNX's reference.
+// Quantized operators as quantizers write them: each against values worked out by ONNX's reference.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ TEST_CASE("a scale of [1] takes a zero point of []") {
   model.Expect({2}, {2}, {5, 11});
 }
 
-TEST_CASE("16 bits are quantised and dequantised") {
+TEST_CASE("16 bits are quantized and dequantized") {
   OneOutput model(21, {4});
   onnx::GraphProto* graph = model.graph();
   AddFloats(graph, "scale", {}, {0.0001F});
@@ -84,7 +84,7 @@ TEST_CASE("scales of blocks") {
   }
 }
 
-TEST_CASE("blocks are quantised as they are dequantised") {
+TEST_CASE("blocks are quantized as they are dequantized") {
   OneOutput model(21, {2, 4});
   onnx::GraphProto* graph = model.graph();
   AddFloats(graph, "scale", {2, 2}, {1, 0.5F, 2, 4});
@@ -122,7 +122,7 @@ TEST_CASE("weights of 4 bits") {
   }
 }
 
-TEST_CASE("quantising to 4 bits") {
+TEST_CASE("quantizing to 4 bits") {
   OneOutput model(21, {5});
   AddFloats(model.graph(), "scale", {}, {0.5F});
   AddData(model.graph(), "zero", kI4, {}, {0x01});

@@ -68,7 +68,7 @@ onnx::NodeProto* Cast(onnx::GraphProto* graph, const std::string& from, const st
 
 std::vector<Model> Models() {
   std::vector<Model> models;
-  models.push_back({"a convolution of 3 x 3, normalised and activated",
+  models.push_back({"a convolution of 3 x 3, normalized and activated",
                     [](onnx::GraphProto* graph) {
                       Weights(graph, "w", {64, 64, 3, 3}, 1);
                       for (const char* name : {"scale", "bias", "mean"}) Weights(graph, name, {64}, 2);
@@ -134,7 +134,7 @@ std::vector<Model> Models() {
                     {7, 32},
                     13,
                     false});
-  models.push_back({"layer normalisation",
+  models.push_back({"layer normalization",
                     [](onnx::GraphProto* graph) {
                       Scalar(graph, "two", 2);
                       Scalar(graph, "epsilon", 1e-5F);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host with everything in it, as on a device that loads no libraries: librewire and the stock CPU kernels
- * are linked statically. Recognises one digit. usage: static_kernels digits.rwx */
+ * are linked statically. Recognizes one digit. usage: static_kernels digits.rwx */
 #include <rewire/kernels/cpu/kernels_cpu.h>
 #include <rewire/vm/c_api.h>
 #include <stdio.h>

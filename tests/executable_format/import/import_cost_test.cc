@@ -177,7 +177,7 @@ TEST_CASE("a closure of many captures that is called often stays a closure") {
 
 // Each block jumps to the one before it, so that liveness, looked for in the order of the code, takes a round
 // a block.
-TEST_CASE("a chain of jumps backwards is analysed in one go") {
+TEST_CASE("a chain of jumps backwards is analyzed in one go") {
   constexpr std::int64_t kBlocks = 100000;
   RelaySpec spec;
   RelayFunctionSpec main{"main", "8", {"x"}, {{kGoto, kBlocks}, {kRet, 0}}, ""};

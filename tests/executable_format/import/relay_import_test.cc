@@ -220,7 +220,7 @@ TEST_CASE("late-bound constants are parameters, the others keep their bytes alig
   CHECK(flags.stored.view[2] == std::byte{1});
 }
 
-TEST_CASE("only the form with a shape honours a device's memory scope") {
+TEST_CASE("only the form with a shape honors a device's memory scope") {
   RelaySpec spec = OneFunction({{kAllocStorage, 0, 64, 2, 32, 1, 1, 0, 1},
                                 {kAllocStorage, 0, 0, 2, 32, 1, 1, 1, 2, 4},
                                 {kAllocStorage, 0, 0, 2, 32, 1, 2, 1, 3, 4},

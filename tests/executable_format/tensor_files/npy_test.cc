@@ -134,7 +134,7 @@ TEST_CASE("npy: bad files") {
   CHECK(Message(File("{'shape': (-1,)}", "")) == damaged + "'shape' is no tuple of sizes");
   CHECK(Message(File("{'shape': (99999999999999999999,)}", "")) == damaged + "'shape' is no tuple of sizes");
   CHECK(Message(File("{'shape': (1", "")) == damaged + "'shape' is no tuple of sizes");
-  CHECK(Message(File("{'colour': 1}", "")) == damaged + "unknown key 'colour'");
+  CHECK(Message(File("{'color': 1}", "")) == damaged + "unknown key 'color'");
   CHECK(Message(File("{'fortran_order': True 'shape': (1,)}", "")) == damaged + "no ',' between keys");
   CHECK(Message(File(Header("<f4", "(1,)") + "x", "abcd")) == damaged + "text after '}'");
   CHECK(Message(File(Header("<f4", "(4611686018427387904, 4)"), "abcd")) ==

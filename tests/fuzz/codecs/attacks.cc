@@ -121,7 +121,7 @@ void AddWebp(std::vector<PictureSeed>* attacks) {
   bits.Put(kSide - 1, 14);
   bits.Put(0, 1 + 3);
   bits.Put(0, 1);  // no transform
-  bits.Put(0, 1);  // no cache of colours
+  bits.Put(0, 1);  // no cache of colors
   bits.Put(1, 1);  // several groups of codes
   bits.Put(0, 3);  // for blocks of 4 x 4
   bits.Put(0, 1);  // whose numbers have no cache

@@ -10,7 +10,7 @@
 namespace rewire::test {
 
 // Red, green and blue of each pixel. nullopt if the library refuses the file. Empty if it reads the file, but
-// its pixels are not to be compared: they are transparent, or brightness and differences of colour.
+// its pixels are not to be compared: they are transparent, or brightness and differences of color.
 std::optional<Bytes> DecodeWhole(std::string_view format, const Bytes& file);
 
 }  // namespace rewire::test

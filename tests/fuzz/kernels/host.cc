@@ -30,7 +30,7 @@ extern "C" void __sanitizer_cov_trace_pc_guard_init(std::uint32_t*, std::uint32_
 namespace rewire::test {
 namespace {
 
-// Unoptimised, some 10 ms; optimised about one.
+// Unoptimized, some 10 ms; optimized about one.
 constexpr std::uint64_t kMostBranches = 20'000'000;
 constexpr std::uint64_t kMostWorkspace = std::uint64_t{1} << 26;
 

@@ -3,7 +3,7 @@
 // kernel with arguments and attributes that a hostile file may give it, by themselves, without a VM.
 //
 // --coverage prints a line for each kernel: calls, successes, calls in which it asked whether to go on, and
-// the longest time between two such questions, which says something in an optimised build alone.
+// the longest time between two such questions, which says something in an optimized build alone.
 //
 // Half of the calls are nearly right, or made right by what the kernel's error says it expects; the others
 // are calls that succeeded with something spoilt. The same seed makes the same calls. A sanitizer's report, a

@@ -309,7 +309,7 @@ TEST_CASE("caches are appended to in place and apart") {
         "shape [2, 2, 4, 1]");
 }
 
-TEST_CASE("rotary positions turn halves or neighbours, and leave the rest") {
+TEST_CASE("rotary positions turn halves or neighbors, and leave the rest") {
   HostTensor cosines = HostTensor::Of<float>({2, 1}, {1, 0}), sines = HostTensor::Of<float>({2, 1}, {0, 1});
   HostTensor positions = HostTensor::Of<std::int64_t>({1, 2}, {1, 0});
   HostTensor x = HostTensor::Of<float>({1, 2, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});

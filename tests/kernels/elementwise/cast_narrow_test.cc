@@ -121,7 +121,7 @@ Quantized Quantize(DLDataType dtype, const F& values, const F& scales, const Byt
   return {out.values<std::uint8_t>(), back.values<float>()};
 }
 
-TEST_CASE("quantisation to integers of 4 and 2 bits rounds, shifts and stays in range") {
+TEST_CASE("quantization to integers of 4 and 2 bits rounds, shifts and stays in range") {
   const Quantized i4 = Quantize(kI4, {3, 5, 100, -100, kNaN}, {2, 2, 1, 1, 1}, {1, 0xF, 0, 3, 0});
   CHECK(i4.codes == Bytes{3, 1, 7, 0xF8, 0xF8});  // 1.5 and 2.5 go to 2, the even one
   CHECK(i4.values == F{4, 4, 7, -11, -8});
@@ -132,7 +132,7 @@ TEST_CASE("quantisation to integers of 4 and 2 bits rounds, shifts and stays in 
   CHECK(Quantize(kU2, {3, 4, -1, 1}, {1, 1, 1, 1}, {0, 0, 0, 2}).codes == Bytes{3, 3, 0, 3});
 }
 
-TEST_CASE("quantisation to floats of 8 and 4 bits rounds as a cast does") {
+TEST_CASE("quantization to floats of 8 and 4 bits rounds as a cast does") {
   const Bytes none(3, 0);
   CHECK(Quantize(kE4M3Fn, {34, 1000, -1000}, {2, 2, 2}, none).codes == Bytes{0x58, 0x7E, 0xFE});
   CHECK(Quantize(kE4M3Fn, {34, 1000, -1000}, {2, 2, 2}, none).values == F{32, 896, -896});

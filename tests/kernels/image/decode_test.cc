@@ -27,9 +27,9 @@ TEST_CASE("image: pictures of every format have the pixels that Pillow reads") {
     CAPTURE(picture.name);
     const Bytes file = BytesOfDigits(picture.file);
     Bytes expected = BytesOfDigits(picture.rgb);
-    const Decoded colours = Decode(rgb, file);
-    CHECK(colours.shape == std::vector<std::int64_t>{picture.height, picture.width, 3});
-    CHECK(Difference(colours.pixels, expected) == 0);
+    const Decoded colors = Decode(rgb, file);
+    CHECK(colors.shape == std::vector<std::int64_t>{picture.height, picture.width, 3});
+    CHECK(Difference(colors.pixels, expected) == 0);
     for (std::size_t i = 0; i < expected.size(); i += 3) std::swap(expected[i], expected[i + 2]);
     CHECK(Difference(Decode(bgr, file).pixels, expected) == 0);
     const Decoded brightness = Decode(gray, file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of groups of channels in both layouts, and of rows, by every instruction set.
+// Normalization of groups of channels in both layouts, and of rows, by every instruction set.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -76,7 +76,7 @@ void Check(const Form& form) {
   CHECK(worst < 2e-3);
 }
 
-TEST_CASE("groups of channels are normalised alike in both layouts") {
+TEST_CASE("groups of channels are normalized alike in both layouts") {
   ForEachTarget([] {
     for (const std::int64_t plane : {1, 7, 300}) {
       for (const std::int64_t channels : {1, 6, 32, 36, 66}) {
@@ -115,7 +115,7 @@ TEST_CASE("what group_norm refuses with the channels last, and what it makes of 
   }
 }
 
-TEST_CASE("rows of any length are normalised, also where a value is far from the others") {
+TEST_CASE("rows of any length are normalized, also where a value is far from the others") {
   ForEachTarget([] {
     for (const std::int64_t count : {1, 3, 8, 33, 70}) {
       CAPTURE(count);

@@ -196,7 +196,7 @@ TEST_CASE("blocked products: every instruction set") {
     std::int8_t bytes[kDepth];
     float row_scales[2], of_bytes[16];
     std::int32_t sums[2];
-    kernels.quantise(x.data(), kDepth, kBlock, bytes, row_scales, sums);
+    kernels.quantize(x.data(), kDepth, kBlock, bytes, row_scales, sums);
     const BlockedBytesRow row = {bytes, row_scales, sums};
     if (kernels.multiply_bytes != nullptr) kernels.multiply_bytes(panel, &row, 1, of_bytes);
     for (std::int64_t j = 0; j < 16; ++j) {

@@ -79,7 +79,7 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
 
 // Half of these sums lie between two integers if each step is rounded. Products that are fused with the sum
 // would move some of them.
-TEMPLATE_TEST_CASE("each step of a quantised sum is rounded, by every instruction set", "", std::uint8_t,
+TEMPLATE_TEST_CASE("each step of a quantized sum is rounded, by every instruction set", "", std::uint8_t,
                    std::int8_t) {
   using Limits = std::numeric_limits<TestType>;
   ForEachTarget([] {
@@ -180,7 +180,7 @@ TEST_CASE("map_bytes counts bytes without a sign, and refuses what does not fit"
   CHECK(Run("rewire.map_bytes", {&x, &table, &x}) != "");
 }
 
-TEST_CASE("dynamic quantisation covers a range that several threads find") {
+TEST_CASE("dynamic quantization covers a range that several threads find") {
   HostTensor x = HostTensor::Random({300, 301}, 1);
   x.elements<float>()[70000] = -4;
   x.elements<float>()[90000] = 6.2F;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, places of extremes, softmax and normalisation against loops in double precision.
+// Reductions, places of extremes, softmax and normalization against loops in double precision.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -267,7 +267,7 @@ TEST_CASE("rms_norm divides by the root of the mean square") {
 TEST_CASE("layer_norm, group_norm and batch_norm") {
   HostTensor x = HostTensor::Random({2, 6, 5}, 9);
   HostTensor out = HostTensor::Empty<float>({2, 6, 5});
-  // Normalises `count` elements from each multiple of count, then scales by number(i).
+  // Normalizes `count` elements from each multiple of count, then scales by number(i).
   const auto expected = [&](std::int64_t count, const HostTensor& scale, const HostTensor& bias,
                             const auto& number) {
     std::vector<double> values;

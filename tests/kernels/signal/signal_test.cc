@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms, random numbers, quantisation, optimiser steps and n-grams.
+// Fourier transforms, random numbers, quantization, optimizer steps and n-grams.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -193,7 +193,7 @@ TEST_CASE("random numbers have their distributions, and repeat with their seed a
   ClearSlot();
 }
 
-TEST_CASE("quantisation rounds, shifts and saturates") {
+TEST_CASE("quantization rounds, shifts and saturates") {
   HostTensor x = HostTensor::Of<float>({6}, {0, 2, 3, 1000, -254, -1000});
   HostTensor scale = HostTensor::Of<float>({}, {2}), zero = HostTensor::Of<std::uint8_t>({}, {128});
   HostTensor q = HostTensor::Empty<std::uint8_t>({6});
@@ -238,7 +238,7 @@ TEST_CASE("quantisation rounds, shifts and saturates") {
   CHECK(bytes.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 50, 255});
 }
 
-TEST_CASE("optimiser steps") {
+TEST_CASE("optimizer steps") {
   HostTensor r = HostTensor::Of<float>({}, {0.1f}), t = HostTensor::Of<std::int64_t>({}, {2});
   HostTensor x = HostTensor::Of<float>({1}, {1}), g = HostTensor::Of<float>({1}, {-1}),
              h = HostTensor::Of<float>({1}, {2}), v = HostTensor::Of<float>({1}, {0.5f});

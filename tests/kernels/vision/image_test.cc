@@ -49,7 +49,7 @@ TEST_CASE("bf16 is resized as f32, and then rounded") {
   }
 }
 
-TEST_CASE("nearest neighbours by every rounding and coordinate") {
+TEST_CASE("nearest neighbors by every rounding and coordinate") {
   const F x = {0, 1, 2, 3};
   CHECK(Resized(x, 8, {{"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "floor"}}) ==
         F{0, 0, 1, 1, 2, 2, 3, 3});

@@ -151,7 +151,7 @@ TEST_CASE("a long antialiasing filter adds up all its taps") {
   ForEachTarget([] {
     for (const std::int64_t inner : {1, 4, 20}) {
       CAPTURE(inner);
-      // The mean of a straight line under a symmetric filter is its value at the centre.
+      // The mean of a straight line under a symmetric filter is its value at the center.
       HostTensor x = HostTensor::Empty<float>({64, inner}), out = HostTensor::Empty<float>({4, inner});
       for (std::int64_t i = 0; i < x.size(); ++i) x.elements<float>()[i] = static_cast<float>(i / inner);
       REQUIRE(Run("rewire.resize", {&x, &out}, {{"mode", "linear"}, {"antialias", 1}}) == "");

@@ -26,7 +26,7 @@ def reshape(b, schema):
     if elements == 1 and b.draws.chance(0.3):
         target = []
     elif b.draws.chance(0.4) and x.rank:
-        # Neighbours are joined: what exporters do with open sizes.
+        # Neighbors are joined: what exporters do with open sizes.
         at = b.draws.between(0, x.rank - 1)
         target = list(x.shape[:at]) + [int(np.prod(x.shape[at:at + 2]))] + list(x.shape[at + 2:])
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations, losses and recurrent layers."""
+"""Normalizations, losses and recurrent layers."""
 
 
 from builder import numbers

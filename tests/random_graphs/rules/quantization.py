@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of quantised models."""
+"""Operators of quantized models."""
 
 from builder import Rejected, numbers
 from draws import F32, I8, U8, is_float

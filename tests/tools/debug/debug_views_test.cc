@@ -36,7 +36,7 @@ TEST_CASE("a sparkline spans its numbers, and marks what is not finite") {
 
 TEST_CASE("summaries leave NaN and infinities out, and count them") {
   const TensorSummary summary =
-      Summarise(Vector<double>(kFloat64, {kNaN, 1, kInfinity, 3, -kInfinity, 8, 4}), 3);
+      Summarize(Vector<double>(kFloat64, {kNaN, 1, kInfinity, 3, -kInfinity, 8, 4}), 3);
   CHECK(summary.count == 7);
   CHECK(summary.nans == 1);
   CHECK(summary.infinities == 2);
@@ -45,11 +45,11 @@ TEST_CASE("summaries leave NaN and infinities out, and count them") {
   CHECK(summary.mean == 4);
   // Three parts of 3, 2 and 2 elements.
   CHECK(summary.parts == std::vector<double>{1, 3, 6});
-  CHECK(Summarise(Vector<double>(kFloat64, {}), 3).parts.empty());
-  CHECK(std::isnan(Summarise(Vector<double>(kFloat64, {kNaN}), 3).parts[0]));
-  CHECK(Summarise(Vector<std::int8_t>(kInt8, {-128, 127}), 2).minimum == -128);
-  CHECK(Summarise(Vector<std::uint8_t>(kUInt8, {255, 1}), 2).maximum == 255);
-  CHECK(Summarise(Vector<std::uint16_t>(kFloat16, {0x3C00, 0xC000}), 2).parts == std::vector<double>{1, -2});
+  CHECK(Summarize(Vector<double>(kFloat64, {}), 3).parts.empty());
+  CHECK(std::isnan(Summarize(Vector<double>(kFloat64, {kNaN}), 3).parts[0]));
+  CHECK(Summarize(Vector<std::int8_t>(kInt8, {-128, 127}), 2).minimum == -128);
+  CHECK(Summarize(Vector<std::uint8_t>(kUInt8, {255, 1}), 2).maximum == 255);
+  CHECK(Summarize(Vector<std::uint16_t>(kFloat16, {0x3C00, 0xC000}), 2).parts == std::vector<double>{1, -2});
 }
 
 TEST_CASE("few elements are numbers, more are a picture") {

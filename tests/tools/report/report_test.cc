@@ -162,17 +162,17 @@ TEST_CASE("the boxes of a plain layout do not overlap, and lines lead downwards"
   PlaceGraph(&picture, std::chrono::milliseconds(0));
   CHECK(!picture.note.empty());
   for (std::size_t a = 0; a < picture.boxes.size(); ++a) {
-    const GraphPoint at = picture.boxes[a].centre;
+    const GraphPoint at = picture.boxes[a].center;
     CHECK(at.x >= 40);
     CHECK(at.x <= picture.width - 40);
     CHECK(at.y <= picture.height);
     for (std::size_t b = 0; b < a; ++b) {
-      const GraphPoint other = picture.boxes[b].centre;
+      const GraphPoint other = picture.boxes[b].center;
       CHECK((std::abs(at.x - other.x) >= 80 || std::abs(at.y - other.y) >= 30));
     }
   }
   for (const GraphLine& line : picture.lines) {
-    if (line.from < line.to) CHECK(picture.boxes[line.from].centre.y < picture.boxes[line.to].centre.y);
+    if (line.from < line.to) CHECK(picture.boxes[line.from].center.y < picture.boxes[line.to].center.y);
   }
 }
 

@@ -178,7 +178,7 @@ TEST_CASE("where the plan's part of the work does not suffice outputs are copied
   std::vector<float> out(4, 1);
   vm.SetOutput(0, TensorView(out.data(), {4}));
   CHECK(MessageOf(vm.TryInvoke()) == "");
-  CHECK(Contains(vm.TryOutputReport(OutputHandle{0, 0})->reason, "too large to be analysed"));
+  CHECK(Contains(vm.TryOutputReport(OutputHandle{0, 0})->reason, "too large to be analyzed"));
 }
 
 // Zeroes compressed to a fraction of a thousandth.

@@ -30,7 +30,7 @@ struct OpaqueObject {
   }
 };
 
-// Initialisers may initialise other handles.
+// Initializers may initialize other handles.
 std::recursive_mutex& OnceMutex() {
   static auto* mutex = new std::recursive_mutex;
   return *mutex;

@@ -32,7 +32,7 @@ onnx::ModelProto OneNode(const std::string& type, onnx::NodeProto** node) {
   return model;
 }
 
-TEST_CASE("features are scaled, normalised and combined") {
+TEST_CASE("features are scaled, normalized and combined") {
   onnx::NodeProto* node = nullptr;
   std::vector<float> expected;
   onnx::ModelProto model;

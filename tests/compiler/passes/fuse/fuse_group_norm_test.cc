@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group normalisation that exporters spell out, and what becomes part of it.
+// Group normalization that exporters spell out, and what becomes part of it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -81,7 +81,7 @@ TEST_CASE("fuse-group-norm: what only looks like it") {
   }
 }
 
-TEST_CASE("channels-last: group normalisation between convolutions, with one slope for all in the product") {
+TEST_CASE("channels-last: group normalization between convolutions, with one slope for all in the product") {
   onnx::ModelProto model = ModelOf({1, 4, 6});
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "w", {4, 4, 1}, Numbers(16));

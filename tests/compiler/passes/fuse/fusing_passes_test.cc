@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that put one kernel in the place of several: what they recognise, and what only looks like it.
+// Passes that put one kernel in the place of several: what they recognize, and what only looks like it.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -148,7 +148,7 @@ const std::vector<Layer>& Layers() {
                     chain->Twice(1));
          chain->Add("DequantizeLinear", {chain->last(), scale, zero});
        }},
-      {"Conv of dequantised integers",
+      {"Conv of dequantized integers",
        [](Chain* chain) {
          const std::string scale = chain->Scalar(onnx::TensorProto::FLOAT, 0.5F);
          const std::string zero = chain->Scalar(onnx::TensorProto::UINT8, 3);

@@ -48,7 +48,7 @@ TEST_CASE("blocks that are needed together lie apart") {
   }
 }
 
-TEST_CASE("a chain takes its two largest neighbours") {
+TEST_CASE("a chain takes its two largest neighbors") {
   std::vector<ArenaBlock> chain = {{4096, 1, 2, 0}, {8192, 2, 3, 0}, {4096, 3, 4, 0}, {64, 4, 5, 0}};
   CHECK(LayOut(&chain) == 12288);
 }

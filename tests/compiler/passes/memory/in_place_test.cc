@@ -132,12 +132,12 @@ TEST_CASE("a kernel writes over the input that its row names, unless it reads th
     AddNode(graph, "ScatterND", {"a", "places", "updates"}, "y");
     CHECK(Count(TextOf(model, {3}), "over input 0") == 1);
   }
-  SECTION("a normalisation by other scales") {
+  SECTION("a normalization by other scales") {
     AddFloats(graph, "scale", {3}, {1, 2, 3});
     AddNode(graph, "LayerNormalization", {"a", "scale"}, "y");
     CHECK(Count(TextOf(model, {3}), "over input 0") == 1);
   }
-  SECTION("a normalisation by itself") {
+  SECTION("a normalization by itself") {
     AddNode(graph, "LayerNormalization", {"a", "a"}, "y");
     CHECK(Count(TextOf(model, {3}), "over input") == 0);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --precision int8: quantising a float model by samples. Expected values are computed by hand.
+// --precision int8: quantizing a float model by samples. Expected values are computed by hand.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -372,15 +372,15 @@ TEST_CASE("the report says why a product is float") {
   options.calibration.data[0]["c"] = *Tensor::CopyOf(TensorView(&chosen, kBool8, {}));
   CHECK(ReasonOf(branch, options) == "it is inside a loop or a branch");
 
-  onnx::ModelProto quantised = EmptyModel();
-  onnx::GraphProto* graph = quantised.mutable_graph();
+  onnx::ModelProto quantized = EmptyModel();
+  onnx::GraphProto* graph = quantized.mutable_graph();
   SetValue(graph->add_input(), "x", {2, 2});
   AddWeight(graph, "w8", onnx::TensorProto::INT8, {2, 2})->set_raw_data("\x01\x02\x03\x04");
   AddFloats(graph, "scale", {}, {0.5F});
   AddNode(graph, "DequantizeLinear", {"w8", "scale"}, "w");
   AddNode(graph, "MatMul", {"x", "w"}, "y");
   SetValue(graph->add_output(), "y", {2, 2});
-  CHECK(ReasonOf(quantised, ByInt8(Samples({2, 2}, {0, 1, 2, 3}))) == "the model quantises it already");
+  CHECK(ReasonOf(quantized, ByInt8(Samples({2, 2}, {0, 1, 2, 3}))) == "the model quantizes it already");
 
   onnx::ModelProto recurrent = EmptyModel(14);
   graph = recurrent.mutable_graph();

@@ -7,10 +7,10 @@
 namespace rewire::test {
 namespace {
 
-// x dequantised, "xd", and weights "wd" of this shape, with a scale for each position of `axis`.
-onnx::ModelProto Dequantised(const std::vector<Dim>& dims, const std::vector<std::int64_t>& weights,
+// x dequantized, "xd", and weights "wd" of this shape, with a scale for each position of `axis`.
+onnx::ModelProto Dequantized(const std::vector<Dim>& dims, const std::vector<std::int64_t>& weights,
                              std::int64_t axis) {
-  onnx::ModelProto model = Quantised(dims);
+  onnx::ModelProto model = Quantized(dims);
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
   AddWhole(graph, "w", weights, kI8);
@@ -25,8 +25,8 @@ onnx::ModelProto Dequantised(const std::vector<Dim>& dims, const std::vector<std
 
 }  // namespace
 
-TEST_CASE("integer-products: a convolution of dequantised integers") {
-  onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
+TEST_CASE("integer-products: a convolution of dequantized integers") {
+  onnx::ModelProto model = Dequantized({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
   onnx::GraphProto* graph = model.mutable_graph();
   SECTION("with a bias") {
     AddFloats(graph, "b", {3}, {1, 2, 3});
@@ -51,13 +51,13 @@ TEST_CASE("integer-products: a convolution of dequantised integers") {
 
 TEST_CASE("integer-products: MatMul, and Gemm as it is, transposed and behind a reshape") {
   SECTION("MatMul of any rank") {
-    onnx::ModelProto model = Dequantised({2, 3, 4}, {4, 5}, 1);
+    onnx::ModelProto model = Dequantized({2, 3, 4}, {4, 5}, 1);
     AddNode(model.mutable_graph(), "MatMul", {"xd", "wd"}, "y");
     CHECK(Calls(After("integer-products", model, {2, 3, 4}), "rewire.matmul_integer"));
   }
   SECTION("Gemm") {
     const bool transposed = GENERATE(false, true);
-    onnx::ModelProto model = transposed ? Dequantised({3, 4}, {5, 4}, 0) : Dequantised({3, 4}, {4, 5}, 1);
+    onnx::ModelProto model = transposed ? Dequantized({3, 4}, {5, 4}, 0) : Dequantized({3, 4}, {4, 5}, 1);
     onnx::GraphProto* graph = model.mutable_graph();
     AddFloats(graph, "b", {5}, {1, 2, 3, 4, 5});
     onnx::NodeProto* gemm = AddNode(graph, "Gemm", {"xd", "wd", "b"}, "y");
@@ -65,7 +65,7 @@ TEST_CASE("integer-products: MatMul, and Gemm as it is, transposed and behind a 
     CHECK(Calls(After("integer-products", model, {3, 4}), "rewire.matmul_integer"));
   }
   SECTION("a reshape in between") {
-    onnx::ModelProto model = Dequantised({3, 2, 2}, {4, 5}, 1);
+    onnx::ModelProto model = Dequantized({3, 2, 2}, {4, 5}, 1);
     onnx::GraphProto* graph = model.mutable_graph();
     AddNode(graph, "Flatten", {"xd"}, "flat");
     AddNode(graph, "Gemm", {"flat", "wd"}, "y");
@@ -75,8 +75,8 @@ TEST_CASE("integer-products: MatMul, and Gemm as it is, transposed and behind a 
   }
 }
 
-TEST_CASE("integer-products: a depthwise convolution of dequantised integers") {
-  onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {2, 1, 3, 3}, 0);
+TEST_CASE("integer-products: a depthwise convolution of dequantized integers") {
+  onnx::ModelProto model = Dequantized({1, 2, 4, 4}, {2, 1, 3, 3}, 0);
   AddInt(AddNode(model.mutable_graph(), "Conv", {"xd", "wd"}, "y"), "group", 2);
   CHECK(Calls(After("integer-products", model, {1, 2, 4, 4}), "rewire.conv_integer"));
   CHECK_FALSE(RunPass("integer-groups", model, {1, 2, 4, 4}).changes());
@@ -84,27 +84,27 @@ TEST_CASE("integer-products: a depthwise convolution of dequantised integers") {
 
 TEST_CASE("integer-products: what stays in floats") {
   SECTION("a convolution of groups") {
-    onnx::ModelProto model = Dequantised({1, 4, 4, 4}, {4, 2, 3, 3}, 0);
+    onnx::ModelProto model = Dequantized({1, 4, 4, 4}, {4, 2, 3, 3}, 0);
     AddInt(AddNode(model.mutable_graph(), "Conv", {"xd", "wd"}, "y"), "group", 2);
     CHECK_FALSE(RunPass("integer-products", model, {1, 4, 4, 4}).changes());
   }
   SECTION("scales along the depth") {
-    onnx::ModelProto model = Dequantised({3, 4}, {4, 4}, 0);
+    onnx::ModelProto model = Dequantized({3, 4}, {4, 4}, 0);
     AddNode(model.mutable_graph(), "MatMul", {"xd", "wd"}, "y");
     CHECK_FALSE(RunPass("integer-products", model, {3, 4}).changes());
   }
   SECTION("a factor of the product") {
-    onnx::ModelProto model = Dequantised({3, 4}, {4, 5}, 1);
+    onnx::ModelProto model = Dequantized({3, 4}, {4, 5}, 1);
     AddFloat(AddNode(model.mutable_graph(), "Gemm", {"xd", "wd"}, "y"), "alpha", 0.5F);
     CHECK_FALSE(RunPass("integer-products", model, {3, 4}).changes());
   }
   SECTION("an image that is no integers") {
-    onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
+    onnx::ModelProto model = Dequantized({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
     AddNode(model.mutable_graph(), "Conv", {"x", "wd"}, "y");
     CHECK_FALSE(Calls(After("integer-products", model, {1, 2, 4, 4}), "rewire.conv_integer"));
   }
   SECTION("an image with a scale for each channel") {
-    onnx::ModelProto model = Dequantised({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
+    onnx::ModelProto model = Dequantized({1, 2, 4, 4}, {3, 2, 3, 3}, 0);
     onnx::GraphProto* graph = model.mutable_graph();
     AddFloats(graph, "scales", {2}, {1, 2});
     AddWhole(graph, "zeros", {2}, kU8, 0, 1);
@@ -116,7 +116,7 @@ TEST_CASE("integer-products: what stays in floats") {
 }
 
 TEST_CASE("pack-integers: MatMulInteger with what follows it") {
-  onnx::ModelProto model = Quantised({2, 3});
+  onnx::ModelProto model = Quantized({2, 3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWhole(graph, "w", {3, 4}, kI8);
   AddNode(graph, "MatMulInteger", {"xq", "w", "xz"}, "sums");
@@ -172,12 +172,12 @@ TEST_CASE("pack-integers: MatMulInteger with what follows it") {
   }
 }
 
-TEST_CASE("pack-integers: dynamic quantisation, of unsigned weights") {
+TEST_CASE("pack-integers: dynamic quantization, of unsigned weights") {
   onnx::ModelProto model = ModelOf({2, 3});
   onnx::GraphProto* graph = model.mutable_graph();
-  onnx::NodeProto* quantise = AddNode(graph, "DynamicQuantizeLinear", {"x"}, "xq");
-  quantise->add_output("xs");
-  quantise->add_output("xz");
+  onnx::NodeProto* quantize = AddNode(graph, "DynamicQuantizeLinear", {"x"}, "xq");
+  quantize->add_output("xs");
+  quantize->add_output("xz");
   AddWhole(graph, "w", {3, 4}, kU8);
   AddWhole(graph, "wz", {4}, kU8, 100, 20);
   AddFloats(graph, "ws", {}, {0.125F});
@@ -191,7 +191,7 @@ TEST_CASE("pack-integers: dynamic quantisation, of unsigned weights") {
 }
 
 TEST_CASE("pack-integers: QLinearMatMul") {
-  onnx::ModelProto model = Quantised({2, 3}, kI8);
+  onnx::ModelProto model = Quantized({2, 3}, kI8);
   onnx::GraphProto* graph = model.mutable_graph();
   AddWhole(graph, "w", {3, 4}, kI8);
   AddFloats(graph, "ws", {4}, {0.5F, 0.25F, 1, 2});
@@ -206,7 +206,7 @@ TEST_CASE("pack-integers: QLinearMatMul") {
 }
 
 TEST_CASE("pack-integers: QLinearConv, between transposes") {
-  onnx::ModelProto model = Quantised({1, 2, 5, 5});
+  onnx::ModelProto model = Quantized({1, 2, 5, 5});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWhole(graph, "w", {3, 2, 3, 3}, kU8);
   AddFloats(graph, "ws", {3}, {0.5F, 0.25F, 1});
@@ -230,7 +230,7 @@ TEST_CASE("pack-integers: QLinearConv, between transposes") {
 
 TEST_CASE("pack-integers: depthwise QLinearConv") {
   for (const std::int64_t rows : {3, 1}) {
-    onnx::ModelProto model = Quantised({1, 2, 5, 5});
+    onnx::ModelProto model = Quantized({1, 2, 5, 5});
     onnx::GraphProto* graph = model.mutable_graph();
     AddWhole(graph, "w", {2, 1, rows, 3}, kU8);
     AddFloats(graph, "ws", {2}, {0.5F, 0.25F});
@@ -248,7 +248,7 @@ TEST_CASE("pack-integers: depthwise QLinearConv") {
 }
 
 TEST_CASE("pack-integers: what it leaves") {
-  onnx::ModelProto model = Quantised({2, 3});
+  onnx::ModelProto model = Quantized({2, 3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWhole(graph, "w", {3, 4}, kU8);
   onnx::NodeProto* product = AddNode(graph, "MatMulInteger", {"xq", "w"}, "sums");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over what lies between the products of quantised models.
+// Passes over what lies between the products of quantized models.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace rewire::test {
 
 TEST_CASE("dequantize-late: behind what moves or selects elements") {
-  onnx::ModelProto model = Quantised({1, 2, 4, 4});
+  onnx::ModelProto model = Quantized({1, 2, 4, 4});
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
   SECTION("a pool and a transpose") {
@@ -41,7 +41,7 @@ TEST_CASE("dequantize-late: behind what moves or selects elements") {
 }
 
 TEST_CASE("fuse-quantized-add: a sum between integers") {
-  onnx::ModelProto model = Quantised({3, 4});
+  onnx::ModelProto model = Quantized({3, 4});
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "ys", {}, {0.75F});
   AddWhole(graph, "yz", {}, kU8, 9);
@@ -81,7 +81,7 @@ TEST_CASE("fuse-quantized-add: a sum between integers") {
 }
 
 TEST_CASE("map-bytes: what is a function of a byte") {
-  onnx::ModelProto model = Quantised({3, 40}, kI8);
+  onnx::ModelProto model = Quantized({3, 40}, kI8);
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "ys", {}, {0.125F});
   AddWhole(graph, "yz", {}, kU8, 9);
@@ -131,9 +131,9 @@ TEST_CASE("map-bytes: what is a function of a byte") {
   }
 }
 
-// x quantised, through an integer convolution of two groups of 2 channels to the floats y.
+// x quantized, through an integer convolution of two groups of 2 channels to the floats y.
 onnx::ModelProto Groups(std::int64_t taps) {
-  onnx::ModelProto model = Quantised({1, 4, 8, 8});
+  onnx::ModelProto model = Quantized({1, 4, 8, 8});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWhole(graph, "w", {4, 2, taps, taps}, kU8, 5, 41);
   AddWhole(graph, "wz", {4}, kU8, 0, 80);
@@ -161,7 +161,7 @@ TEST_CASE("integer-groups: sums that f32 holds, and longer ones") {
 
 TEST_CASE("fuse-quantized-prelu: slopes along the last axis") {
   const auto finish = [](const std::vector<std::int64_t>& slopes, bool once) {
-    onnx::ModelProto model = Quantised({2, 3});
+    onnx::ModelProto model = Quantized({2, 3});
     onnx::GraphProto* graph = model.mutable_graph();
     AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
     AddFloats(graph, "slope", slopes,
@@ -181,7 +181,7 @@ TEST_CASE("fuse-quantized-prelu: slopes along the last axis") {
   CHECK_FALSE(Calls(finish({3}, false), "rewire.prelu_quantized"));
 }
 
-TEST_CASE("channels-last: quantised images through casts, terms and requantisation") {
+TEST_CASE("channels-last: quantized images through casts, terms and requantization") {
   onnx::ModelProto model = ModelOf({1, 4, 4, 3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "xs", {}, {0.5F});
@@ -215,7 +215,7 @@ TEST_CASE("channels-last: quantised images through casts, terms and requantisati
 namespace {
 
 // x: f32[2, 3] by weights of bytes [3, 4], or [4, 3] if each row is a column of the product.
-enum class Stored { kQuantised, kCast, kUnsigned, kWide, kRows };
+enum class Stored { kQuantized, kCast, kUnsigned, kWide, kRows };
 onnx::ModelProto ByteProduct(Stored how) {
   onnx::ModelProto model = ModelOf({2, 3});
   onnx::GraphProto* graph = model.mutable_graph();
@@ -255,7 +255,7 @@ std::string AfterPackBytes(const onnx::ModelProto& model) {
 }  // namespace
 
 TEST_CASE("pack-bytes: weights that the model has in bytes, in each form, with what follows the product") {
-  const Stored how = GENERATE(Stored::kQuantised, Stored::kCast, Stored::kUnsigned, Stored::kRows);
+  const Stored how = GENERATE(Stored::kQuantized, Stored::kCast, Stored::kUnsigned, Stored::kRows);
   const std::string lines = AfterPackBytes(ByteProduct(how));
   INFO(lines);
   CHECK_THAT(lines, Catch::Contains("rewire.packed.pack_integers"));
@@ -268,7 +268,7 @@ TEST_CASE("pack-bytes: what it leaves") {
     CHECK_THAT(AfterPackBytes(ByteProduct(Stored::kWide)), !Catch::Contains("matmul_bytes"));
   }
   SECTION("scales of the rows of the weights") {
-    onnx::ModelProto model = ByteProduct(Stored::kQuantised);
+    onnx::ModelProto model = ByteProduct(Stored::kQuantized);
     model.mutable_graph()->mutable_initializer(1)->set_dims(0, 3);
     model.mutable_graph()->mutable_initializer(1)->mutable_float_data()->RemoveLast();
     model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->set_i(0);

@@ -133,7 +133,7 @@ TEST_CASE("fold-affine: what follows a convolution for each channel") {
   AddFloats(graph, "term", {1, 4, 1, 1}, {1, 0, -1, 5});
   AddFloats(graph, "one", {}, {3});
   AddFloats(graph, "var", {4}, {1, 2, 3, 4});
-  SECTION("normalisation") { AddNode(graph, "BatchNormalization", {"conv", "b", "b", "b", "var"}, "y"); }
+  SECTION("normalization") { AddNode(graph, "BatchNormalization", {"conv", "b", "b", "b", "var"}, "y"); }
   SECTION("factors and terms") {
     AddNode(graph, "Mul", {"factor", "conv"}, "a");
     AddNode(graph, "Sub", {"a", "term"}, "c");

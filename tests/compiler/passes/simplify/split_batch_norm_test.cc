@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalisation that becomes a product and a sum.
+// Batch normalization that becomes a product and a sum.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -50,7 +50,7 @@ TEST_CASE("split-batch-norm: between convolutions, and with what is elementwise 
                                        "rewire.packed.conv", "rewire.transpose"});
 }
 
-TEST_CASE("batch normalisation by another number of channels is left to the kernel, which refuses it") {
+TEST_CASE("batch normalization by another number of channels is left to the kernel, which refuses it") {
   const std::int64_t means = GENERATE(1, 2);
   const std::int64_t others = GENERATE(1, 4);
   if (means == others) return;

@@ -23,7 +23,7 @@ std::uint64_t Setting(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Some programs are analysed under a limit that none keeps to.
+// Some programs are analyzed under a limit that none keeps to.
 PlanRules RulesFor(std::uint64_t seed) {
   PlanRules rules;
   if (seed % 64 == 63) rules.max_state_entries = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tests/hostile/minimise.h"
+#include "rewire/tests/hostile/minimize.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ std::vector<std::string> Kinds(const Bytes& file, std::uint64_t number) {
 
 }  // namespace
 
-Bytes Minimise(const Mutator& mutator, std::uint64_t number) {
+Bytes Minimize(const Mutator& mutator, std::uint64_t number) {
   Mutant mutant = mutator.Make(number);
   const std::vector<std::string> kinds = Kinds(mutant.file, number);
   if (kinds.empty()) {

@@ -9,6 +9,6 @@ namespace rewire::hostile {
 
 // The least of a mutant that still has the finding that it has: changes are left out, then instructions.
 // Prints what is left.
-Bytes Minimise(const Mutator& mutator, std::uint64_t number);
+Bytes Minimize(const Mutator& mutator, std::uint64_t number);
 
 }  // namespace rewire::hostile
