@@ -45,7 +45,7 @@ void Bytes::Resize(std::uint64_t wanted, std::size_t element) {
 void Bytes::Append(const void* elements, std::uint64_t count, std::size_t element) {
   if (count == 0) return;
   const std::uint64_t wanted = size + count;
-  // Where they are the array's own, they move with it.
+  // Elements that are the array's own move with it.
   const auto* from = static_cast<const std::byte*>(elements);
   const auto* own = static_cast<const std::byte*>(data);
   const bool inside = from >= own && from < own + size * element;

@@ -24,7 +24,7 @@ Status FailWith(const std::string& path, int error) {
   return Fail(StatusCode::kIo, "cannot write '{}': {}", path, std::strerror(error));
 }
 
-// What a link leads to, when that exists; else the path itself.
+// Follows a link to an existing file; otherwise gives the path itself.
 std::string TargetOf(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;

@@ -19,7 +19,7 @@
 namespace rewire {
 namespace {
 
-// What a device or a pipe may give: it does not say how much it has, and some never end.
+// The most that is read of a device or a pipe: it does not say how much it has, and some never end.
 constexpr std::size_t kMostStreamed = std::size_t{1} << 30;
 
 class Descriptor {

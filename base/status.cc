@@ -50,7 +50,7 @@ const char* StatusCodeName(StatusCode code) {
   return "unknown status code";
 }
 
-// What is said when there is no memory to say more: a std::string holds it without allocating.
+// The message when there is no memory for another one: a std::string holds it without allocating.
 constexpr char kOutOfMemory[] = "out of memory";
 
 struct Error::Rep {
@@ -94,7 +94,7 @@ Error& Error::AddContext(const Message& context) {
 
 namespace {
 
-// What there is no memory for says so.
+// A message that cannot be allocated becomes kOutOfMemory.
 Error NewError(StatusCode code, const Message& message) noexcept {
 #if defined(__cpp_exceptions)
   try {

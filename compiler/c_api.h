@@ -137,7 +137,7 @@ typedef struct RewireCompileOptions {
   void (*zeroed)(void* context, const char* constant, const char* node, uint64_t count);
 } RewireCompileOptions;
 
-/* What compiling made of a model. compiler/compiler.h explains the figures. */
+/* The report of compiling a model. compiler/compiler.h explains the figures. */
 typedef struct RewireCompileReport {
   uint32_t struct_size;
   int32_t memory_is_bounded; /* 1: memory_bytes holds */

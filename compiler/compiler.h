@@ -146,7 +146,7 @@ struct ZeroedConstant {
   std::size_t count = 0;
 };
 
-// What compiling made of a model.
+// The report of compiling a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
   std::size_t nodes = 0;  // of the program, after all passes
@@ -161,7 +161,7 @@ struct CompileReport {
   // The same for tensors on the device that the model is compiled for.
   std::uint64_t device_arena_bytes = 0;
   std::uint64_t device_separate_bytes = 0;
-  // What one run of `main` takes at most beside weights and outputs, or why there is no bound. Not computed
+  // The most that one run of `main` takes beside weights and outputs, or why there is no bound. Not computed
   // without `bound_memory`.
   MemoryBound memory;
   // For kInt8 and kBf16: how many of the products compute with these numbers, all products, and what that

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Public header: <rewire/compiler/limits.h>.
 //
-// What compiling a model may cost. A few hundred bytes of a stranger's model can ask for endless work.
+// The costs that compiling a model may have. A few hundred bytes of a stranger's model can ask for endless
+// work.
 #pragma once
 
 #include <chrono>

@@ -115,8 +115,8 @@ struct DeviceKernelEntry {
   std::string name;
   std::string code;    // the name of the blobs
   std::string symbol;  // the kernel's name in them
-  // What a call passes. The last `outputs` parameters are written. A symbolic dimension has one size within a
-  // call.
+  // The arguments of a call. The last `outputs` parameters are written. A symbolic dimension has one size
+  // within a call.
   Array<DeviceParameter> parameters;
   std::uint32_t outputs = 0;
   Array<DeviceArgument> arguments;

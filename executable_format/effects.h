@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each instruction does to registers, from the columns of isa.def. An analysis that reads this, and not
-// the opcode, knows every row of the table, also one that is added later.
+// The effects of each instruction on registers, from the columns of isa.def. An analysis that reads this, and
+// not the opcode, knows every row of the table, also one that is added later.
 #pragma once
 
 #include <array>

@@ -59,7 +59,7 @@ Result<Executable> Executable::FromBytes(const SharedBytes& bytes, const OpenOpt
 Result<Executable> Executable::FromModule(Module module, const FormatLimits& limits) {
   if (Status verified = VerifyModule(module, limits); !verified) return Forward(verified);
   for (Constant& constant : module.constants) {
-    // What a file says stays: its bytes need not be read for that.
+    // A checksum that a file has is kept: the constant's bytes need not be read for that.
     if (constant.checksum == 0) constant.checksum = Hash64(constant.stored.view);
   }
   return Executable(std::make_shared<const Module>(std::move(module)));

@@ -34,7 +34,7 @@ constexpr DeviceTypeSpelling kDeviceTypes[] = {
     {13, "cuda_managed"}, {14, "oneapi"}, {15, "webgpu"},   {16, "hexagon"},   {17, "maia"},
 };
 
-// Which entries their names refer to: of each name that is not empty, the first entry.
+// Marks the entries that names refer to: of each name that is not empty, the first entry.
 Array<std::uint8_t> FirstOfEachName(const Array<std::string_view>& names) {
   Array<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0u);

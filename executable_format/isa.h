@@ -26,7 +26,7 @@ enum class OperandKind : std::uint8_t {
 #include "rewire/executable_format/isa.def"
 };
 
-// Where execution continues after an instruction.
+// The place where execution continues after an instruction.
 enum class Flow : std::uint8_t { kNext, kJump, kBranch, kCall, kEnd };
 
 // The word that means "no register" or "no string" in an optional operand.
@@ -38,7 +38,7 @@ enum class OperandCount : std::uint8_t { kOne, kOptional, kList };
 enum class RegisterUse : std::uint8_t { kNone, kRead, kWrite, kKill };
 enum class ModuleTable : std::uint8_t { kNone, kConstants, kFunctions, kKernels, kDevices, kStrings };
 
-// What isa.def's row says of a kind of operand. Whoever asks such a question asks it here: a switch over the
+// The row of isa.def about a kind of operand. Whoever asks such a question asks it here: a switch over the
 // kinds is for what differs from kind to kind, as their text.
 struct OperandTraits {
   std::uint8_t words;  // of a fixed operand; for a list, of one element
@@ -62,7 +62,7 @@ constexpr std::uint32_t OperandWords(OperandKind kind) { return TraitsOf(kind).w
 constexpr bool IsList(OperandKind kind) { return TraitsOf(kind).count == OperandCount::kList; }
 constexpr bool IsOptional(OperandKind kind) { return TraitsOf(kind).count == OperandCount::kOptional; }
 constexpr bool IsRegister(OperandKind kind) { return TraitsOf(kind).use != RegisterUse::kNone; }
-// Of a register: the instruction puts a value into it.
+// Whether the instruction puts a value into such a register.
 constexpr bool IsResult(OperandKind kind) { return TraitsOf(kind).use == RegisterUse::kWrite; }
 
 // The columns of registers, as isa.def explains them.
@@ -90,10 +90,10 @@ enum class Makes : std::uint8_t {
 struct OperandInfo {
   const char* name = "";
   OperandKind kind = OperandKind::kRead;
-  // Of a register that is read.
+  // The kinds that a register may hold that is read.
   Accepts accepts = Accepts::kAny;
   Access access = Access::kObject;
-  // Of a register that is written: what it then holds, and the place of the operand that it comes from; the
+  // For a register that is written: what it then holds, and the place of the operand that it comes from; the
   // row's operand_count if there is none.
   Makes makes = Makes::kNone;
   std::uint8_t source = 0;

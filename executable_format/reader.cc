@@ -16,7 +16,7 @@ namespace {
 using container::Damaged;
 using container::FoundSection;
 
-// What the sections say about each other, until all are read.
+// The statements of sections about each other, until all are read.
 struct Pieces {
   Array<std::uint64_t> stored_sizes;  // of the constants
   Array<std::uint32_t> code_words;    // of the functions

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each section holds. One function a record, walked by the writer and by the reader alike, so that the
-// two cannot disagree; docs/format.md has the same as prose. `A` is ArchiveWriter, with const records, or
+// The contents of each section. One function a record, walked by the writer and by the reader alike, so that
+// the two cannot disagree; docs/format.md has the same as prose. `A` is ArchiveWriter, with const records, or
 // ArchiveReader. Private to the reader and the writer.
 #pragma once
 
@@ -109,7 +109,7 @@ void TypeTree(A& a, Of<A, Type>& type) {
   a.List(type.nodes, kSmallestType, [&](auto& node) { TypeRecord(a, node); });
 }
 
-// Where the bytes of data constants lie follows from the table: in its order, each at the next multiple of
+// The places of data constants follow from the table: in its order, each at the next multiple of
 // kDataAlignment in the data section.
 template <typename A>
 void Constants(A& a, Of<A, Array<Constant>>& constants, Array<std::uint64_t>& stored_sizes) {

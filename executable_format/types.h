@@ -28,7 +28,7 @@ constexpr Dim SymbolDim(std::uint32_t symbol) { return -2 - static_cast<Dim>(sym
 constexpr bool IsSymbol(Dim dim) { return dim <= -2; }
 constexpr std::uint32_t SymbolOf(Dim dim) { return static_cast<std::uint32_t>(-2 - dim); }
 
-// What a signature says about one value.
+// The kinds of value that a signature knows.
 enum class TypeKind : std::uint8_t {
   kTensor = 0,  // dtype, rank, dims and device, as far as they are known
   kAdt = 1,     // a tag and fields

@@ -14,7 +14,7 @@ namespace {
 
 using namespace rewire;  // NOLINT: a small program about one library
 
-// What isa.def says of a kind of operand for readers alone, by the kind's number.
+// The words of isa.def about a kind of operand for readers alone, by the kind's number.
 struct KindText {
   std::string_view name;
   std::string_view spelling;
@@ -148,7 +148,7 @@ std::string MakesText(const OpcodeInfo& info, const OperandInfo& operand) {
   return {};
 }
 
-// What a register holds before or after the instruction.
+// The kinds that a register holds before or after the instruction.
 std::string HoldsText(const OpcodeInfo& info, const OperandInfo& operand) {
   switch (TraitsOf(operand.kind).use) {
     case RegisterUse::kNone:

@@ -117,7 +117,7 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
       ->group(group);
 }
 
-// What a run is compared with beside --expect. Such runs are made for that alone.
+// Adds the options that a run is compared with beside --expect. Such runs are made for that alone.
 void AddComparingOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Finding what is wrong";
   const auto exclude = [](CLI::Option* option, std::initializer_list<const char*> others) {

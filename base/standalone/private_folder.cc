@@ -57,7 +57,8 @@ std::string NameOf(std::string_view key) {
   return name;
 }
 
-// What stands before the content. Drivers may crash on damaged code, so its length and hash are part of it.
+// The header stands before the content. Drivers may crash on damaged code, so its length and hash are part of
+// it.
 std::string HeaderOf(std::string_view key, std::string_view content) {
   return "rewire-kept-1 " + std::to_string(key.size()) + ' ' + std::to_string(content.size()) + ' ' +
          std::to_string(HashOf(content)) + '\n' + std::string(key);

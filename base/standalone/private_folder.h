@@ -25,8 +25,8 @@ class PrivateFolder {
   bool is_open() const { return folder_ >= 0; }
   const std::string& reason() const { return reason_; }
 
-  // What was kept for the key; empty if nothing was, or if its file is damaged or cannot be trusted. The file
-  // has the whole key, which is compared: its name is a hash that keys may share.
+  // Returns what was kept for the key; empty if nothing was, or if its file is damaged or cannot be trusted.
+  // The file has the whole key, which is compared: its name is a hash that keys may share.
   std::string Read(std::string_view key) const;
   // Keeps `content` in place of what was kept before. The file appears whole, under a name that nobody
   // foresees until then. False if that fails; then nothing has changed.

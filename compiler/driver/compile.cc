@@ -35,7 +35,7 @@ std::size_t CountNodes(const Block& block) {
   return count;
 }
 
-// Where kernels are called, in a model for a device.
+// Counts kernel calls by the side that they run on, in a model for a device.
 void CountCalls(const Block& block, std::map<std::pair<std::string, std::string>, std::size_t>* on_host,
                 std::size_t* on_device) {
   for (const Node* node : block.nodes) {
@@ -63,7 +63,7 @@ void Begin(const CompileOptions& options, const std::string& what) {
   if (options.progress) options.progress(what);
 }
 
-// What `__init` would do with kernels that give the same on every CPU is done now.
+// Folds what `__init` would do with kernels that give the same on every CPU.
 void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* graph) {
   const std::size_t count = graph->init.nodes.size();
   std::size_t done = 0;

@@ -41,7 +41,7 @@ struct Compiled {
 // The names that disabled_passes may contain, in the order of the passes.
 std::vector<std::string> PassNames();
 
-// Those that CompileOptions::strict leaves out.
+// The passes that CompileOptions::strict leaves out.
 std::vector<std::string> StrictlySkippedPasses();
 
 // Compiles a model. Any number of models may be compiled at once, after protobuf has built its descriptors

@@ -20,7 +20,7 @@ void Begin(const CompileOptions& options, const char* what) {
 // Outputs lie in the caller's memory.
 MemoryBound BoundOf(const Executable& executable) {
   KernelSet kernels;
-  // What they lack is not bounded.
+  // A missing library is no error: its kernels are then not bounded.
   (void)kernels.AddLibrary("librewire_kernels_cpu.so");
   (void)kernels.AddLibrary("librewire_kernels_onednn.so");
   (void)kernels.AddLibrary("librewire_kernels_re2.so");

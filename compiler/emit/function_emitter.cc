@@ -189,7 +189,7 @@ void FunctionEmitter::KillResults(const Block& block, const std::vector<Reg>& ca
   std::set<const Value*> own;
   for (const Node* node : block.nodes) own.insert(node->outputs.begin(), node->outputs.end());
   for (const Value* result : block.results) {
-    // What is updated in place lies in the register that carries it.
+    // A value that is updated in place lies in the register that carries it.
     if (own.erase(result) > 0 && std::find(carried.begin(), carried.end(), Of(result)) == carried.end())
       code_.Kill(Of(result));
   }

@@ -29,7 +29,7 @@ class FunctionEmitter {
   // as it is, unless `always_tuple`.
   Status Emit(Function* function, bool always_tuple = false);
   std::size_t kernel_calls() const { return kernel_calls_; }
-  // Where the values of the model are, in the order of the code.
+  // The places of the model's values, in the order of the code.
   const std::vector<ValuePlace>& values() const { return values_; }
 
  private:
@@ -41,7 +41,7 @@ class FunctionEmitter {
     Reg bytes;
   };
 
-  // Where a tensor lies in an arena.
+  // The place of a tensor in an arena.
   struct ArenaPlace {
     Reg storage;
     Reg offset;

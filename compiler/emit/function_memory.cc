@@ -13,7 +13,7 @@
 namespace rewire::compiler {
 namespace {
 
-// What allocations are aligned to: a cache line, and the widest vector.
+// Allocations are aligned to a cache line and the widest vector.
 constexpr std::uint32_t kAlignment = 64;
 
 // A block's bytes: a number, and the dimensions that it is multiplied by during the run.

@@ -43,7 +43,7 @@ Status FunctionEmitter::DimProgram::Check(const Shape& dims) const {
               fmt::format("dimension '{}' of {} stands in no shape", *missing_, ShapeText(dims)));
 }
 
-// What is asked for twice is computed once, and what was computed before is not computed again.
+// A size is computed once, however often it is asked for.
 class FunctionEmitter::SizesCall {
  public:
   explicit SizesCall(FunctionEmitter* emitter) : emitter_(*emitter), program_(emitter_) {}

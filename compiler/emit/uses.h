@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What emission must know beforehand: where each value is used last, and which symbols are read.
+// Emission must know beforehand where each value is used last, and which symbols are read.
 #pragma once
 
 #include <set>

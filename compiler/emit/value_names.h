@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a run has the values of the model. Tools that compare a run with the model read this from the
-// executable's metadata (docs/format.md).
+// Writes down where a run has the values of the model. Tools that compare a run with the model read this from
+// the executable's metadata (docs/format.md).
 #pragma once
 
 #include <cstdint>

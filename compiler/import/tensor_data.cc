@@ -49,7 +49,7 @@ Result<std::string> ExternalPath(const std::string& location, const ExternalData
   const fs::path root = fs::canonical(folder, error);
   if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
   const fs::path path = fs::weakly_canonical(root / location, error);
-  // What is still a link leads to nothing.
+  // A path that is still a link leads to nothing.
   std::error_code missing;
   if (!error && fs::is_symlink(path, missing)) {
     return Fail(StatusCode::kNotFound, fmt::format("external data '{}' is a link that leads nowhere: '{}'",
@@ -74,7 +74,7 @@ Result<std::string> ExternalPath(const std::string& location, const ExternalData
               fmt::format("external data '{}' is not inside the model's folder", location));
 }
 
-// Where external data lies, as the tensor says; `bytes` is its size.
+// The place of external data, as the tensor says; `bytes` is its size.
 struct ExternalPlace {
   std::string location;
   std::uint64_t offset = 0;
@@ -154,8 +154,8 @@ Result<SharedBytes> ReadTyped(const onnx::TensorProto& proto, DLDataType dtype, 
   return SharedBytes{Span<const std::byte>(data->data(), data->size()), data};
 }
 
-// What ONNX stores for elements that take `bytes` here. Those of less than 8 bits lie beside each other, the
-// first in the lowest bits.
+// The bytes that ONNX stores for elements that take `bytes` here. Those of less than 8 bits lie beside each
+// other, the first in the lowest bits.
 std::uint64_t StoredBytes(DLDataType dtype, std::uint64_t bytes) {
   if (dtype.bits >= 8) return bytes;
   const std::uint64_t per_byte = 8u / dtype.bits;
@@ -237,7 +237,7 @@ Result<HostTensor> ReadSparseTensorProto(const onnx::SparseTensorProto& proto, c
                             "--max-fold-bytes (CompileLimits::fold_bytes)",
                             what, *size, *bytes));
   }
-  // Of rank 1 they count elements, of rank 2 they are positions along each axis.
+  // Indices of rank 1 count elements, those of rank 2 are positions along each axis.
   const bool linear = indices->shape.size() == 1;
   const auto count = values->shape.size() == 1 ? static_cast<std::uint64_t>(values->shape[0]) : 0;
   std::vector<std::int64_t> expected = {static_cast<std::int64_t>(count)};

@@ -14,7 +14,7 @@
 
 namespace rewire::compiler {
 
-// Where external data may lie.
+// The folders in which external data may lie.
 struct ExternalData {
   std::string folder;                // the model's; empty: there is no external data
   std::vector<std::string> allowed;  // where symbolic links in `folder` may lead, too

@@ -193,7 +193,7 @@ DimExpr DimExpr::FloorDiv(const DimExpr& a, const DimExpr& b) {
   if (divisor == 1) return a;
   if (a == b) return 1;
   if (divisor && *divisor != 0) {
-    // What divides evenly leaves the quotient: (4*N + 3) / 2 is 2*N + 3/2.
+    // Terms that divide evenly leave the quotient: (4*N + 3) / 2 is 2*N + 3/2.
     std::vector<Term> whole, rest;
     for (const Term& term : a.terms_) {
       Term part = term;
@@ -293,7 +293,7 @@ std::optional<DimExpr> DimExpr::BroadcastToOne(const DimExpr& a, const DimExpr& 
   for (const auto& [size, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     // The other is the same or 1.
     if (size->IsConstant() || size->Bounds().least > 1) return *size;
-    // Where the smaller is 0 of 1 and 0, the larger is not the result.
+    // The larger is not the result if the smaller is 0 of 1 and 0.
     if (IsAtLeast(*size, *other, kComparedDepth) && IsAtLeast(*other, Min(*size, 1), kComparedDepth))
       return *size;
   }

@@ -54,7 +54,7 @@ class DimExpr {
 
   // A size that is at most a number in all runs that do not fail.
   struct AtMost;
-  // What follows if `a` and `b` broadcast: e at most 512, from e and min(512, e).
+  // Returns what follows if `a` and `b` broadcast: e at most 512, from e and min(512, e).
   static std::optional<AtMost> ImpliedByBroadcast(const DimExpr& a, const DimExpr& b);
   // True if `window` is `size` in all runs that stay within tables. Rows P to P + N of a table of 512 rows
   // are N: min(512, P + N) - min(512, P).
@@ -102,7 +102,7 @@ class DimExpr {
   using AtomReplacement = std::function<std::optional<DimExpr>(const Atom& atom)>;
   DimExpr Rebuilt(const AtomReplacement& of_atom) const;
   static DimExpr RebuiltAtom(const Atom& atom, const AtomReplacement& of_atom);
-  // What the two broadcast to, if it is one of them in all runs that do not fail.
+  // The size to which the two broadcast, if it is one of them in all runs that do not fail.
   static std::optional<DimExpr> BroadcastToOne(const DimExpr& a, const DimExpr& b);
   // The atom, if the expression is a single atom.
   const Atom* atom() const;

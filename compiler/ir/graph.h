@@ -114,8 +114,8 @@ struct Node {
   std::uint32_t flags = 0;  // KernelFlags
   // A cast around a kernel that does not take the model's dtype. The model does not ask for its rounding.
   bool added = false;
-  // Of `init`: run when a program is loaded, and not while compiling, since the result is larger than what it
-  // is made of.
+  // Nodes of `init` alone: run when a program is loaded, and not while compiling, since the result is larger
+  // than what it is made of.
   bool at_load = false;
   bool returns = false;                   // the kernel returns its output in place of writing it
   std::optional<std::uint32_t> in_place;  // the input whose memory the single output takes over
@@ -135,7 +135,7 @@ struct Node {
   const char* why_on_host = nullptr;
 };
 
-// Where the value of a symbol can be read during a run.
+// The place where the value of a symbol can be read during a run.
 struct SymbolSource {
   const Value* value = nullptr;
   std::uint32_t axis = 0;
@@ -190,7 +190,7 @@ class Graph {
   Graph Copy() const;
 
   Block main;
-  // What is known about the kernels that nodes call. Null: nothing.
+  // The traits of the kernels that nodes call. Null: nothing.
   std::shared_ptr<const KernelTraits> kernels;
   std::optional<TargetDevice> device;
   // Passes change nothing but the order of sums (passes/passes.h).
@@ -198,7 +198,7 @@ class Graph {
   bool bf16 = false;   // products by constant weights of f32 may compute in bf16
   bool tiles = false;  // on a CPU that multiplies bf16 by tiles, ten times as fast as floats
   std::vector<ZeroedWeights> zeroed_weights;
-  // Of tensors on the host, and of those on the device.
+  // The arenas of tensors on the host and of those on the device.
   Arena arena, device_arena;
   ShapeArena shape_arena, device_shape_arena;
   Arena& ArenaOn(bool device) { return device ? device_arena : arena; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes ask about a kernel. The answers come from the rows of the kernels (vm/kernel/row.h), which the
-// kernel libraries export. Nothing here lists kernel names.
+// Answers the questions of passes about a kernel. The answers come from the rows of the kernels
+// (vm/kernel/row.h), which the kernel libraries export. Nothing here lists kernel names.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace rewire::compiler {
 
-// What a node does, without its operands: "rewire.gather {axis=1}", "field 2".
+// The operation of a node, without its operands: "rewire.gather {axis=1}", "field 2".
 std::string OperationText(const Node& node);
 
 }  // namespace rewire::compiler

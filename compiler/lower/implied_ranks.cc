@@ -107,7 +107,7 @@ class Ranks {
     if (known != rank) known = kContradiction;
   }
 
-  // What the node itself says about the rank of input 0.
+  // The rank of input 0 that the node itself implies.
   int OwnRank(const onnx::NodeProto& node) const {
     const std::string& type = node.op_type();
     if (type == "Conv" || type == "ConvInteger" || type == "ConvTranspose") return WeightRank(node, 1);

@@ -13,7 +13,7 @@
 namespace rewire::compiler {
 namespace {
 
-// What stands behind Ifs may be lowered often, as each may double the ends; this many nodes in all.
+// Nodes behind Ifs may be lowered often, as each If may double the ends; this many nodes in all.
 constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 16;
 
 std::string FailureText(const Unsupported& failure) {
@@ -117,7 +117,7 @@ Status Lowering::Deliver(Op* op, Continuation continuation) {
 Result<std::vector<Value*>> Lowering::JoinStrings(Continuation* continuation) {
   std::vector<Continuation*> ends = EndsOf(continuation);
   std::erase_if(ends, [](const Continuation* end) { return end->failure.has_value(); });
-  // What does not fit is for Join to refuse.
+  // Join refuses values that do not fit.
   const bool fits =
       continuation->split != nullptr && !ends.empty() &&
       std::all_of(ends.begin(), ends.end(), [&](const Continuation* end) {

@@ -26,7 +26,7 @@ constexpr std::size_t kMostSourceBytes = 1024;  // of what notes say about a nod
 constexpr std::size_t kMostSymbolBytes = 128;
 // Constants up to this size are made while compiling.
 constexpr std::uint64_t kMaxFoldedBytes = std::uint64_t{64} << 20;
-// What CompileLimits::work counts.
+// The units that CompileLimits::work counts.
 constexpr std::uint64_t kNodeWork = 64;
 constexpr std::uint64_t kBytesOfWork = 16;  // of expressions, or of weights that are copied
 
@@ -312,7 +312,7 @@ Status Lowering::AddInputs(Scope* scope) {
     const StringList list = {AddInput(input->name + ".offsets", TensorOf(kInt64, {any})),
                              AddInput(input->name + ".bytes", TensorOf(kUInt8, {any}))};
     strings_.SetInput(input, list);
-    // What comes from outside is checked once, so that all that follows has a list to rely on.
+    // A list from outside is checked once, so that all that follows can rely on it.
     Node* check = graph_.NewNode(NodeKind::kKernel);
     check->kernel = "rewire.text.check";
     check->inputs = {input, list.offsets, list.bytes};
@@ -326,7 +326,7 @@ Status Lowering::AddInputs(Scope* scope) {
 }
 
 Value* Lowering::AddInput(const std::string& name, Type type) {
-  // What has no name goes by the place where it stands: "x.2".
+  // A dimension without a name goes by the place where it stands: "x.2".
   for (std::size_t i = 0; i < type.dims.size(); ++i) {
     const std::optional<std::string> symbol = type.dims[i].symbol();
     if (!symbol || symbol->front() != '$') continue;

@@ -37,7 +37,7 @@ struct LoweringOptions {
   std::function<Status(const Node&)> check;
   // Tells whether the stock libraries have a kernel. Empty: not checked.
   std::function<bool(const std::string&)> has_kernel;
-  // What follows a Squeeze whose rank only the run knows is lowered for each rank. Otherwise its result has
+  // Nodes behind a Squeeze whose rank only the run knows are lowered for each rank. Otherwise its result has
   // no rank, which is smaller but which few operators take.
   bool for_each_rank = false;
 };

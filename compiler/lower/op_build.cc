@@ -209,7 +209,7 @@ Value* Op::ShapeOf(Value* x) {
 
 Value* Op::Reshape(Value* x, Shape dims) {
   if (x->type.ranked && ShapeText(x->type.dims) == ShapeText(dims)) return x;
-  // What does not fit is left to the run, which may never come to it.
+  // Sizes that do not fit are left to the run, which may never come to them.
   const auto known = ConstantDims(dims);
   const auto fits = [&](DLDataType dtype, std::size_t bytes) {
     const Result<std::uint64_t> wanted = CompactBytes(dtype, *known);

@@ -15,7 +15,7 @@ namespace {
 
 std::string ListText(const nlohmann::json& list) { return list.dump(); }
 
-// Where the parts of a list stand among the inputs or outputs.
+// The places of a list's parts among the inputs or outputs.
 std::string PlacesText(std::size_t offsets, std::size_t bytes) {
   return nlohmann::json{{"offsets", offsets}, {"bytes", bytes}}.dump();
 }
@@ -79,7 +79,7 @@ Status StringTables::AddLists(std::vector<Value*>* outputs, std::vector<std::str
 }
 
 void StringTables::SetKeys(const Value* value, Strings keys) {
-  // What is no text would be no JSON either; Metadata says so.
+  // Strings that are no text would be no JSON either; Metadata says so.
   const bool is_text =
       std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return IsUtf8(key); });
   keys_[value] = is_text ? ListText(keys) : std::string();

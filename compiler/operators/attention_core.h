@@ -10,7 +10,7 @@
 
 namespace rewire::compiler {
 
-// What the positions of queries and keys say of which keys a query may see.
+// The positions of queries and keys say which keys a query may see.
 struct PositionMask {
   DimExpr queries, keys;
   Value* offset = nullptr;   // the first query's position: i64, a scalar or [batch, 1, 1, 1]; null: 0
@@ -29,7 +29,7 @@ struct AttentionInputs {
   // The same queries as [batch, length, heads * size], if they are there in this form.
   Value* joined_q = nullptr;
   std::optional<PositionMask> positions;  // which keys a query may see
-  // Which keys a query may see besides, of bool; null: all. It broadcasts to [batch, heads, length, length of
+  // Further keys that a query may see, of bool; null: all. It broadcasts to [batch, heads, length, length of
   // k].
   Value* allowed = nullptr;
   Value* bias = nullptr;  // added to the scores; null: nothing. It broadcasts likewise

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator's row says of the attributes that its nodes may have.
+// An operator's row says by these rules which attributes its nodes may have.
 //
 // The rules stand in one string, between spaces:
 //

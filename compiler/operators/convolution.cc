@@ -190,7 +190,7 @@ Status LowerPool(Op& op, const Operator& row) {
   call.attributes = attributes;
   Shape dims = {x->type.dims[0], x->type.dims[1]};
   if (ceil) {
-    // Which windows count is the kernel's to say.
+    // The kernel says which windows count.
     Value* shape = op.ShapeValue({"rewire.shape.pool", {op.ShapeOf(x)}, of_shape}, x->type.rank());
     if (const std::optional<Shape> known = KnownElements(shape)) {
       dims = *known;

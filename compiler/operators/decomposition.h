@@ -25,8 +25,8 @@ class Decomposition {
   std::string In(int i);
   std::string Name(Value* value);
 
-  // What a part has besides inputs. `copied` names attributes that it takes from the node, where the node has
-  // them.
+  // The form of a part: what it has besides inputs. `copied` names attributes that it takes from the node,
+  // where the node has them.
   struct Form {
     std::vector<onnx::AttributeProto> attributes;
     std::vector<std::string> copied;

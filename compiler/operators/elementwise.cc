@@ -245,7 +245,7 @@ Status LowerClip(Op& op, const Operator& row) {
   return {};
 }
 
-// Of inputs whose ranks are not all known.
+// Lowers Where of inputs whose ranks are not all known.
 Status LowerUnrankedWhere(Op& op, const Operator& row) {
   for (int i = 0; i < 3; ++i) {
     if (op.lowering().strings().Has(op.in(i))) return op.Unsupported("strings beside values of unknown rank");

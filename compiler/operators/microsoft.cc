@@ -28,7 +28,7 @@ Status LowerFusedMatMul(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// What follows a fused operator, with up to two numbers.
+// Applies the activation that follows a fused operator, with up to two numbers.
 Result<Value*> Activate(Op& op, Value* x, const std::string& name, double alpha, double beta) {
   if (name.empty()) return x;
   if (name == "Relu") return op.Unary("rewire.relu", x);

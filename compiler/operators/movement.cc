@@ -407,7 +407,7 @@ Status LowerReverseSequence(Op& op, const Operator& row) {
   return {};
 }
 
-// Where the axes of a block stand among the channels: in front of them (mode DCR), or behind (CRD).
+// Whether the axes of a block stand behind the channels (CRD) or in front of them (mode DCR).
 Result<bool> BlocksBehind(const Op& op) {
   const std::string mode = op.String("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") return op.Invalid("mode is '{}', expected DCR or CRD", mode);

@@ -125,7 +125,7 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
   Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
   if (!axis) return Forward(axis);
   const char* kernel = op.Int("p", 2) == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2";
-  // Where the norm is 0, so is the result: an infinite divisor gives that.
+  // A norm of 0 gives 0: an infinite divisor does that.
   Value* norm = op.Reduce(kernel, x, {*axis}, true);
   Value* is_zero = op.Compare("rewire.equal", norm, op.Scalar(x->type.dtype, 0));
   Value* infinity = op.Scalar(x->type.dtype, std::numeric_limits<double>::infinity());

@@ -81,7 +81,7 @@ Status CheckInputs(Op& op, const Operator& row) {
   for (int i = 0; i < op.inputs(); ++i) {
     const Value* input = op.in(i);
     if (input == nullptr) {
-      // Where any number may follow, they all mean the same.
+      // All inputs mean the same if any number may follow.
       const bool needed = i < row.least_inputs || row.most_inputs == kAnyNumber;
       if (needed && (row.flags & kMayLack) == 0) return op.Invalid("input {} is missing", i);
       continue;

@@ -36,7 +36,7 @@ Value* LengthOf(Op& op, Value* offsets);
 
 TextTensor ExpandedTexts(Op& op, const TextTensor& texts, const Shape& dims);
 
-// Where each string is in `keys`, the last of several; -1 if nowhere.
+// The place of each string in `keys`, the last of several; -1 if nowhere.
 Value* PositionsInKeys(Op& op, const TextTensor& texts, const Strings& keys);
 
 // The values as strings of one list, in the order of `values`. Sets the list of all of them with SetJoined.

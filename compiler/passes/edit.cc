@@ -168,7 +168,7 @@ std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int a
   const float* elements = FloatsOf(value);
   if (elements == nullptr) return std::nullopt;
   if (const std::optional<float> scalar = ScalarOf(value)) {
-    // Of a higher rank than the tensor it would add dimensions to the result.
+    // A value of a higher rank than the tensor would add dimensions to the result.
     if (value->type.rank() > rank) return std::nullopt;
     return std::vector<float>(static_cast<std::size_t>(channels), *scalar);
   }

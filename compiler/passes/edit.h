@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes that rewrite patterns share: who uses a value, and changes that keep the graph consistent.
+// Passes that rewrite patterns share this: who uses a value, and changes that keep the graph consistent.
 #pragma once
 
 #include <string>

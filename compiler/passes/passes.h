@@ -12,8 +12,8 @@
 
 namespace rewire::compiler {
 
-// What results may become other than those of the model's operators one by one. Each includes those before
-// it.
+// The effect that a pass may have on results, beside those of the model's operators one by one. Each includes
+// those before it.
 enum class PassEffect : std::uint8_t {
   kNothing,
   kSumOrder,       // sums are added in another order, or products and sums are rounded once

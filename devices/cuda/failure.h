@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of this library return after an error of the driver.
+// The functions of this library return these after an error of the driver.
 #pragma once
 
 #include "rewire/devices/cuda/driver_functions.h"

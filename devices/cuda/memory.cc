@@ -67,7 +67,7 @@ int DeallocateHost(void* context, DLDevice device, void* block) {
 
 int IsPinned(void* context, DLDevice, const void* memory, std::uint64_t bytes, std::int32_t* pinned) {
   const CudaDriver& driver = State::Of(context).driver;
-  // Of memory that the driver does not know, the type stays 0. It pins whole ranges, so the ends tell.
+  // The type of memory that the driver does not know stays 0. It pins whole ranges, so the ends tell.
   *pinned = 1;
   for (const std::uint64_t offset : {std::uint64_t{0}, bytes == 0 ? 0 : bytes - 1}) {
     unsigned type = 0;

@@ -5,7 +5,7 @@
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
-// What OpenCL 1.2 calls the usual way, later versions call deprecated.
+// Later versions call deprecated what OpenCL 1.2 calls the usual way.
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 

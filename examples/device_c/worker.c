@@ -38,7 +38,7 @@ typedef struct Stream {
   int ends;
 } Stream;
 
-/* What went wrong last on this thread. */
+/* The last failure on this thread, in words. */
 static _Thread_local const char* words = "";
 
 static int Fail(int code, const char* what) {

@@ -28,7 +28,7 @@ struct Options {
   bool quiet = false;
 };
 
-// What the program calls with each token as it is made, `host.token`. It gives the token back, and the
+// The program calls this with each token as it is made, `host.token`. It gives the token back, and the
 // program goes on with what it gets.
 class TokenPrinter {
  public:

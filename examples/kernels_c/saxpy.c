@@ -8,7 +8,7 @@
 
 #include "rewire/vm/kernel/kernel.h"
 
-/* Where the loader puts the table through which this library asks the VM for things. */
+/* The loader puts a table here, through which this library asks the VM for things. */
 REWIRE_KERNEL_LIBRARY;
 
 static int Fail(const char* kind, const char* message) {

@@ -20,7 +20,7 @@ using rewire::kernel::TensorView;
 using rewire::kernel::TypeError;
 using rewire::kernel::ValueError;
 
-// What changes from call to call. It lives in the VM's slot for the import, and the VM deletes it.
+// The state that changes from call to call. It lives in the VM's slot for the import, and the VM deletes it.
 struct History {
   std::vector<std::int64_t> shape;
   std::vector<float> samples;  // up to `window` inputs, one behind the other, the oldest overwritten
@@ -37,7 +37,7 @@ struct History {
   }
 };
 
-// What the attributes say. Made once when a program is linked, then only read, by any number of threads.
+// The values of the attributes. Made once when a program is linked, then only read, by any number of threads.
 struct MovingAverage {
   static constexpr const char kName[] = "example.moving_average";
   std::size_t window = 0;
@@ -82,6 +82,6 @@ constexpr RewireKernelEntry kEntries[] = {rewire::kernel::Entry<MovingAverage>()
 
 }  // namespace
 
-// What the loader reads: every kernel of the library.
+// The loader reads this: every kernel of the library.
 extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table =
     rewire::kernel::Table(kEntries);

@@ -11,7 +11,7 @@
 
 namespace {
 
-// Where a resized axis reads: `from` and its right neighbor `next`, which counts for `share`.
+// A resized axis reads `from` and its right neighbor `next`, which counts for `share`.
 struct Sample {
   int from;
   int next;

@@ -37,15 +37,15 @@ class BlockQueue {
   enum class Order : std::uint8_t { kFirstBlockFirst, kLastBlockFirst };
 
   BlockQueue(std::size_t blocks, Order order) : waits_(blocks), flip_(order == Order::kLastBlockFirst) {}
-  // Of no effect for a block that waits already.
+  // Has no effect for a block that waits already.
   REWIRE_API void Push(std::uint32_t block);
   void PushAll();
   bool empty() const { return heap_.empty(); }
-  // Of a queue that is not empty.
+  // Takes the next block of a queue that is not empty.
   REWIRE_API std::uint32_t Pop();
 
  private:
-  // What the heap holds: the largest comes out.
+  // The key of a block in the heap: the largest comes out.
   std::uint32_t KeyOf(std::uint32_t block) const { return flip_ ? block : ~block; }
 
   Array<std::uint32_t> heap_;

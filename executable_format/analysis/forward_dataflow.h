@@ -44,7 +44,7 @@ class ForwardDataflow {
   }
 
   bool IsReached(std::uint32_t place) const { return reached_[place] != 0; }
-  // Of a place that is reached.
+  // The state of a place that is reached.
   const State& entry(std::uint32_t place) const { return entries_[place]; }
 
   static constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;

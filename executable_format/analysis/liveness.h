@@ -26,8 +26,8 @@ struct NamedRegister {
 
 class Liveness {
  public:
-  // Of code whose blocks (FindBlocks) these are, and which names registers below `registers`. Borrows both.
-  // The meter counts the work; once it is exhausted nothing else is valid.
+  // Analyzes code whose blocks (FindBlocks) these are, and which names registers below `registers`. Borrows
+  // both. The meter counts the work; once it is exhausted nothing else is valid.
   Liveness(Span<const std::uint32_t> code, const Array<BasicBlock>& blocks, std::uint32_t registers,
            WorkMeter* meter);
 

@@ -13,7 +13,7 @@ namespace rewire {
 class RegisterSet {
  public:
   explicit RegisterSet(std::uint32_t registers = 0) : words_(Words(registers)) {}
-  // What a set of so many registers takes, in words of 64 bits.
+  // The words of 64 bits that a set of so many registers takes.
   static std::uint32_t Words(std::uint32_t registers) { return registers / 64 + (registers % 64 != 0); }
 
   // Made for no registers.

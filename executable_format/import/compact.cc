@@ -196,7 +196,7 @@ std::uint32_t Share(const Array<Lifetime>& lifetimes, std::uint32_t inputs, Arra
   return count;
 }
 
-// Where a block ends early, and the string that its Fatal quotes.
+// The place where a block ends early, and the string that its Fatal quotes.
 struct Cut {
   std::uint32_t block, pc, note;
 };
@@ -246,8 +246,9 @@ Status TooMany(const Flowgraph& graph, const char* what) {
               graph.blocks.size(), graph.registers);
 }
 
-// Where the reads' blocks end, with the strings that say why. `names` has the file's numbers of registers. A
-// translation has as many instructions as the file, so that counting them gives the file's number too.
+// The places where the reads' blocks end, with the strings that say why. `names` has the file's numbers of
+// registers. A translation has as many instructions as the file, so that counting them gives the file's
+// number too.
 Array<Cut> CutsAt(const Array<EmptyRead>& reads, Span<const std::uint32_t> code,
                   const Array<std::uint32_t>& names, Array<std::string>* strings) {
   Array<Cut> cuts;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What the verifier takes at most, checked before anything is made of it.
+// The most that the verifier takes, checked before anything is made of it.
 constexpr std::size_t kMaxHeads = FormatLimits{}.result_leaves;
 constexpr std::size_t kMaxNameBytes = FormatLimits{}.name_bytes;
 
@@ -37,7 +37,7 @@ std::optional<std::uint32_t> Index(const Json& value) {
   return static_cast<std::uint32_t>(number);
 }
 
-// What stands in place of the value expected, for a message: short, whatever it is.
+// The value that stands in place of the one expected, for a message: short, whatever it is.
 std::string Brief(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
   constexpr std::size_t kMost = 40;

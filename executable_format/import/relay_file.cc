@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::uint64_t kRelayMagic = 0xD225DE2F4214151D;  // and of Relax's first version
 constexpr std::uint64_t kRelaxMagic = 0xD225DE2F4214151E;  // of its second
-// What both versions of Relax call themselves. Relay writes the version of TVM, which has three parts.
+// Both versions of Relax call themselves so. Relay writes the version of TVM, which has three parts.
 constexpr std::string_view kRelaxVersion = "0.14";
 
 enum class DeviceForm { kScoped, kPlain, kAbsent };
 
-// What differs between versions before the functions.
+// The differences between versions before the functions.
 struct Layout {
   DeviceForm devices;
   bool tagged_constants;
@@ -315,7 +315,7 @@ Result<RelayFile> ReadRelayFile(Span<const std::byte> file) {
   for (Layout layout : kLayouts) {
     Result<RelayFile> file = Attempt(ByteReader(bytes), layout).Run();
     if (file) return file;
-    // Of a damaged file the error worth reading is the one under the layout that it most likely has.
+    // The error worth reading of a damaged file is the one under the layout that it most likely has.
     if (layout == released) error = file.error();
   }
   return Fail(error->AddContext("Relay VM executable"));

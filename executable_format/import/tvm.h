@@ -62,7 +62,7 @@ Result<Module> ImportGraph(std::string_view json, const NamedTensors& parameters
 // The error for a Relax executable, wherever one is found: kUnsupported.
 Status RefuseRelax();
 
-// What an exported library (TVM up to 0.20) contains besides its compiled functions: the data of its symbol
+// The contents of an exported library (TVM up to 0.20) besides its compiled functions: the data of its symbol
 // __tvm_dev_mblob. Everything points into the blob.
 struct LibraryBlob {
   // The model: one of the two, or both empty if there is none.

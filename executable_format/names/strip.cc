@@ -56,8 +56,8 @@ void StripFunction(Function& function, std::size_t index, bool keep) {
   for (std::size_t i = 0; i < function.output_names.size(); ++i) function.output_names[i] = std::to_string(i);
 }
 
-// What elements of outputs stand for (docs/format.md) is part of the result. Such lists stay, under the names
-// that their functions get.
+// The strings that elements of outputs stand for (docs/format.md) are part of the result. Such lists stay,
+// under the names that their functions get.
 Array<std::pair<std::string, std::string>> ListsOfOutputs(const Module& module, const Module& stripped) {
   Array<std::pair<std::string, std::string>> lists;
   for (const auto& [key, value] : module.metadata) {

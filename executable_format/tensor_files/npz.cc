@@ -98,7 +98,7 @@ Status CannotWrite(const std::string& path, const std::string& why) {
   return Fail(StatusCode::kIo, "cannot write '" + path + "': " + why);
 }
 
-// What a source holds that an archive was written to.
+// The bytes of a source that an archive was written to.
 Result<std::vector<std::byte>> ContentOf(zip_source_t* source) {
   zip_stat_t info;
   if (zip_source_stat(source, &info) != 0 || zip_source_open(source) != 0) {

@@ -169,7 +169,7 @@ class DataParser {
     return Encode(Own(std::move(filled)));
   }
 
-  // What stands behind "@", with or without quotes.
+  // The name behind "@", with or without quotes.
   std::optional<std::string> FileReference() {
     const Token token = cursor_.Take();
     if (token.kind == TokenKind::kPunctuation) return cursor_.TakeString("a file name in quotes");

@@ -19,7 +19,7 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// Where "file.npz:member" divides, or npos when no archive is named.
+// The place where "file.npz:member" divides, or npos when no archive is named.
 std::size_t FindMember(std::string_view reference) {
   for (const std::string_view extension : {".npz:", ".safetensors:"}) {
     const std::size_t found = reference.find(extension);

@@ -22,7 +22,7 @@
 
 namespace rewire::text {
 
-// Where a function's body starts: a token index, for function number `function` of the module.
+// The start of a function's body: a token index, for function number `function` of the module.
 struct BodyStart {
   std::uint32_t function;
   std::size_t token;

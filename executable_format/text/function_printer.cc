@@ -13,7 +13,7 @@
 namespace rewire::text {
 namespace {
 
-// What stands at a word of the code.
+// The role of a word of the code.
 enum class Place : std::uint8_t { kInside, kInstruction, kTarget };
 
 // How one function's code divides into instructions and what it refers to.
@@ -30,7 +30,7 @@ class CodeMap {
     }
   }
 
-  // Where whole instructions end; the words from there on mean nothing.
+  // The end of whole instructions; the words from there on mean nothing.
   std::size_t end() const { return end_; }
   bool IsTarget(std::size_t pc) const { return places_[pc] == Place::kTarget; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of the verifier share. The parts run in the order of this file. So a later part may use
+// The parts of the verifier share this. The parts run in the order of this file. So a later part may use
 // indices that an earlier part has checked.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the flow analysis knows of a register: one bit for each kind of value that it may hold. Joining two
+// The flow analysis knows this of a register: one bit for each kind of value that it may hold. Joining two
 // paths is a bitwise or. A check asks whether the needed kind is still possible; during the run, the
 // register's tag decides.
 #pragma once

@@ -183,7 +183,7 @@ class Structure {
     return Reject(pc, "a tensor of this shape takes more than 2^63 bytes");
   }
 
-  // What a row asks of its operands together.
+  // Checks what a row asks of its operands together.
   bool CheckValues(std::uint32_t pc) {
     const std::uint32_t* at = code_ + pc;
     const Effects& effects = EffectsOf(at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call of a program takes and gives: arguments in, a dict of arrays out.
+// A call of a program takes arguments and gives a dict of arrays.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 

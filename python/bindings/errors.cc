@@ -39,7 +39,7 @@ void Raise(const Error& error) {
   const int code = static_cast<int>(error.code());
   PyObject* type = code > 0 && code < kCodes ? classes[code] : nullptr;
   if (type == nullptr) type = PyExc_RuntimeError;
-  // What a message quotes from a file may be no UTF-8.
+  // A message may quote text of a file that is no UTF-8.
   const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
       error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
   const nb::object raised = nb::handle(type)(message);

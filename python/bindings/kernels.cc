@@ -40,7 +40,7 @@ class LentTensors {
     const TensorView view = tensor.view();
     const auto owner = std::make_shared<const Tensor>(tensor);
     loans_.push_back({position, std::move(tensor), owner});
-    // What the call only reads is read-only to the function, whatever it is to the host.
+    // Arguments that the call only reads are read-only to the function, whatever they are to the host.
     if (WritesArgument(position, count)) return ToNumpy(Take(Tensor::Wrap(view, owner)));
     return ToNumpy(WrapReadOnly(view, owner));
   }

@@ -23,12 +23,12 @@ class Machine {
  public:
   explicit Machine(PythonProgram& program) : program_(program), machine_(program.program()) {}
 
-  // What any thread may call at any time.
+  // Any thread may call these at any time.
   void Cancel() { machine_.Cancel(); }
   std::uint64_t bytes_held() const { return machine_.bytes_held(); }
   std::uint64_t bytes_peak() const { return machine_.bytes_peak(); }
 
-  // Of the program, which never changes.
+  // The plan of the program, which never changes.
   const CallPlan& PlanOf(nb::handle function) { return program_.PlanOf(FunctionName(function)); }
   InputHandle FindInput(nb::handle input, nb::handle function) const {
     const std::string_view name = FunctionName(function);

@@ -64,7 +64,7 @@ std::vector<GivenOutput> ReadOut(const PythonProgram& self, const CallPlan& plan
   return given;
 }
 
-// What one call sets in its machine. The next call begins without it.
+// The settings of one call in its machine. The next call begins without it.
 struct CallSettings {
   Limits limits;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();

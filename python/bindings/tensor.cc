@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostDims = 32;
 
-// What a buffer points to besides the data.
+// The shape and strides that a buffer points to besides the data.
 struct Dims {
   Py_ssize_t shape[kMostDims];
   Py_ssize_t strides[kMostDims];

@@ -25,7 +25,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What tests/models allows for all its models: both programs round, and each rounding is passed on.
+// The tolerance that tests/models allows for all its models: both programs round, and each rounding is passed
+// on.
 constexpr double kRelative = 1e-4;
 constexpr double kStepsOfHalf = 4;  // of the last bit of a float of 16 bits
 

@@ -15,7 +15,7 @@
 
 namespace rewire::tools {
 
-// What a node reads, and what is known of it. A constant is not compared: both programs have their own.
+// The state of a value that a node reads. A constant is not compared: both programs have their own.
 enum class InputState : std::uint8_t { kEqual, kModelInput, kConstant };
 
 struct FirstDifference {
@@ -54,7 +54,7 @@ class DifferenceSearch {
   std::size_t MakerOf(const std::string& value) const;
   // All nodes between a value and the nearest ones that are known; and the values in question between them.
   std::vector<std::size_t> Between(const std::string& value, std::vector<std::string>* in_question) const;
-  // Of the values that differ, the one that is made first.
+  // The earliest in the program of the values that differ.
   std::string EarliestDifference() const;
   // Some of the values, of which few bytes have to be kept at once.
   std::vector<std::string> Chosen(const std::vector<std::string>& in_question) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel calls of a model that was compiled for a device run there, and which do not and why.
+// Tells which kernel calls of a model that was compiled for a device run there, and which do not and why.
 #pragma once
 
 #include <nlohmann/json.hpp>

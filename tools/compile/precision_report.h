@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --precision int8 or bf16 made of a model, as text and as JSON.
+// The report of --precision int8 or bf16, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@
 
 namespace rewire::tools {
 
-// What was quantized, what stayed float, and how far each output moved, one line each. `numbers` are what was
-// asked for: "8-bit integers".
+// Tells what was quantized, what stayed float, and how far each output moved, one line each. `numbers` are
+// what was asked for: "8-bit integers".
 std::string PrecisionText(const CompileReport& report, const std::string& numbers);
 
 nlohmann::ordered_json ProductsJson(const CompileReport& report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which weights the compiler has made 0.
+// Tells which weights the compiler has made 0.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -30,7 +30,7 @@ std::string Trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// What an empty line repeats.
+// Whether an empty line repeats the command.
 bool IsRepeated(CommandId id) {
   return id == CommandId::kStep || id == CommandId::kNext || id == CommandId::kContinue ||
          id == CommandId::kUp || id == CommandId::kDown;

@@ -14,7 +14,7 @@
 
 #include "rewire/tools/io/interrupt.h"
 
-// Of the leak sanitizer, where the program is built with it.
+// The leak sanitizer's functions, where the program is built with it.
 extern "C" {
 __attribute__((weak)) void __lsan_disable();
 __attribute__((weak)) void __lsan_enable();

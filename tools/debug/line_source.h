@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the debugger's commands come from: a terminal with line editing and history, a file, or a pipe.
+// The debugger's commands come from a terminal with line editing and history, a file, or a pipe.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class LineSource {
   virtual std::string place() const { return ""; }
 };
 
-// What may stand at the end of a line, for the Tab key: all words that begin as its last word does.
+// Completes the end of a line, for the Tab key: all words that begin as its last word does.
 using Complete = std::function<std::vector<std::string>(const std::string& line)>;
 
 // The lines of a file. Errors: those of opening it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in place of edited_lines.cc in builds without libedit.
+// Replaces edited_lines.cc in builds without libedit.
 #include "rewire/tools/debug/edited_lines.h"
 
 namespace rewire::tools {

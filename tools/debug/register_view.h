@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What registers hold, as the debugger names and shows it.
+// The contents of registers, as the debugger names and shows them.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ Result<Value> FollowPath(Value value, const RegisterPath& path);
 // kInvalidArgument for other values, and those of the device.
 Result<HostTensor> ElementsOf(const Value& value);
 
-// What a value holds in half a line: the numbers of a tensor or their picture, the fields of an ADT. Empty
-// where the kind says everything.
+// The content of a value in half a line: the numbers of a tensor or their picture, the fields of an ADT.
+// Empty where the kind says everything.
 std::string ContentText(const Value& value, bool unicode);
 
 // A number that almost certainly differs if the value, its elements or the bytes of a storage differ. Takes

@@ -15,7 +15,7 @@ struct TensorSummary {
   std::int64_t count = 0;
   std::int64_t nans = 0;
   std::int64_t infinities = 0;
-  // Of the finite elements; 0 if there are none.
+  // Figures of the finite elements; 0 if there are none.
   double minimum = 0, maximum = 0, mean = 0;
   // Means of equal parts of the tensor, in order. NaN for a part without finite elements.
   std::vector<double> parts;

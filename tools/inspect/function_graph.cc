@@ -17,8 +17,8 @@
 namespace rewire::tools {
 namespace {
 
-// What may have made the value of a register last, and the value's type as text. A size is what the memory
-// of a register depends on.
+// The node that may have made the value of a register last, and the value's type as text. A size is what the
+// memory of a register depends on.
 struct Definition {
   std::size_t node;
   bool is_size;

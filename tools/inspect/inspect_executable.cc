@@ -47,7 +47,7 @@ struct Item {
   std::uint64_t bytes;
 };
 
-// What the file's bytes are spent on, the most first: constants and functions one by one, the rest by
+// Lists what the file's bytes are spent on, the most first: constants and functions one by one, the rest by
 // section. Functions count with section `compressed`, if there is one.
 std::vector<Item> SizeReport(const Inspection& inspection) {
   std::vector<Item> items;

@@ -26,7 +26,8 @@ Json DescribeHost() {
           {"compute_units", std::thread::hardware_concurrency()}};
 }
 
-// What the kernels of devices have found of NVIDIA's libraries; empty if these kernels are not installed.
+// Tells which of NVIDIA's libraries the kernels of devices have found; empty if these kernels are not
+// installed.
 std::string KernelLibraries() {
   for (const std::string& directory : ModuleDirectories()) {
     const std::string path = directory + "/librewire_kernels_device.so";

@@ -17,7 +17,7 @@
 namespace rewire::tools {
 namespace {
 
-// What a register holds. Fields of trees are shared, as the objects are.
+// The content of a register. Fields of trees are shared, as the objects are.
 struct Held {
   enum class Kind { kOther, kInteger, kStorage, kTensor, kTree };
   Kind kind = Kind::kOther;

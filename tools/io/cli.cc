@@ -30,7 +30,7 @@
 namespace rewire::tools {
 namespace {
 
-// Of the one command that a process runs.
+// Set by the one command that a process runs.
 bool wants_json = false;
 bool printed_json = false;
 
@@ -43,8 +43,8 @@ int Finish(const CLI::App& app, int exit_code) {
   return CannotPrint(app, errno == 0 ? "write error" : std::strerror(errno));
 }
 
-// What could have stood in place of an argument: options where it looks like one, of the tool and of the
-// command given, else commands.
+// The arguments that could have stood in place of one: options where it looks like one, of the tool and of
+// the command given, else commands.
 std::vector<std::string> KnownArguments(const CLI::App& app, const std::string& given) {
   std::vector<std::string> known;
   if (given.front() != '-') {
@@ -61,7 +61,7 @@ std::vector<std::string> KnownArguments(const CLI::App& app, const std::string& 
   return known;
 }
 
-// What CLI11 says, and for an option or a command that does not exist the nearest one that does.
+// The words of CLI11, and for an option or a command that does not exist the nearest one that does.
 std::string UsageMessage(const CLI::App& app, const CLI::ParseError& wrong) {
   const std::string help = "; " + app.get_name() + " --help lists the options";
   const std::vector<std::string> extras = app.remaining(true);
@@ -92,7 +92,7 @@ bool WantsJson(int argc, char** argv) {
   return false;
 }
 
-// What the build installs beside a tool. It is asked for by --generate, which people need not know.
+// Generates what the build installs beside a tool. It is asked for by --generate, which people need not know.
 Result<int> Generate(const CLI::App& app, const std::string& form) {
   const std::vector<std::string> forms = {"bash", "zsh", "fish", "man"};
   std::string text;

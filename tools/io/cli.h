@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all command line tools share: error messages, exit codes and --version.
+// All command line tools share this: error messages, exit codes and --version.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -41,7 +41,7 @@ std::string Short(const std::string& help) {
   return help.substr(0, end);
 }
 
-// What zsh's _arguments takes for an option's value: ":type:action".
+// The value of an option as zsh's _arguments takes it: ":type:action".
 std::string ZshValue(const OptionEntry& option) {
   const std::string type = Replaced(option.type, ':', "\\:");
   switch (option.value) {

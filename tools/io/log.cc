@@ -39,7 +39,7 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
   return spdlog::level::off;
 }
 
-// Of the one command that a process runs.
+// The choices of the one command that a process runs.
 struct Choices {
   bool quiet = false;
   bool verbose = false;
@@ -51,7 +51,7 @@ std::shared_ptr<spdlog::logger> logger;
 std::mutex failure_mutex;
 std::string failure;
 
-// What --verbose shows: the text alone. Errors are printed in any case (ReportError), and so is what a tool
+// Shows the text alone, for --verbose. Errors are printed in any case (ReportError), and so is what a tool
 // has written, unless it is --quiet.
 class VerboseSink : public spdlog::sinks::stderr_sink_mt {
  public:

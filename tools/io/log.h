@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tool tells besides its results: to people on standard error (--verbose), and to a log (--log-level,
+// Tools tell more than their results: to people on standard error (--verbose), and to a log (--log-level,
 // --log-file). Both are sinks of one logger of spdlog, and so is what librewire logs.
 #pragma once
 

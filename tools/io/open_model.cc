@@ -22,7 +22,7 @@
 namespace rewire::tools {
 namespace {
 
-// What exporters put into a library beside its functions: TVM to 0.20, and from 0.22 on.
+// Exporters put these into a library beside its functions: TVM to 0.20, and from 0.22 on.
 constexpr char kClassicModules[] = "__tvm_dev_mblob";
 constexpr char kFfiModules[] = "__tvm_ffi__library_bin";
 
@@ -55,7 +55,7 @@ Result<Imported> ReadGraph(std::string_view json, const std::vector<std::string>
     const HostTensor& tensor = member.tensor;
     parameters.emplace_back(member.name, tvm::ForeignTensor{tensor.dtype, tensor.shape, tensor.bytes.view});
   }
-  // Of two of one name the first counts.
+  // The first of two parameters of one name counts.
   parameters.append(inside.begin(), inside.end());
   const auto kept =
       std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(tensors, owner);

@@ -13,7 +13,7 @@
 
 namespace rewire::tools {
 
-// What is completed behind an option, or in place of an argument.
+// The kind of text that is completed behind an option, or in place of an argument.
 enum class OptionValue : std::uint8_t { kNone, kFile, kChoice, kOther };
 
 struct OptionEntry {

@@ -141,7 +141,7 @@ std::string TensorText(const HostTensor& tensor, const TensorTextOptions& option
 
 std::string ValueText(const Value& value) {
   constexpr int kMostNodes = 100;
-  // What is still to be printed, innermost last; a piece of text or a value.
+  // The rest that is still to be printed, innermost last; a piece of text or a value.
   std::vector<std::pair<std::string, Value>> rest;
   rest.emplace_back("", value);
   std::string text;
@@ -164,7 +164,7 @@ std::string ValueText(const Value& value) {
       case ValueKind::kAdt:
         text += fmt::format("adt {} (", node.tag());
         rest.emplace_back(")", Value());
-        // Of a wide node no more than can be printed.
+        // No more of a wide node is taken than can be printed.
         for (std::uint32_t i = std::min<std::uint32_t>(node.field_count(), kMostNodes); i-- > 0;) {
           rest.emplace_back("", node.field(i));
           if (i > 0) rest.emplace_back(", ", Value());

@@ -19,7 +19,7 @@ struct Unit {
 };
 constexpr std::array<Unit, 4> kTimes{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 
-// What stands for 1024, 1024^2, ... behind a size.
+// The letters that stand for 1024, 1024^2, ... behind a size.
 constexpr std::string_view kPowers = "KMGT";
 
 std::optional<std::uint64_t> Factor(std::string_view unit) {

@@ -19,7 +19,7 @@ namespace rewire::tools {
 
 namespace {
 
-// Of all that the text and the work of a call depend on.
+// Hashes all that the text and the work of a call depend on.
 std::uint64_t HashOf(Span<const RewireFFIAny> args) {
   std::uint64_t hash = 0;
   const auto add = [&hash](std::uint64_t value) {

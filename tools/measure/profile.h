@@ -46,7 +46,7 @@ class Profiler : public Observer {
   // start.
   nlohmann::ordered_json Timeline(const Module& module, const std::string& process_name) const;
 
-  // What a call was given. Calls of one instruction with equal arguments share it, so that measuring is
+  // The arguments of a call. Calls of one instruction with equal arguments share it, so that measuring is
   // quick.
   struct Arguments {
     std::uint64_t hash;

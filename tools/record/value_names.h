@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which registers hold which values of the model, as the compiler notes it in the metadata (docs/format.md).
+// Reads which registers hold which values of the model, as the compiler notes it in the metadata
+// (docs/format.md).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class ValueNames {
   // Reads the entries of all functions. Anyone may have written the file: what is no such entry is left out.
   explicit ValueNames(const Module& module);
 
-  // What registers hold when a run comes to this instruction.
+  // The values that registers hold when a run comes to this instruction.
   Span<const NamedRegister> At(std::uint32_t function, std::uint32_t pc) const;
   bool empty() const { return places_.empty(); }
 

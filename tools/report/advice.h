@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the times and outputs of a run suggest, in words.
+// Says in words what the times and outputs of a run suggest.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can do, measured, for comparing kernels with it.
+// Measures what this machine can do, for comparing kernels with it.
 #pragma once
 
 #include <cstdint>

@@ -75,8 +75,8 @@ bool IsConstant(const GraphNode& node) {
   return node.kind == GraphNode::Kind::kConstant || node.kind == GraphNode::Kind::kParameter;
 }
 
-// Which nodes are in the picture. Constants stand in the details of the nodes that read them: as nodes of
-// their own they would be half of it. What only computes the sizes of memory is left out, too.
+// Marks the nodes that are in the picture. Constants stand in the details of the nodes that read them: as
+// nodes of their own they would be half of it. What only computes the sizes of memory is left out, too.
 std::vector<bool> Drawn(const FunctionGraph& graph) {
   std::vector<std::vector<const GraphEdge*>> uses(graph.nodes.size());
   for (const GraphEdge& edge : graph.edges) uses[edge.from].push_back(&edge);

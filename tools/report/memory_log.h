@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a run lay in memory, and how long.
+// Logs where the values of a run lay in memory, and how long.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class MemoryLog : public Observer {
   const std::vector<MemoryBlock>& blocks() const { return blocks_; }  // after Finish
   std::uint32_t steps() const { return step_; }
   bool complete() const { return complete_; }
-  // Where each kernel call stands among the instructions, in order.
+  // The place of each kernel call among the instructions, in order.
   const std::vector<std::uint32_t>& calls() const { return calls_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page of vm-run --report shows, as JSON.
+// The data of the page of vm-run --report, as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What vm-run --report knows of a run; the page and its advice are made from that.
+// The facts that vm-run --report knows of a run; the page and its advice are made from them.
 #pragma once
 
 #include <cstdint>

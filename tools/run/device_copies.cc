@@ -22,7 +22,7 @@ std::string ReaderText(const InstructionPrinter& printer, const std::uint32_t* i
   return std::string(Info(opcode).mnemonic);
 }
 
-// What reads the register from `pc` on, in the order of the code, until it is written or emptied.
+// Names what reads the register from `pc` on, in the order of the code, until it is written or emptied.
 std::vector<std::string> ReadersOf(const InstructionPrinter& printer, const Function& function,
                                    std::uint32_t reg, std::size_t pc) {
   std::vector<std::string> readers;

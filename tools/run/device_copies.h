@@ -14,8 +14,8 @@ struct DeviceCopyPlan {
   std::uint32_t pc = 0;
   std::string from, to;  // devices: "cpu", "opencl:0"
   std::string source;    // the node of the model that the copied value comes from; empty if that is not noted
-  // What reads the copy: names of kernels, "an output", "what an If gives or a Loop carries", or the mnemonic
-  // of an instruction.
+  // The readers of the copy: names of kernels, "an output", "what an If gives or a Loop carries", or the
+  // mnemonic of an instruction.
   std::vector<std::string> readers;
 };
 

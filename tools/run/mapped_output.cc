@@ -65,7 +65,7 @@ MappedOutputs MapOutputs(VirtualMachine* vm, std::uint32_t function,
   const Function& target = vm->program().executable().module().functions[function];
   MappedOutputs mapped;
   for (const std::string& text : bindings) {
-    // What is wrong with a binding is reported when it is carried out.
+    // A wrong binding is reported when it is carried out.
     const Result<FileBinding> binding = ParseFileBinding(text);
     if (!binding || binding->target.empty() || !binding->path.ends_with(".npy")) continue;
     std::error_code unknown;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the elements of an output stand for, by the lists in an executable's metadata (docs/format.md). They
-// are positions of strings, or the values of maps, with a column for each key.
+// The elements of an output stand for strings or keys, by the lists in an executable's metadata
+// (docs/format.md). They are positions of strings, or the values of maps, with a column for each key.
 #pragma once
 
 #include <cstdint>

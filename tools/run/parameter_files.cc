@@ -43,7 +43,7 @@ std::vector<StoredParameter> ConstantsOf(const Executable& executable) {
   return list;
 }
 
-// What TVM's save_param_dict writes: names, then each tensor behind a header of its own.
+// Writes as TVM's save_param_dict does: names, then each tensor behind a header of its own.
 Status WriteParameterList(const std::string& path, Span<const NamedTensor> tensors) {
   Result<AtomicFile> file = AtomicFile::Create(path);
   if (!file) return Forward(file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What vm-run is asked to do, after its command line is parsed.
+// The options of vm-run, after its command line is parsed.
 #pragma once
 
 #include <chrono>

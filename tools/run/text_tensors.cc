@@ -51,7 +51,7 @@ void AppendUtf8(std::uint32_t code, std::string* text) {
   }
 }
 
-// Of well-formed UTF-8.
+// The code points of well-formed UTF-8.
 std::vector<std::uint32_t> CodePoints(const std::string& text) {
   std::vector<std::uint32_t> codes;
   for (const char c : text) {

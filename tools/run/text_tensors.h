@@ -38,8 +38,8 @@ TextParts PartsOf(const TextArray& array);
 // Errors: kInvalidArgument if they are no such tensors.
 Result<std::vector<std::string>> ListIn(const HostTensor& offsets, const HostTensor& bytes);
 
-// Where the other two tensors of strings are among the inputs or results of a function. The metadata says it
-// under the key; nullopt if the key is not there, or says something else.
+// The places of the other two tensors of strings among the inputs or results of a function. The metadata says
+// it under the key; nullopt if the key is not there, or says something else.
 struct TextPlaces {
   std::uint32_t offsets = 0, bytes = 0;
 };

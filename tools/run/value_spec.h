@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind --input, --output and --expect, parsed but not yet loaded.
+// The values of --input, --output and --expect, parsed but not yet loaded.
 //
 //   binding = target "=" value | "@" archive         all members of an .npz or .safetensors file, by name
 //   value   = "@" file [":" member]                  .npy; .npz and .safetensors with a member

@@ -366,7 +366,7 @@ Result<int> Runner::Run() {
     for (const auto& output : mapped) {
       if (!output->status()) return Forward(output->status());
     }
-    // What was measured until somebody lost patience.
+    // Prints what was measured until somebody lost patience.
     if (executed.code() == StatusCode::kCancelled && !times_.empty()) {
       ReportTimes(vm);
       if (Status reported = ReportProfile(module); !reported) return Forward(reported);

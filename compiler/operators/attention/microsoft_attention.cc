@@ -215,7 +215,7 @@ Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// What a graph, or one inside it, declares of a value. Names are unique in a model.
+// The type that a graph, or one inside it, declares of a value. Names are unique in a model.
 const onnx::TypeProto* FindDeclared(const onnx::GraphProto& graph, const std::string& name) {
   for (const auto* values : {&graph.output(), &graph.value_info()}) {
     for (const onnx::ValueInfoProto& value : *values) {
@@ -322,7 +322,7 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   Value* ends =
       op.Apply("rewire.add", op.Reshape(op.Cast(op.in(5), kInt64), {batch, 1, 1, 1}), op.IntValue(1));
   Value* before = op.Apply("rewire.sub", ends, count);
-  // Where each sentence's new tokens begin.
+  // The position at which each sentence's new tokens begin.
   Value* begin = op.Call("rewire.where", {first, op.IntValue(0), before}, {}, before->type);
   inputs.joined_q = query;
   if (op.Int("do_rotary", 0) != 0) {

@@ -161,7 +161,7 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
       });
 }
 
-// What version 9 calls version 8's Scan of one batch: the same body, and the directions under another name.
+// Version 9's form of version 8's Scan of one batch: the same body, and the directions under another name.
 onnx::NodeProto ScanOfOneBatch(const Op& op, const onnx::GraphProto& body, std::int64_t scanned) {
   onnx::NodeProto node;
   node.set_op_type(op.type());

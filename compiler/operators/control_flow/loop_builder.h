@@ -29,7 +29,7 @@ struct LoopParts {
   Ints directions;
 };
 
-// What a body gives: the condition (null: true), the carried values, the elements to stack.
+// The results of a body: the condition (null: true), the carried values, the elements to stack.
 struct BodyResults {
   Value* condition = nullptr;
   std::vector<Value*> carried, elements;
@@ -361,7 +361,7 @@ class LoopBuilder {
     std::int64_t axis = parts_.axes[index];
     if (axis < 0) axis += rank;
     call.attributes = {{"axis", axis}, {"new_axis", std::int64_t{1}}};
-    // What an empty sequence gives.
+    // The dimensions that an empty sequence gives.
     const std::optional<Ints> dims = ConstantDims(row);
     if (element.ranked && dims) call.attributes.push_back({"shape", *dims});
     if (element.ranked && !dims) call.inputs.push_back(op_.DimsValue(row));

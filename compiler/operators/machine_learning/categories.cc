@@ -37,7 +37,7 @@ Value* ElementsAt(Op& op, Value* list, Value* positions) {
                  TensorOf(list->type.dtype, positions->type.dims));
 }
 
-// Where each of the strings is in `keys`, the last of several; -1 if nowhere.
+// The place of each string in `keys`, the last of several; -1 if nowhere.
 Ints PositionsIn(const Strings& keys, const Strings& strings) {
   std::map<std::string, std::int64_t> at;
   for (std::size_t i = 0; i < keys.size(); ++i) at[keys[i]] = static_cast<std::int64_t>(i);
@@ -146,7 +146,7 @@ Result<std::optional<Column>> ColumnOf(Op& op, const std::string& prefix) {
   return column;
 }
 
-// What stands for a key that is not in the list.
+// The value that stands for a key that is not in the list.
 struct Fallback {
   Value* number = nullptr;
   std::string text = "_Unused";

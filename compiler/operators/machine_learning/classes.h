@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the classifiers of ai.onnx.ml share: their labels, and what becomes of scores at the end.
+// The classifiers of ai.onnx.ml share their labels, and what becomes of scores at the end.
 #pragma once
 
 #include <string>

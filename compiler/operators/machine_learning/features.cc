@@ -132,7 +132,7 @@ Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
   const bool binary = rows == 1 && labels.size() == 2;
   if (!binary && (rows < 2 || labels.size() != static_cast<std::size_t>(rows)))
     return op.Unsupported("{} labels with coefficients of {}", labels.size(), rows);
-  // What the first of two classes gets without a transform is read in two ways.
+  // The score of the first of two classes without a transform is read in two ways.
   if (const std::string transform = op.String("post_transform", "NONE"); binary && transform != "LOGISTIC")
     return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
   if (binary) scores = ConcatAlong(op, {op.Unary("rewire.neg", *scores), *scores}, 1);

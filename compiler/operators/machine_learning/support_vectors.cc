@@ -97,8 +97,8 @@ struct ClassPairs {
   std::vector<std::pair<std::int64_t, std::int64_t>> list;
 };
 
-// Which vector's coefficient counts for which pair, [vectors, pairs]. The model has those of class i against
-// the others in the row of the other, without the diagonal.
+// The coefficient of each vector for each pair, [vectors, pairs]. The model has those of class i against the
+// others in the row of the other, without the diagonal.
 std::vector<double> PairFactors(const ClassPairs& pairs, const std::vector<double>& coefficients,
                                 const Ints& per_class) {
   Ints starts = {0};
@@ -208,7 +208,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
   if (!a.empty()) {
     scores = ClassProbabilities(op, scores, pairs, a, b);
   } else if (labels.size() == 2) {
-    // What becomes of one score by another transform is not written down.
+    // The meaning of another transform of one score is not written down.
     if (const std::string transform = op.String("post_transform", "NONE"); transform != "NONE")
       return op.Unsupported("post_transform '{}' of two classes", transform);
     scores = op.Apply("rewire.mul", scores, FloatsValue(op, {-1, 1}));

@@ -63,7 +63,7 @@ Result<ModelForest> ReadLists(Op& op, const std::string& prefix, std::int64_t fe
     return op.Invalid("nodes_missing_value_tracks_true has {} elements for {} nodes", nan_is_true.size(),
                       count);
   ModelForest forest;
-  // Where each node lies: in `nodes`, or -1 - leaf.
+  // The place of each node: in `nodes`, or -1 - leaf.
   std::map<NodeKey, std::int64_t> places;
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_leaf = modes[i] == "LEAF";
@@ -122,7 +122,7 @@ Result<ModelForest> ReadLists(Op& op, const std::string& prefix, std::int64_t fe
   return forest;
 }
 
-// What a transform over targets makes of one target is read in two ways.
+// A transform over targets is read in two ways if there is one target.
 Status CheckTransform(const Op& op, const std::string& transform, std::int64_t targets) {
   if (targets > 1 || transform == "NONE" || transform == "PROBIT") return {};
   return op.Unsupported("post_transform '{}' of one target", transform);

@@ -44,7 +44,7 @@ class Hash {
   std::size_t sum_ = 0xcbf29ce484222325U;
 };
 
-// Of all that the check of a call looks at.
+// Hashes all that the check of a call looks at.
 std::size_t HashOf(const Node& node) {
   Hash hash;
   hash.Add(node.kernel);

@@ -34,7 +34,7 @@ class GraphCheck {
 
  private:
   Status CheckCalls(const Graph& graph, const Block& block);
-  // Those that know the kernel: the graph's, or those of the libraries that passes need.
+  // The traits that know the kernel: the graph's, or those of the libraries that passes need.
   const KernelTraits& TraitsOf(const Graph& graph, const std::string& kernel);
 
   std::shared_ptr<const KernelTraits> of_passes_;       // null: not needed so far

@@ -149,7 +149,7 @@ class ArenaCheck {
     return {};
   }
 
-  // What a value lies in: it may be a view of what has an offset, or written over it.
+  // The item in which a value lies: it may be a view of what has an offset, or written over it.
   std::optional<std::size_t> Item(const Value* value) const {
     for (const Node* node = value->producer; node != nullptr && !index_.contains(value);) {
       if (node->kind == NodeKind::kReshape) {

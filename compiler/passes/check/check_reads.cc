@@ -22,7 +22,7 @@ class ReadsCheck {
     if (!graph_.init.parameters.empty() || !graph_.init.results.empty())
       return Broken(nullptr, nullptr, "a block `init` without parameters and results", "one with such");
     if (Status ok = Walk(graph_.init, nullptr); !ok) return ok;
-    // What is made once is there in every block.
+    // Values that are made once are there in every block.
     open_.insert(&graph_.init);
     if (Status ok = SameCount("inputs", graph_.main.parameters.size(), graph_.input_names.size()); !ok)
       return ok;

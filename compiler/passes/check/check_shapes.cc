@@ -195,7 +195,7 @@ class ShapesCheck {
     return {};
   }
 
-  // What may be written over one input alone has its elements.
+  // An output that may be written over one input alone has its elements.
   Status CheckWrittenOver(const Node& node) const {
     const std::uint32_t inputs = InputsToWriteOver(graph_, node);
     for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {

@@ -27,7 +27,7 @@ class Residuals {
   // The product takes the place of the sum, where both terms are known.
   void Fuse(Node* add) {
     if (add->kind != NodeKind::kKernel || add->kernel != "rewire.add" || add->inputs.size() != 2) return;
-    // Of two products the later one, since the other is then needed no longer than before.
+    // The later of two products adds, since the other is then needed no longer than before.
     for (const std::size_t i : {1, 0}) {
       Node* product = add->inputs[i]->producer;
       Value* residual = add->inputs[1 - i];
@@ -76,7 +76,7 @@ class Residuals {
            ShapeText(residual.type.dims) == ShapeText(type.dims) && ColumnsOf(add) > 0;
   }
 
-  // Of a product's output, whose last dimension is always known; otherwise 0.
+  // The last dimension of a product's output, which is always known; otherwise 0.
   static std::int64_t ColumnsOf(const Node& node) {
     const Shape& dims = node.outputs[0]->type.dims;
     if (dims.empty()) return 0;

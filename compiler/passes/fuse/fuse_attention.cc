@@ -124,7 +124,7 @@ class AttentionFusing {
     return ProductOf(choice->inputs[3 - number], &match->scale);
   }
 
-  // Which input of a choice is the number in place of scores.
+  // The input of a choice that is the number in place of scores.
   static std::size_t HiddenOf(const Node& choice) { return ScalarOf(choice.inputs[1]) ? 1 : 2; }
 
   std::optional<Match> MatchOf(const Node& node) const {
@@ -178,7 +178,8 @@ class AttentionFusing {
     const std::optional<std::int64_t> size = q[last].constant();
     const std::optional<std::int64_t> heads = rank == 4 ? q[1].constant() : 1;
     if (!size || *size < 1 || !heads || *heads < 1) return false;
-    // Of rank 3, the kernel adds an axis of heads in front of which a bias would be aligned in another way.
+    // The kernel adds an axis of heads to tensors of rank 3, in front of which a bias would be aligned in
+    // another way.
     const auto fits = [&](const Value* term, DLDataType dtype) {
       const Type& type = term->type;
       return type.IsTensor() && type.ranked && type.dtype == dtype && type.rank() <= (rank == 3 ? 2 : 4);

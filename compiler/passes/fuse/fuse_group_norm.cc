@@ -30,7 +30,7 @@ struct Factors {
   std::vector<float> bias;
 };
 
-// Those of `channels` channels, from as many constants or from one for each group.
+// The factors of `channels` channels, from as many constants or from one for each group.
 std::optional<Factors> FactorsOf(const Node& norm, std::int64_t channels, std::int64_t groups) {
   Factors factors;
   for (const auto& [input, to] :

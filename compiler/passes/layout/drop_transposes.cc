@@ -139,8 +139,8 @@ class TransposeDropping {
            IntsAttribute(*node, "perm").value_or(Ints()).size() == node->inputs[0]->type.dims.size();
   }
 
-  // Which parts the axes of both sides of a reshape have: an axis of one is one or several of the other.
-  // Axes of size 1 have none. False where the dimensions do not tell.
+  // Finds the parts that the axes of both sides of a reshape have: an axis of one is one or several of the
+  // other. Axes of size 1 have none. False where the dimensions do not tell.
   bool Split(const Shape& a, const Shape& b, Parts* of_a, Parts* of_b) const {
     of_a->resize(a.size());
     of_b->resize(b.size());

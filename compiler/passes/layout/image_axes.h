@@ -76,7 +76,7 @@ inline void MoveConstant(const Value& value, Value* last) {
   last->constant = std::move(moved);
 }
 
-// Where an axis lies with the channels last.
+// The place of an axis with the channels last.
 inline std::int64_t AxisOfLast(std::int64_t axis, std::int64_t rank) {
   if (axis < 0) axis += rank;
   return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;

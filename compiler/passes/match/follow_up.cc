@@ -53,7 +53,7 @@ bool IsSeparate(const Move& before, const Node& node) {
                                      : node.kernel == "rewire.add" || node.kernel == "rewire.sub";
 }
 
-// What the node does to `x` behind `before`.
+// The move that the node does to `x` behind `before`.
 std::optional<Move> MoveOf(const Node& node, const Value* x, const Move& before) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return std::nullopt;
   const bool first = node.inputs[0] == x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes share that choose kernels of packed weights (rewire.packed.*).
+// Passes that choose kernels of packed weights (rewire.packed.*) share this.
 #pragma once
 
 #include <cstdint>

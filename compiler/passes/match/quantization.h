@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes over quantized models have in common.
+// Passes over quantized models share this.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Quantization {
   float scale = 1;
   std::int64_t zero = 0;
 };
-// Of a rewire.quantize_linear or rewire.dequantize_linear whose integers have 8 bits.
+// The quantization of a rewire.quantize_linear or rewire.dequantize_linear whose integers have 8 bits.
 std::optional<Quantization> QuantizationOf(const Node& node);
 
 // The range that an activation leaves for the quantized integers. An absent bound means that the activation

@@ -34,7 +34,7 @@ struct Item {
   std::uint64_t bytes;     // at most
   std::size_t begin, end;  // places from when to when it is needed
   std::vector<Write> writes;
-  // What it lies in, and where in that.
+  // The block that it lies in, and where in that.
   std::size_t outer = kNone;
   std::uint64_t offset = 0;
   std::vector<std::size_t> inner;
@@ -52,7 +52,7 @@ class Planner {
     std::uint64_t bytes = LayOut(&blocks, ArenaAlignment(device_));
     for (const Node* node : joins_) Nest(*node);
     std::vector<ArenaBlock> nested = Blocks();
-    // What lies in another tensor may hold all of it for longer.
+    // A tensor that lies in another one may hold all of it for longer.
     if (const std::uint64_t nested_bytes = LayOut(&nested, ArenaAlignment(device_)); nested_bytes <= bytes) {
       bytes = nested_bytes;
       blocks = std::move(nested);

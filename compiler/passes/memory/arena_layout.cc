@@ -64,7 +64,7 @@ std::uint64_t LayOutBy(Before before, std::uint64_t alignment, std::vector<Arena
 
 }  // namespace
 
-// Which order leaves fewer gaps depends on the program.
+// The order that leaves fewer gaps depends on the program.
 std::uint64_t LayOut(std::vector<ArenaBlock>* blocks, std::uint64_t alignment) {
   std::vector<ArenaBlock> other = *blocks;
   const std::uint64_t bytes = LayOutBy(IsLarger, alignment, blocks);

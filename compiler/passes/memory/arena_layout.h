@@ -11,8 +11,8 @@ namespace rewire::compiler {
 
 // Offsets on the host are multiples of this: a cache line, and the widest vector.
 inline constexpr std::uint64_t kArenaAlignment = 64;
-// Those on a device. A tensor is an argument of kernels, and OpenCL wants part of a buffer to begin at a
-// multiple of the device's own alignment: 128 to 512 bytes.
+// The alignment of blocks on a device. A tensor is an argument of kernels, and OpenCL wants part of a buffer
+// to begin at a multiple of the device's own alignment: 128 to 512 bytes.
 inline constexpr std::uint64_t kDeviceArenaAlignment = 512;
 inline constexpr std::uint64_t ArenaAlignment(bool device) {
   return device ? kDeviceArenaAlignment : kArenaAlignment;
@@ -28,8 +28,8 @@ struct ArenaBlock {
 // size of the piece in bytes.
 std::uint64_t LayOut(std::vector<ArenaBlock>* blocks, std::uint64_t alignment = kArenaAlignment);
 
-// What the VM's pool would take for the same blocks, allocated one by one and reused by size class. On a
-// device only the memory there counts.
+// The bytes that the VM's pool would take for the same blocks, allocated one by one and reused by size class.
+// On a device only the memory there counts.
 std::uint64_t PooledBytes(const std::vector<ArenaBlock>& blocks, bool device = false);
 
 }  // namespace rewire::compiler

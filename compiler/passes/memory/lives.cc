@@ -98,7 +98,7 @@ void Lives::WalkNode(const Node& node) {
   switch (node.kind) {
     case NodeKind::kKernel:
       if (node.in_place) Share(node.inputs[*node.in_place], node.outputs[0]);
-      // What takes objects or returns one may put an argument into it.
+      // A kernel that takes objects or returns one may put an argument into it.
       if (node.returns || (node.flags & kKernelObjects) != 0) {
         for (const Value* input : node.inputs) Keep(input, true);
       }

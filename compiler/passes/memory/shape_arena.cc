@@ -2,9 +2,9 @@
 // One piece of memory for tensors whose sizes are expressions of the inputs' dimensions: laid out when the
 // program runs and has those. Tensors on the device have a piece of their own there.
 //
-// What lies on what is decided here, for inputs of middling sizes. A block then begins where the highest of
-// those ends that it lies on: right for all sizes, and as good where they grow alike. And larger blocks never
-// make the whole smaller, so that the most they can be gives the most it can be.
+// The order of tensors above each other is decided here, for inputs of middling sizes. A block then begins
+// where the highest of those ends that it lies on: right for all sizes, and as good where they grow alike.
+// And larger blocks never make the whole smaller, so that the most they can be gives the most it can be.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -22,7 +22,7 @@ namespace {
 
 // The sizes that dimensions of the inputs are taken to have: the outermost, mostly a batch, and others.
 constexpr std::int64_t kOutermost = 4, kInner = 256;
-// What has to be saved at these sizes: the layout costs each run some 50 ns a tensor.
+// The least that has to be saved at these sizes: the layout costs each run some 50 ns a tensor.
 constexpr std::uint64_t kLeastSaved = std::uint64_t{1} << 20;
 // The largest are laid out: the kernel has room for these.
 constexpr std::size_t kMostBlocks = 512, kMostSymbols = 512;
@@ -113,7 +113,7 @@ class Planner {
     items_.push_back({value, &extent.dims, {*bytes, lives_.PlaceOf(&node), lives_.EndOf(value), 0}});
   }
 
-  // Those that sizes are computed with; false where the kernel has no room for them.
+  // Stores the symbols that sizes are computed with; false where the kernel has no room for them.
   bool StoreSymbols() {
     std::set<std::string> used;
     for (const Item& item : items_) {
@@ -142,7 +142,7 @@ class Planner {
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
       ShapeArena::Block block{items_[order[i]].value, *items_[order[i]].dims, {}};
-      // Of those below that are needed at the same time, the ones that no other of them lies on.
+      // Keeps the tensors below that are needed at the same time and that no other of them lies on.
       for (std::size_t k = i; k-- > 0;) {
         const bool covered = std::any_of(block.on.begin(), block.on.end(),
                                          [&](std::size_t above) { return meet(order[above], order[k]); });

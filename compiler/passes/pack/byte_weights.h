@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pass pack-bytes needs to find weights that the model has in 8 bits.
+// Finds weights that the model has in 8 bits, for the pass pack-bytes.
 #pragma once
 
 #include "rewire/compiler/ir/graph.h"

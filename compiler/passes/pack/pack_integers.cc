@@ -34,7 +34,7 @@ struct Product {
   bool is_conv() const { return kind != kMatMul; }
 };
 
-// What becomes of its sums, as far as `last`.
+// The operators behind the sums of a product, as far as `last`.
 struct Tail {
   Node* last;
   std::vector<Node*> passed;  // nodes whose work the product does, but for `last`
@@ -240,8 +240,8 @@ class IntegerPacking : public Packing {
     return Floats(elements, elements + columns);
   }
 
-  // What follows the cast: a factor, a term, and quantization, perhaps behind an activation that limits the
-  // range.
+  // Takes what follows the cast: a factor, a term, and quantization, perhaps behind an activation that limits
+  // the range.
   void TakeFloats(const Product& product, Tail* tail) {
     tail->scales = {1.0F};
     const int rank = tail->last->outputs[0]->type.rank();

@@ -55,7 +55,7 @@ class Winograd : public Packing {
     return CyclesOf(node) < CyclesOfDirect(node);
   }
 
-  // Of weights [M, C, 3, 3] or [M, C, planes, 3, 3].
+  // The planes of weights [M, C, 3, 3] or [M, C, planes, 3, 3].
   static std::int64_t PlanesOf(const Ints& weights) { return weights.size() == 5 ? weights[2] : 1; }
   // The windows of 3 x 3 that an output is the sum of.
   static std::int64_t DepthOf(const Ints& weights) { return weights[1] * PlanesOf(weights); }
@@ -125,7 +125,8 @@ class Winograd : public Packing {
   // With fewer, products have too few rows.
   static constexpr std::int64_t kLeastTiles = 4;
 
-  // Of [N, C, H, W] or [N, C, planes, H, W]. An image of unknown size is taken to be large.
+  // The tiles of an image [N, C, H, W] or [N, C, planes, H, W]. An image of unknown size is taken to be
+  // large.
   static std::int64_t TilesOf(const Shape& dims) {
     std::int64_t tiles = 1;
     for (std::size_t i = 0; i < dims.size(); ++i) {

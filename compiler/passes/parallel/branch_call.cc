@@ -76,7 +76,7 @@ BranchCall::BranchCall(Graph* graph, const ValueUses& uses, const Block& block, 
       views_.push_back(node);
     }
   }
-  // What a branch writes then lies beside what the next one writes, which mostly the same thread runs. Two
+  // The outputs of a branch then lie beside those of the next one, which mostly the same thread runs. Two
   // threads that write side by side would take cache lines from each other.
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto& a, const auto& b) { return a.second < b.second; });

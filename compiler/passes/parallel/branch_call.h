@@ -51,13 +51,13 @@ class BranchCall {
   // About the nanoseconds that the call takes beside its kernels: the VM compares what is written with all
   // else.
   double overhead() const;
-  // Of all its outputs.
+  // The bytes of all its outputs.
   std::uint64_t bytes() const;
   // Appends the call, and views of its outputs that others read. Values of the group are its outputs now.
   void Store(std::vector<Node*>* nodes);
 
  private:
-  // What the value is a view of by nodes of the group, or the value itself.
+  // The value that this one is a view of by nodes of the group, or the value itself.
   Value* MemoryOf(Value* value) const;
   void AddInput(Value* value);
   void AddOutputs(const Node& node, std::size_t branch);

@@ -13,11 +13,11 @@ namespace {
 constexpr std::size_t kMostNodes = 64;  // of a group
 constexpr std::size_t kMostArguments = 160;
 constexpr std::size_t kMostBranches = 8;
-// What a group costs: threads answer each other, and results go from one's cache to the other's. And for each
-// node, what weighs against adding it.
+// The costs of a group: threads answer each other, and results go from one's cache to the other's. And for
+// each node, what weighs against adding it.
 constexpr double kNanosecondsOfGroup = 4000;
 constexpr double kNanosecondsOfNode = 20;
-// What a group must save, as a part of its time on one thread. It may save less than estimated.
+// The least that a group must save, as a part of its time on one thread. It may save less than estimated.
 constexpr double kLeastPart = 0.25;
 // A thread that sleeps needs so long to wake up. In less time it is no help.
 constexpr double kLeastTime = 50000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes of a block are worth running in branches at once.
+// Chooses the nodes of a block that are worth running in branches at once.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ namespace {
 // By how much the tensors that live at once may grow.
 constexpr double kMostGrowth = 1.1;
 constexpr std::uint64_t kAnyGrowth = 262144;
-// What a call itself may take, as a part of its kernels' time: that much is lost with one thread.
+// The part of its kernels' time that a call itself may take: that much is lost with one thread.
 constexpr double kMostOverhead = 0.02;
 
 // The groups of a graph, numbered through all its blocks.

@@ -16,7 +16,7 @@ namespace {
 // it).
 constexpr double kMostElements = 16384;
 constexpr double kLeastSplitProducts = 262144;
-// Of a processor with vectors of 256 bits; what a call takes beside its work is in the last one.
+// Times of a processor with vectors of 256 bits; the last one is what a call takes beside its work.
 constexpr double kNanosecondsOfElement = 0.1;
 constexpr double kProductsOfNanosecond = 40;
 constexpr double kNanosecondsOfCall = 60;
@@ -144,7 +144,7 @@ double ProductsOf(const Node& node, std::string_view kind) {
   return 0;
 }
 
-// What a kernel does.
+// The work of a kernel.
 struct Work {
   double nanoseconds;
   bool splits;  // among threads

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view kStock = "rewire.";
 constexpr std::string_view kOnDevice = "rewire.device.";
-// What kernels of devices take (kernels/device/code/arguments.h).
+// Kernels of devices take at most so much (kernels/device/code/arguments.h).
 constexpr int kMostRank = 8;
 // An unknown dimension is taken to have this size when work is compared.
 constexpr std::int64_t kUsualSize = 64;

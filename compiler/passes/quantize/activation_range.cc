@@ -17,7 +17,8 @@ constexpr std::size_t kLevels = 256;
 constexpr double kSteps = kLevels - 1;
 // Parts of the range at which it may end.
 constexpr std::size_t kEnds = 128;
-// Of a bin that was empty before others were cut off to it, so that the divergence stays finite.
+// The probability of a bin that was empty before others were cut off to it, so that the divergence stays
+// finite.
 constexpr double kLeastProbability = 1e-9;
 constexpr double kWorst = std::numeric_limits<double>::infinity();
 

@@ -29,7 +29,7 @@ Result<std::vector<OutputMovement>> Compare(const Graph& graph, const Calls& cal
   return outputs->Movement(*rounded);
 }
 
-// Whatever the sizes, a model may refuse random inputs, such as indices beyond a table.
+// A model may refuse random inputs of any size, such as indices beyond a table.
 void CompareOnRandomInputs(const Graph& graph, const Building& building, CalibrationReport* report) {
   for (const std::int64_t size : {32, 64, 8, 1}) {
     const Result<Calls> calls = RandomCalls(graph, size);

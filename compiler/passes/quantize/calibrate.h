@@ -14,7 +14,7 @@
 
 namespace rewire::compiler {
 
-// What a lower precision did to a graph.
+// The effects of a lower precision on a graph.
 struct CalibrationReport {
   std::vector<ProductPrecision> products;
   std::vector<OutputMovement> movement;

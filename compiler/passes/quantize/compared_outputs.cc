@@ -10,7 +10,7 @@ namespace rewire::compiler {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the outputs that are kept.
+// The most bytes of outputs that are kept.
 constexpr std::uint64_t kMostKeptBytes = std::uint64_t{256} << 20;
 
 // Equal infinities have not moved, nor have two values that are no numbers. One of them alone has by

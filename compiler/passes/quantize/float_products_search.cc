@@ -14,8 +14,8 @@ constexpr std::size_t kMostTries = 16;
 
 }  // namespace
 
-// Those whose noise is largest for the work that 8 bits save come first. Noises of products are independent,
-// so their squares add up.
+// Products whose noise is largest for the work that 8 bits save come first. Noises of products are
+// independent, so their squares add up.
 std::vector<std::size_t> FloatProductsSearch::Candidates() const {
   std::vector<std::size_t> order;
   std::vector<double> scores(ranges_.limits.size(), 0);
@@ -54,7 +54,7 @@ Result<FloatProductsSearch::Found> FloatProductsSearch::Run(double most) const {
   std::vector<bool> none(ranges_.limits.size(), false);
   Result<Found> all = Try(none);
   if (!all || all->worst <= most || order.empty()) return all;
-  // Of `good` products that stay float it is known that they are enough.
+  // It is known that `good` products that stay float are enough.
   const auto first = [&](std::size_t count) {
     std::vector<bool> floats = none;
     for (std::size_t i = 0; i < count; ++i) floats[order[i]] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products stay float so that no output moves too far.
+// Finds which products stay float so that no output moves too far.
 #pragma once
 
 #include <functional>

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::int64_t kBytes = 256;
 
-// What a value is a function of, element by element, and the value for all 256 bytes.
+// The value that another one is a function of, element by element, and the function's values for all 256
+// bytes.
 struct Mapped {
   Value* stored;
   Value* table;
@@ -86,7 +87,7 @@ class ByteMaps {
     return stored;
   }
 
-  // What an input of a node is a function of. A chain begins where bytes become floats.
+  // The value that an input of a node is a function of. A chain begins where bytes become floats.
   Value* OriginOf(Value* input, const Node& reader) const {
     const auto found = mapped_.find(input);
     if (found != mapped_.end()) return found->second.stored;

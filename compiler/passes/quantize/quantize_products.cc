@@ -26,7 +26,7 @@ bool IsRecurrentLayer(const Node& node) {
   return node.kernel == "rewire.lstm" || node.kernel == "rewire.gru" || node.kernel == "rewire.rnn";
 }
 
-// What reads f32 and has constant weights of f32.
+// Whether a node reads f32 and has constant weights of f32.
 bool IsFloatProduct(const Node& node) {
   if (node.kind != NodeKind::kKernel || node.inputs.size() < 2 || FloatsOf(node.inputs[1]) == nullptr)
     return false;

@@ -35,7 +35,7 @@ bool CanRound(const Node& node) {
 // Whether the node can read this input as bf16. A product in bf16 reads whole pairs, and any product can add
 // such a term.
 bool ReadsRounded(const Node& node, std::size_t i) {
-  // What is repeated, such as a slope for each channel, saves no time as bf16.
+  // A repeated tensor, such as a slope for each channel, saves no time as bf16.
   if (IsFusible(node)) return ShapeText(node.inputs[i]->type.dims) == ShapeText(node.outputs[0]->type.dims);
   if (node.kind == NodeKind::kKernel && node.kernel == "rewire.reduce_mean") return i == 0;
   if (!IsPackedProduct(node)) return false;
@@ -94,7 +94,8 @@ class Rounding {
       }
       if (CanRound(*node) || MovedInputs(*node) > 0) made_.insert(node->outputs.begin(), node->outputs.end());
     }
-    // What a node moves stays in f32 if any of it must, and what an elementwise one reads if its output must.
+    // All that a node moves stays in f32 if any of it must, and all that an elementwise one reads if its
+    // output must.
     for (bool changed = true; changed;) {
       changed = false;
       for (const Node* node : nodes_) {

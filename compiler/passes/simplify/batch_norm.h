@@ -16,8 +16,8 @@ struct Affine {
   std::vector<float> factor, term;
 };
 
-// Of a node of the kernel rewire.batch_norm, for `channels` channels. Nothing if scale, bias, mean and
-// variance are not all constants of f32.
+// The factors and terms of a node of the kernel rewire.batch_norm, for `channels` channels. Nothing if scale,
+// bias, mean and variance are not all constants of f32.
 std::optional<Affine> AffineOfBatchNorm(const Node& node, std::int64_t channels);
 
 }  // namespace rewire::compiler

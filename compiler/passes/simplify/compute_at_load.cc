@@ -36,8 +36,8 @@ constexpr std::int64_t kNodeBytes = 128;
 // The most that the nodes before a constant may take for each of its bytes. Those that move elements or
 // compute each for itself take less, large products take more.
 constexpr double kNanosecondsOfByte = 1;
-// What folded nodes may write when a program is loaded, besides four times the constants' bytes. Linking has
-// a limit of twice as much (LinkLimits::bytes).
+// The most that folded nodes may write when a program is loaded, besides four times the constants' bytes.
+// Linking has a limit of twice as much (LinkLimits::bytes).
 constexpr std::int64_t kMostWritten = std::int64_t{256} << 20;
 // The most nodes on the way to a constant.
 constexpr int kMostDepth = 256;
@@ -84,11 +84,11 @@ class ComputingAtLoad {
   }
 
  private:
-  // What it takes to have a value when a program is loaded.
+  // The costs of having a value when a program is loaded.
   struct Way {
     bool makes = false;      // by the node that makes it; otherwise the file holds it
     std::int64_t bytes = 0;  // of the file
-    // Of folded nodes. What several nodes on the way read counts for each of them.
+    // The time of folded nodes. What several nodes on the way read counts for each of them.
     double time = 0;
     std::int64_t written = 0;
     int depth = 0;
@@ -139,7 +139,7 @@ class ComputingAtLoad {
       if (input == nullptr) continue;
       const Way& to_input = WayTo(input, depth + 1);
       way.halves = way.halves || to_input.halves;
-      // What the file holds for runs takes nothing more.
+      // A constant that the file holds for runs takes nothing more.
       const bool shared = !to_input.makes && seen_.contains(input);
       way.bytes += shared ? 0 : to_input.bytes;
       way.time += to_input.time;
@@ -191,7 +191,7 @@ class ComputingAtLoad {
     return bytes;
   }
 
-  // Of the constants that runs and nodes at load read.
+  // The bytes of the constants that runs and nodes at load read.
   std::int64_t BytesInFile() const {
     std::int64_t bytes = 0;
     std::vector<const Value*> left = read_;

@@ -51,7 +51,7 @@ class DeadCode {
   void Mark(const Block& block) {
     for (auto at = block.nodes.rbegin(); at != block.nodes.rend(); ++at) {
       const Node& node = **at;
-      // What a body needs may have a source in it.
+      // Values that a body needs may have a source in it.
       if (!IsNeeded(node) && !InnerIsNeeded(node)) continue;
       for (const Value* output : node.outputs) Need(output);
       for (const Value* input : node.inputs) Need(input);

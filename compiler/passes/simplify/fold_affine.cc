@@ -14,7 +14,7 @@
 namespace rewire::compiler {
 namespace {
 
-// What a node does to each channel of its input `x`; nothing when it does something else.
+// The factor and term of a node for each channel of its input `x`; nothing when it does something else.
 std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t channels) {
   if (node.kernel == "rewire.batch_norm")
     return node.inputs[0] == x ? AffineOfBatchNorm(node, channels) : std::nullopt;
