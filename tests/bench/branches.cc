@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What running small operators at once gains: a model of four equal branches, compiled with and without it,
-// on one thread and on two.
+// Measures what running small operators at once gains: a model of four equal branches, compiled with and
+// without it, on one thread and on two.
 //
 //   bench-branches [ROUNDS]     in the folder of the build, with REWIRE_LIBRARY_PATH
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of devices share: they stop with a message at the first failure.
+// The benchmarks of devices share this: they stop with a message at the first failure.
 #pragma once
 
 #include <fmt/format.h>

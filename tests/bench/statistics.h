@@ -11,7 +11,7 @@ struct Summary {
   double high = 0;  // a quarter of the samples lie above
 };
 
-// Of at least one sample.
+// Summarizes at least one sample.
 Summary Summarize(std::vector<double> samples);
 
 }  // namespace rewire::bench

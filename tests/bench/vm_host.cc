@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host pays around the interpreter: runs, inputs, outputs, VMs.
+// Measures what a host pays around the interpreter: runs, inputs, outputs, VMs.
 #include <array>
 #include <memory>
 #include <utility>

@@ -14,7 +14,7 @@
 
 namespace rewire::bench {
 
-// What every loop finds in its registers; scratch registers from kScratch up to kRegisters start undefined.
+// The registers that every loop finds; scratch registers from kScratch up to kRegisters start undefined.
 enum LoopRegister : std::uint32_t {
   kInput,    // f32[4], the function's input
   kStorage,  // 64 bytes

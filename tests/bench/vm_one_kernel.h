@@ -9,7 +9,7 @@ namespace rewire::bench {
 // Function "main" takes "x", f32[4], and returns "y", f32[4].
 Program OneKernel();
 
-// What one thread reads and writes, on cache lines of its own.
+// The vectors that one thread reads and writes, on cache lines of its own.
 struct alignas(64) Vectors {
   float x[4] = {1, 2, 3, 4};
   alignas(64) float y[4] = {};

@@ -10,7 +10,7 @@ namespace rewire::bench {
 namespace {
 
 constexpr double kMostThreadRatio = 1.1;
-// Of two threads, as a multiple of one's.
+// The least throughput of two threads, as a multiple of one's.
 constexpr double kLeastThroughput = 1.9;
 
 // Null when a filter left the direct call out.

@@ -27,7 +27,8 @@
 namespace rewire::bench {
 namespace {
 
-// What one thread or process does: it makes what it needs, then repeats the operation as often as it is told.
+// The work of one thread or process: it makes what it needs, then repeats the operation as often as it is
+// told.
 using Repeat = std::function<void(std::uint64_t operations)>;
 struct Work {
   std::string name;
@@ -62,7 +63,7 @@ double RunOn(const Work& work, const std::vector<int>& cpus) {
   return *std::max_element(times.begin(), times.end()) / static_cast<double>(work.operations);
 }
 
-// What two processes tell each other.
+// The messages of two processes to each other.
 struct Meeting {
   std::atomic<int> arrived{0};
   double times[2] = {0, 0};
@@ -148,7 +149,7 @@ ThreadScaling Measure(const Work& work, int pairs, int first_cpu, int second_cpu
   std::vector<double> throughput;
   std::vector<double> process_throughput;
   for (int i = 0; i < pairs; ++i) {
-    // Which comes first alternates, so that a machine that speeds up or slows down favors neither.
+    // The first of the two alternates, so that a machine that speeds up or slows down favors neither.
     if (i % 2 == 0) one.push_back(RunOn(work, {first_cpu}));
     two.push_back(RunOn(work, {first_cpu, second_cpu}));
     if (i % 2 != 0) one.push_back(RunOn(work, {first_cpu}));

@@ -133,7 +133,7 @@ double HalfToDouble(std::uint16_t bits) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-// Of a float's element.
+// The value of a float's element.
 double ToDouble(const std::byte* data, DLDataType dtype) {
   if (dtype.code == kFloat && dtype.bits == 64) return Load<double>(data);
   if (dtype.code == kFloat && dtype.bits == 32) return Load<float>(data);

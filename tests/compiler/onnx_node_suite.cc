@@ -60,7 +60,7 @@ std::string WhyUncertain(const std::string& name) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// What became of a case.
+// The outcome of a case.
 enum class Verdict : std::uint8_t {
   kPass,
   kRefused,    // the compiler says why
@@ -120,7 +120,7 @@ CaseResult RunCase(const std::string& folder, const compiler::CompileOptions& op
   return RunProgram(*program, *executable, *data, bounded);
 }
 
-// Where the case's operators come from: "28", "ai.onnx.ml 5". By domain, so that a table can be sorted.
+// The operator set of the case: "28", "ai.onnx.ml 5". By domain, so that a table can be sorted.
 std::pair<std::string, std::int64_t> OpsetOf(const std::string& folder) {
   const Result<compiler::ModelFile> model = compiler::ModelFile::Read(folder + "/model.onnx", {});
   if (!model || model->opsets().empty()) return {"?", 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pass alone makes of a model.
+// Runs one pass alone over a model.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated libraries pass to their kernels by value.
+// The simulated libraries pass these to their kernels by value.
 #pragma once
 
 namespace rewire::simulated_libraries {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated cuBLASLt and cuDNN share: their kernels, given to the simulated driver's streams,
-// counts, and failures on demand.
+// The simulated cuBLASLt and cuDNN share their kernels, given to the simulated driver's streams, counts, and
+// failures on demand.
 #pragma once
 
 #include <cstddef>

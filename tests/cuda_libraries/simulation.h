@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests ask of the simulated cuBLASLt and cuDNN, and do to them. Each of the two libraries exports these
-// functions; a library without them is NVIDIA's own.
+// Tests control the simulated cuBLASLt and cuDNN by this. Each of the two libraries exports these functions;
+// a library without them is NVIDIA's own.
 #pragma once
 
 #include <cstddef>

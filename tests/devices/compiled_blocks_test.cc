@@ -275,7 +275,7 @@ TEST_CASE("a condition that a loop carries, too, lies where the loop reads it") 
   SetValue(body->add_input(), "was_small", {}, onnx::TensorProto::BOOL);
   AddNode(body, "MatMul", {"v", "w"}, "next");
   AddNode(body, "ReduceMax", {"next"}, "largest");
-  // Of two dimensions, so that it is no size, which the host would compute.
+  // The tensor has two dimensions, so that it is no size, which the host would compute.
   AddNode(body, "Less", {"largest", "limit"}, "are_small");
   AddNode(body, "Reshape", {"are_small", "scalar"}, "is_small");
   SetValue(body->add_output(), "is_small", {}, onnx::TensorProto::BOOL);

@@ -12,8 +12,8 @@
 namespace rewire::test {
 namespace {
 
-// Where the mask is not 0, y[i] = x[i] + (2 i + 1) + (2 (N + i) + 1) + (2 (2 N + i) + 1) + (2 (3 N + i) + 1),
-// else 0. The host makes the numbers k N + i and k N + i + 1.
+// Computes y[i] = x[i] + (2 i + 1) + (2 (N + i) + 1) + (2 (2 N + i) + 1) + (2 (3 N + i) + 1) if the mask is
+// not 0, else 0. The host makes the numbers k N + i and k N + i + 1.
 onnx::ModelProto FourRanges() {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();

@@ -44,7 +44,7 @@ std::string ErrorOf(const tvm::DeviceModule& module) {
   return code ? "" : code.error().message();
 }
 
-// What a host function of such a library does: y = factor x.
+// A host function of such a library: y = factor x.
 struct Scale {
   const DeviceCode* code;
   double factor;

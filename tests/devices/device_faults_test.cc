@@ -19,7 +19,7 @@
 namespace rewire::test {
 namespace {
 
-// What one scenario met.
+// The failures that one scenario met.
 struct Met {
   std::vector<std::string> errors;
   bool right = true;  // what came after an error, and everything that succeeded

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every library of devices must do, called as the VM calls it.
+// Every library of devices must do this, called as the VM calls it.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -285,7 +285,7 @@ TEST_CASE("compiled code is kept in a folder, and a damaged file does no harm") 
   std::ofstream(file) << "not a binary";
   load_and_run();
   CHECK(fs::file_size(file) > 1000);
-  // What others can write is neither used nor replaced.
+  // A file that others can write is neither used nor replaced.
   std::ofstream(file) << "not a binary";
   fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
   load_and_run();

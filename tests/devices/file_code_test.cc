@@ -179,7 +179,7 @@ TEST_CASE("machine code runs on its generation, PTX on later ones, and source te
   CHECK(fit(DeviceCodeForm::kOpenClC, "") > 0);
 }
 
-// What linking or running says with one part of a kernel's line replaced.
+// The error of linking or running with one part of a kernel's line replaced.
 std::string ErrorWith(const TestDevice& device, const std::string& old_text, const std::string& new_text,
                       const Value& x) {
   Parts parts = GoodParts(device);

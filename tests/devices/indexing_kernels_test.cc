@@ -108,7 +108,7 @@ TEST_CASE("updates are made by index on a device as on the CPU, several of one p
 }
 
 TEST_CASE("indices that are out of range do not leave a tensor on a device") {
-  // What is read is held in x; the first and the last of 4 rows are 0 and 3 of these.
+  // The elements that are read are held in x; the first and the last of 4 rows are 0 and 3 of these.
   const Operand x = Whole("i64", {4}, 0, 4);
   const auto rows = ResultsOf({"gather", "", {x, Whole("i64", {4}, 0, 3.9)}, {x}}, DeviceName())[0];
   for (const double far : {-9e18, -1e9, 1e9, 9e18}) {

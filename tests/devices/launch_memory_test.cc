@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which objects of OpenCL stand for the addresses of a launch. Skipped without a driver of OpenCL.
+// Objects of OpenCL stand for the addresses of a launch. Skipped without a driver of OpenCL.
 #include "rewire/devices/opencl/launch_memory.h"
 
 #define CATCH_CONFIG_RUNNER

@@ -212,7 +212,7 @@ TEST_CASE("calls of a pipeline overlap, whatever memory their inputs and outputs
   const Simulation simulation;
   if (!simulation.found) return;  // with a real driver, how long things take is up to the machine
   RunPipeline(simulation, GENERATE(false, true));
-  // What is kept for later is never more than was in use at one time: three calls, and one result.
+  // No more is kept for later than was in use at one time: three calls, and one result.
   CHECK(simulation.now().pinned_allocations <= 4);
 }
 

@@ -23,7 +23,7 @@ struct Layer {
 
 const Operand kMissing{"f32", {0}};
 
-// What a state has without it is 0, and so on: every argument may be missing.
+// A missing state is 0, and so on: every argument may be missing.
 StockCall CallOf(const Layer& layer) {
   const std::int64_t width = layer.gates * kHidden;
   const auto real = [](std::vector<std::int64_t> shape) {

@@ -34,7 +34,7 @@ std::vector<std::int64_t> ReadTokens(const std::string& text) {
   return tokens;
 }
 
-// What happens between the first token and the last.
+// The steps between the first token and the last.
 struct Steps {
   Steps(const TestAllocator& of, std::int64_t all) : allocator(of), most(all) {
     times.reserve(static_cast<std::size_t>(most));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests do to the libOpenCL.so.1 of this folder, and ask of it. It gives each call to the real library,
-// and has one fail on demand. All functions may be called from any thread.
+// Tests control the libOpenCL.so.1 of this folder by this. It gives each call to the real library, and has
+// one fail on demand. All functions may be called from any thread.
 #pragma once
 
 #include <cstdint>
 
 namespace rewire::failing_opencl {
 
-// What the program has made or retained, and not released.
+// The objects that the program has made or retained, and not released.
 struct Alive {
   std::uint64_t contexts, queues, memory_objects, events, programs, kernels, command_buffers;
 };

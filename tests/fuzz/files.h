@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzzers of file formats with checksums share.
+// The fuzzers of file formats with checksums share this.
 #pragma once
 
 #include <cstddef>

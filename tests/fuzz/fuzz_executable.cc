@@ -33,7 +33,7 @@ constexpr std::uint64_t kLargestConstant = 1 << 20;
   std::abort();
 }
 
-// What was read is written as bytes that are read and written the same again.
+// A module that was read is written as bytes that are read and written the same again.
 void TryWriting(const Module& module) {
   const Result<std::vector<std::byte>> written = SerializeModule(module);
   if (!written) return;

@@ -28,7 +28,7 @@ struct Counts {
   std::string Text() const;
 };
 
-// What is wrong with a mutant: the kind is the same for the same cause, as far as that can be told.
+// The fault that a mutant showed: the kind is the same for the same cause, as far as that can be told.
 struct Finding {
   std::string kind;  // also the file in which it shows, without the line
   std::string text;
@@ -43,7 +43,7 @@ using JudgeFunction = std::function<Verdict(const Task& task, Progress* progress
 // The judge of executables (judge.h).
 JudgeFunction JudgeOfExecutables();
 
-// What one child process has found. A child that was ended by what it judged is one more finding.
+// The findings of one child process. A child that was ended by what it judged is one more finding.
 struct ChildReport {
   Counts counts;
   std::map<std::uint64_t, std::vector<Finding>> findings;  // by the mutant's number

@@ -26,11 +26,11 @@
 namespace rewire::hostile {
 namespace {
 
-// Of the CPU, for one mutant: far above the limits that the judge looks at.
+// Seconds of the CPU for one mutant: far above the limits that the judge looks at.
 constexpr int kHangSeconds = 30;
 constexpr int kHangWallSeconds = 300;
 
-// What a child leaves behind however it ends.
+// A child leaves this behind however it ends.
 struct Shared {
   Progress progress;
   Counts counts;
@@ -97,7 +97,7 @@ std::string InTree(const std::string& place) {
   return "";
 }
 
-// What a sanitizer or the watch has said, in one line: the kind of error and the first place in the library.
+// The words of a sanitizer or the watch in one line: the kind of error and the first place in the library.
 Finding FindingOf(const std::string& errors, int status, const char* stage) {
   std::string what =
       WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit " + std::to_string(WEXITSTATUS(status));

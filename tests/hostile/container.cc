@@ -108,7 +108,7 @@ Bytes WriteContainer(const Container& container) {
     entry.flags = section.flags;
     entry.offset = offset + static_cast<std::uint64_t>(section.move);
     entry.size = section.size.value_or(section.bytes.size());
-    // Of what the reader will find there.
+    // The checksum is that of the bytes that the reader will find there.
     std::string_view found = section.bytes;
     const std::string_view all = body;
     if (entry.offset >= start && entry.offset - start <= all.size())

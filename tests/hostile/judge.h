@@ -37,7 +37,7 @@ struct Verdict {
   std::vector<std::string> faults;  // "kind: what"; the same fault has the same kind
 };
 
-// Where the judge is. If the process ends, its parent can see here what the judge was doing.
+// The place where the judge is. If the process ends, its parent can see here what the judge was doing.
 struct Progress {
   std::uint64_t number = 0;
   char stage[64] = {};

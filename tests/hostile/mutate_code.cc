@@ -171,7 +171,7 @@ class CodeChange {
     return instruction;
   }
 
-  // What jumps to or behind `at` still goes where it went.
+  // Jumps to or behind `at` still go where they went.
   void InsertAt(std::size_t at, Instruction instruction) {
     for (Instruction& other : code_) {
       for (Operand& operand : other.operands) {
@@ -229,7 +229,8 @@ class CodeChange {
     return "operands swapped";
   }
 
-  // Those whose operands are a call's: another change may have put the opcode alone in another's place.
+  // The instructions whose operands are a call's: another change may have put the opcode alone in another's
+  // place.
   std::vector<std::size_t> Calls() const {
     std::vector<std::size_t> calls;
     for (std::size_t i = 0; i < code_.size(); ++i) {

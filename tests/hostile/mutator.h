@@ -23,7 +23,7 @@ struct Mutant {
   std::vector<std::string> what;  // the changes
 };
 
-// What the changes may draw from.
+// The pool that the changes may draw from.
 struct Pool {
   const std::vector<Seed>* seeds = nullptr;
   std::vector<std::string> kernel_names;

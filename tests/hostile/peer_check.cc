@@ -13,7 +13,7 @@
 namespace rewire::hostile {
 namespace {
 
-// Where a section stands in a file that the library writes; behind all others where it writes none.
+// The place of a section in a file that the library writes; behind all others where it writes none.
 std::size_t PlaceOf(const Section& section) {
   const std::vector<std::uint32_t>& order = SectionOrder();
   return static_cast<std::size_t>(std::find(order.begin(), order.end(), section.id) - order.begin());
@@ -53,7 +53,7 @@ std::string CheckPeer(Module module, std::string_view file, bool data_checked) {
     if (plain && (!opened || AsWritten(*opened) != TextOf(*plain))) return "compressed to another file";
   }
   const Result<std::vector<std::byte>> written = SerializeModule(module);
-  // Of constants that were not looked at the checksums may be wrong, which the writer refuses.
+  // The checksums of constants that were not looked at may be wrong, which the writer refuses.
   if (!written) return data_checked ? "cannot be written: " + written.error().message() : "";
   const std::string_view bytes = TextOf(*written);
   const Bytes expected = AsWritten(*std::move(container));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sections of an executable hold, as docs/format.md, "Records", and docs/isa.md describe it. Every
-// field can hold any value, so that damaged files can be written.
+// The records in the sections of an executable, as docs/format.md, "Records", and docs/isa.md describe them.
+// Every field can hold any value, so that damaged files can be written.
 #pragma once
 
 #include <array>

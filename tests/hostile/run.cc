@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMemoryLimit = 64 << 20;
-// What the process may take beside what the VM counts: messages, a kernel's own tables.
+// The memory that the process may take beside what the VM counts: messages, a kernel's own tables.
 constexpr std::int64_t kHeapSlack = 16 << 20;
 constexpr std::chrono::milliseconds kDeadline{50};
 // How long after the deadline a call may still take, in time of this thread.
@@ -165,7 +165,7 @@ bool FunctionRuns::IsStable() {
 bool FunctionRuns::IsAsDeclared(std::uint32_t leaf) const {
   const Part& part = leaves_[leaf][0];
   const TypeNode& type = signature_.result.nodes[Leaves(signature_.result)[leaf]];
-  // Of these types nothing can be bound, though the value is a tensor.
+  // Values of these types cannot be bound, though the value is a tensor.
   if (type.kind == TypeKind::kClosure || type.kind == TypeKind::kStorage) return false;
   if (type.kind != TypeKind::kTensor) return true;
   const TensorView view(nullptr, part.dtype, Span<const std::int64_t>(part.shape.data(), part.shape.size()));

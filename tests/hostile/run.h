@@ -16,7 +16,7 @@
 
 namespace rewire::hostile {
 
-// What a stranger's program is given.
+// The limits that a stranger's program is given.
 Limits RunLimits();
 
 class FunctionRuns {
@@ -39,7 +39,7 @@ class FunctionRuns {
   // After an unbound run that failed: outputs bound as the signature says must fail too, and harm nothing.
   void BoundAsDeclared();
 
-  // What the unbound run said.
+  // The answer of the unbound run.
   std::string answer() const;
   std::vector<std::string>& faults() { return faults_; }
 
@@ -48,7 +48,7 @@ class FunctionRuns {
 
   // Invokes, and looks at time and memory. `what` is for messages.
   Status Invoke(VirtualMachine& vm, const char* what);
-  // What holds after a run: nothing that is the host's has changed, all memory comes back.
+  // Checks what holds after a run: nothing that is the host's has changed, all memory comes back.
   void CheckAfter(VirtualMachine& vm, std::uint64_t held, const char* what, bool inputs_change);
   void Fault(const char* kind, const std::string& what);
   Status Bind(VirtualMachine& vm, std::uint32_t leaf, Binding& binding);

@@ -24,8 +24,8 @@ using Snapshot = std::vector<Part>;  // in pre-order
 Snapshot Take(const Value& value);
 Part Take(const TensorView& tensor);
 
-// Where they differ, or nothing. A NaN is every NaN of its type; an integer is the tensor that it would be
-// boxed to.
+// The place where they differ, or nothing. A NaN is every NaN of its type; an integer is the tensor that it
+// would be boxed to.
 std::string Difference(const Part& one, const Part& other);
 std::string Difference(const Snapshot& one, const Snapshot& other);
 

@@ -7,9 +7,9 @@
 
 namespace rewire::hostile {
 
-// What tensors of one storage make of each other's contents is not defined (docs/embedding.md, "Outputs"),
-// and bound outputs lie elsewhere. A program that gives another value with its storages apart is one that
-// reads such contents: it has no right value.
+// Tensors of one storage may make anything of each other's contents (docs/embedding.md, "Outputs"), and bound
+// outputs lie elsewhere. A program that gives another value with its storages apart is one that reads such
+// contents: it has no right value.
 Result<Executable> StoragesApart(const Module& module);
 
 }  // namespace rewire::hostile

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a piece of work takes: heap memory (where the address sanitizer is on, which counts it) and time of
-// the CPU, which other processes do not lengthen. And an allocator for programs that knows what it has given
-// out.
+// Watches heap memory (where the address sanitizer is on, which counts it) and time of the CPU, which other
+// processes do not lengthen. And an allocator for programs that knows what it
+// has given out.
 #pragma once
 
 #include <cstddef>

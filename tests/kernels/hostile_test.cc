@@ -114,7 +114,7 @@ TEST_CASE("dimensions beside a 0 may not overflow together") {
   CHECK(Run("rewire.transpose", {&x, &out}) == "ValueError: rewire.transpose: x" + too_large);
 }
 
-// Of a dtype that the argument takes; one element.
+// A tensor of one element, of a dtype that the argument takes.
 HostTensor OneElement(const RewireKernelArgument& argument, int rank) {
   const Shape shape(static_cast<std::size_t>(rank), 1);
   const std::uint32_t dtypes = argument.dtypes;
@@ -241,7 +241,7 @@ TEST_CASE("numbers that no integer holds come out of arithmetic") {
   CHECK(held.values<std::int8_t>() == std::vector<std::int8_t>{12, 0});
 }
 
-// Of which there are 2^32 in front of each, and none in it.
+// Each slice has 2^32 elements in front of it, and none in it.
 TEST_CASE("slices without elements are equal") {
   HostTensor x = HostTensor::Empty<float>({std::int64_t{1} << 31, 2, 33, 0});
   HostTensor count = HostTensor::Empty<std::int64_t>({1});

@@ -53,7 +53,7 @@ class WorkspaceBlocks {
 };
 thread_local WorkspaceBlocks workspace_blocks;
 
-// What a kernel keeps in the VM; one for all kernels of a test, as if they were one import.
+// The state that a kernel keeps in the VM; one for all kernels of a test, as if they were one import.
 struct Slot {
   void* state = nullptr;
   void (*deleter)(void*) = nullptr;
@@ -207,7 +207,7 @@ const auto* EntryOf(const std::string& name) {
   return entry == end ? nullptr : entry;
 }
 
-// What a kernel's factory makes of the attributes; null after an error, which TakeError gives.
+// The object that a kernel's factory makes of the attributes; null after an error, which TakeError gives.
 void* MakeObject(RewirePackedFunction factory, const AttributeList& attributes) {
   const FactoryArguments arguments(attributes);
   RewireFFIAny result{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arguments a stock kernel writes is the word of its row, not of the file: a program that declares
-// otherwise does not link, or is stopped at the call. Memory of written arguments overlaps nothing but what
-// the row allows.
+// The row of a stock kernel says which arguments it writes, not the file: a program that declares otherwise
+// does not link, or is stopped at the call. Memory of written arguments overlaps nothing but what the row
+// allows.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace rewire::test {
 namespace {
 
-// What linking says about a function f32[4] -> value with this body; "" when it links.
+// The message of linking a function f32[4] -> value with this body; "" when it links.
 std::string LinkMessage(const std::string& declarations, const std::string& body) {
   const std::string text =
       declarations + "\n.func main(x: f32[4], i: i64[4]) -> value\n" + body + "\nret %x\n.end\n";

@@ -7,7 +7,7 @@
 #include "rewire/kernels/cpu/support/row_text.h"
 #include "rewire/vm/run/kernel_calls.h"
 
-// What stops the compiler in a library stops the test.
+// A row that stops the compiler in a library stops the test.
 void rewire::kernel::cpu::row_text::ThisRowIsWrong(const char* what) { throw std::runtime_error(what); }
 
 namespace rewire::test {

@@ -55,7 +55,7 @@ class Counter : public Observer {
   std::size_t text_size_ = 0;
 };
 
-// What came of a run, as a `; fails:` line says it; "ok" for success.
+// The outcome of a run, as a `; fails:` line says it; "ok" for success.
 std::string Outcome(VirtualMachine& vm, const ProgramCase& c) {
   vm.SetLimits(c.limits);
   const Status status = vm.TryInvoke(c.function);
@@ -75,7 +75,7 @@ std::string WithoutOpenNumbers(std::string outcome, const std::string& message) 
   return outcome;
 }
 
-// Where a function's memory is bounded, no run of a new VM passes the bound, and one in a block of that size
+// No run of a new VM passes the bound of a function's memory, and one in a block of that size
 // succeeds.
 TEST_CASE("runs keep to the bound of their memory") {
   std::size_t bounded = 0;

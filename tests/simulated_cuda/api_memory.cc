@@ -399,7 +399,7 @@ REWIRE_SIMULATED_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointe
                                                         void** values, CUdeviceptr pointer) {
   Call call("cuPointerGetAttributes", Call::kWithoutContext);
   if (call.Fails()) return call.result();
-  // Of an address that nobody knows, the answers are zero, and that is no failure.
+  // The answers for an address that nobody knows are zero, and that is no failure.
   for (unsigned i = 0; i < count; ++i) Describe(call.simulator(), values[i], attributes[i], pointer);
   return CUDA_SUCCESS;
 }

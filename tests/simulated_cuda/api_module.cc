@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostThreads = 1024;
 constexpr int kMostDynamicShared = 227 << 10;
-// What `extra` of a launch is made of.
+// The words that `extra` of a launch is made of.
 void* const kExtraEnd = nullptr;
 constexpr std::uintptr_t kExtraPointer = 1, kExtraSize = 2;
 

@@ -65,7 +65,7 @@ class BlockRunner {
  private:
   static thread_local BlockRunner* current_;
 
-  // What a thread of the kernel calls.
+  // A thread of the kernel calls this.
   static int Barrier(int predicate);
   static void Exchange(unsigned mask, std::uint64_t value, std::uint64_t* lanes);
   static unsigned LiveLanes();

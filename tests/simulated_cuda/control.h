@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests do to the simulated CUDA driver, and ask of it. The functions are exported by the simulated
-// libcuda.so.1; a driver without them is a real one. All may be called from any thread.
+// Tests control the simulated CUDA driver by this. The functions are exported by the simulated libcuda.so.1;
+// a driver without them is a real one. All may be called from any thread.
 #pragma once
 
 #include <stddef.h>
@@ -31,8 +31,8 @@ struct LogEntry {
   char name[64];        // of a kernel
 };
 
-// What the functions do. Numbers k begin at 1, which is the next call or work.
-// Reset: everything is as it was at the start. The log, the counters "since" and the violations are empty.
+// The functions, and what they do. Numbers k begin at 1, which is the next call or work. Reset:
+// everything is as it was at the start. The log, the counters "since" and the violations are empty.
 // FailCall: the k-th call of a driver function fails with a code. Functions that release something still
 // release it. The
 //   name is without a suffix of a version. "*" means any function but those that word an error.

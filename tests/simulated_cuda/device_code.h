@@ -259,7 +259,7 @@ inline T atomicCAS(T* at, RewireSame<T> expected, RewireSame<T> by) {
   return rewire_atomic_change(at, [=](T old) { return old == expected ? by : old; });
 }
 
-// What CUDA's headers declare of arithmetic.
+// The declarations of CUDA's headers about arithmetic.
 template <typename T>
 inline T __ldg(const T* at) {
   return *at;

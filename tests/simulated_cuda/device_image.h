@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module image of the simulated CUDA driver holds, in C: a shared object of the host with a table of
-// kernels. The simulated driver and device_code.h, which makes images, both include this.
+// A module image of the simulated CUDA driver, in C: a shared object of the host with a table of kernels. The
+// simulated driver and device_code.h, which makes images, both include this.
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct SimulatedDim {
   unsigned x, y, z;
 };
 
-// What the driver does for a thread of a kernel. Each may switch to another thread of the block.
+// The services of the driver for a thread of a kernel. Each may switch to another thread of the block.
 struct SimulatedServices {
   // Waits for the other threads of the block that have not ended. How many of them passed a predicate that is
   // not 0.
@@ -28,7 +28,7 @@ struct SimulatedServices {
   uint64_t (*address_for_host)(const void* pointer);
 };
 
-// What a thread of a kernel knows of itself. An image has one for each thread of the operating system.
+// A thread of a kernel knows this of itself. An image has one for each thread of the operating system.
 struct SimulatedThread {
   SimulatedDim thread_index, block_index, block_dim, grid_dim;
   void* dynamic_shared;

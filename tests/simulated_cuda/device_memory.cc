@@ -83,7 +83,7 @@ std::uint64_t DeviceMemory::Allocate(std::size_t bytes, bool from_pool, Moment m
   std::uint64_t address = 0;
   const auto fits = [extent](const Kept& kept) { return kept.extent >= extent && kept.extent <= 2 * extent; };
   if (from_pool) {
-    // What this stream may use again, the smallest first; then fresh memory; then what is still in use
+    // Takes what this stream may use again, the smallest first; then fresh memory; then what is still in use
     // elsewhere.
     auto best = kept_.end();
     auto best_later = kept_.end();

@@ -32,7 +32,7 @@ class Fiber {
   boost::context::detail::fcontext_t caller_ = nullptr;  // where it was entered
   void (*body_)(void*) = nullptr;
   void* context_ = nullptr;
-  // Of the sanitizers:
+  // The fields of the sanitizers:
   [[maybe_unused]] void* own_fake_stack_ = nullptr;
   [[maybe_unused]] void* caller_fake_stack_ = nullptr;
   [[maybe_unused]] const void* caller_bottom_ = nullptr;

@@ -49,7 +49,7 @@ std::vector<KernelName> FindKernels(const std::string& source) {
   for (std::size_t i = 0; i < code.size(); ++i) {
     const char c = code[i];
     if (c != ';' && c != '{' && c != '}') continue;
-    // What a preprocessor line says is no part of a statement.
+    // The text of a preprocessor line is no part of a statement.
     std::string text =
         std::regex_replace(code.substr(statement, i - statement), std::regex(R"(^\s*#.*$)"), "");
     statement = i + 1;

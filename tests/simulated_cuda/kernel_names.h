@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated NVRTC finds in CUDA C++ source without parsing it as a compiler does.
+// The simulated NVRTC finds names in CUDA C++ source without parsing it as a compiler does.
 #pragma once
 
 #include <string>

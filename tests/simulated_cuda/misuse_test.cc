@@ -8,7 +8,7 @@
 namespace rewire::simulated_cuda::test {
 namespace {
 
-// That exactly one misuse was seen, with this in its text.
+// Checks that exactly one misuse was seen, with this in its text.
 void CheckSeen(Session& session, const std::string& text) {
   const auto seen = session.TakeViolations();
   REQUIRE(seen.size() == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which work of the simulated CUDA driver is ordered after which: vector clocks over timelines.
+// The order of the simulated CUDA driver's work: vector clocks over timelines.
 #pragma once
 
 #include <algorithm>

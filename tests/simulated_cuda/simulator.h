@@ -30,7 +30,7 @@ using namespace rewire::cuda;  // NOLINT(google-build-using-namespace): the driv
 
 struct Device;
 
-// What a stream is asked to do, before it has a place in an order. Graphs keep it, streams run it.
+// The work that a stream is asked to do, before it has a place in an order. Graphs keep it, streams run it.
 struct Work {
   char kind = 0;  // as in LogEntry; 0 for what takes no time
   std::string name;
@@ -261,7 +261,7 @@ class Call {
   // A release goes on although it fails: what it releases is released.
   bool Fails() const { return result_ != CUDA_SUCCESS && kind_ != kRelease; }
   CUresult result() const { return result_; }
-  // What the function returns: a failure known from the start, else this.
+  // The result that the function returns: a failure known from the start, else this.
   CUresult Returns(CUresult result) const { return result_ != CUDA_SUCCESS ? result_ : result; }
   Device* device() const { return device_; }
   Simulator& simulator() const { return simulator_; }

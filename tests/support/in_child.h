@@ -12,7 +12,7 @@
 
 namespace rewire::test {
 
-// What a child process wrote to stderr, and how it ended (waitpid).
+// The text that a child process wrote to stderr, and how it ended (waitpid).
 struct Outcome {
   std::string written;
   int status = 0;

@@ -12,7 +12,7 @@ namespace {
 thread_local bool watched = false;
 thread_local std::uint64_t calls = 0;
 
-// Where the code of oneDNN lies; nowhere if it is not loaded.
+// The place of oneDNN's code; nowhere if it is not loaded.
 struct Code {
   std::uintptr_t begin = 0, end = 0;
 };

@@ -29,7 +29,7 @@ struct Finished {
   std::string out, err;
 };
 
-// Where a program's standard streams lead.
+// The ends of a program's standard streams.
 struct Streams {
   std::string in = {};   // a file; empty: that of the test
   std::string out = {};  // a file, such as /dev/full; empty: into Finished::out

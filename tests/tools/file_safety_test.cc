@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tools do to files that they were not asked to change, and what they say when files, streams or
-// numbers are not as they should be: always one message and an exit code of the table, never an exception,
-// a signal or a part of a file.
+// Tools leave files alone that they were not asked to change, and say so when files,
+// streams or numbers are not as they should be: always one message and an exit code of the
+// table,
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -208,7 +208,7 @@ TEST_CASE("outputs that cannot be written are errors, and what was there stays")
   for (const Call& call : Calls()) {
     if (call.input == std::string("e.npy")) continue;
     for (const std::string output : {"folder", "none/out", "pipe", "/dev/full", "/proc/version"}) {
-      // Which format is told by the ending, here of the name of what cannot be written.
+      // The format is told by the ending, here of the name of what cannot be written.
       const bool by_ending = call.tool == std::string("vm-params") || call.input == std::string("w.npz") ||
                              call.input == std::string("w.safetensors");
       std::string path = output;
@@ -260,7 +260,7 @@ TEST_CASE("standard output that is closed, or that nobody reads, is an error and
     CHECK(session.Run(tool, arguments, full).err ==
           std::string(tool) + ": error: cannot write standard output: No space left on device\n");
   }
-  // What was written is whole: nothing that was printed went into it.
+  // The written file is whole: nothing that was printed went into it.
   CHECK(session.Content("y.npy").size() == 128 + 8);
   CHECK(session.Run("vm-inspect", {"out.rwx", "--check"}).exit_code == 0);
   CHECK(session.Unfinished().empty());

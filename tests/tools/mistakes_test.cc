@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do wrong, with every tool: one clear line, the kind's exit code, and with --json the same as an
-// object. Nothing is written over, and nothing is left behind.
+// People make these mistakes, with every tool: one clear line, the kind's exit code, and with --json the same
+// as an object. Nothing is written over, and nothing is left behind.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -229,7 +229,7 @@ TEST_CASE("inputs that are not what a tool takes, with every tool") {
       const std::string path = file + extension;
       const Finished finished = session.Run(call.tool, With(call.arguments, path, "out" + extension));
       INFO(call.tool << " " << path << ": " << finished.err);
-      // Which kind depends on the reader: an invalid file, or a version that it does not know.
+      // The kind of error depends on the reader: an invalid file, or a version that it does not know.
       session.Refused(call.tool, With(call.arguments, path, "out" + extension), finished.exit_code, path);
       CHECK((finished.exit_code == 14 || finished.exit_code == 15 || finished.exit_code == 13));
     }

@@ -226,7 +226,7 @@ TEST_CASE("links to external data lead to folders that are allowed, and to no ot
                       folder.path());
   };
   CHECK(compile("w.bin", cache.path().string()).err.empty());
-  // What is allowed may be a link, too.
+  // An allowed folder may be a link, too.
   std::filesystem::create_directory_symlink(cache.path(), folder.path() / "hub");
   CHECK(compile("w.bin", "hub").err.empty());
   CHECK_THAT(compile("o.bin", "hub").err, Catch::Contains("by a link that leads out of the model's folder"));

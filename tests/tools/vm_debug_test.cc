@@ -83,7 +83,7 @@ class Session {
     streams.in = "/dev/null";
     return test::RunProgram("vm-debug", arguments, folder_.path(), streams);
   }
-  // What the script prints; it must succeed.
+  // The text that the script prints; it must succeed.
   std::string Out(const std::string& file, const std::string& lines,
                   const std::vector<std::string>& arguments = {}) const {
     const Finished finished = Script(file, lines, arguments);

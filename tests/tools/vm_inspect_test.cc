@@ -138,7 +138,7 @@ TEST_CASE("device code of a file is listed, and the tools do not run it unless t
 
   const Finished refused = test::RunProgram("vm-run", {"device.rwx", "--random"}, session.folder().path());
   CHECK(refused.exit_code != 0);
-  // Where there is no OpenCL, that is what is missing.
+  // A machine without OpenCL says that this is missing.
   CHECK((Contains(refused.err, "set LinkOptions::trust_device_code (--trust-device-code)")));
   const Finished run = test::RunProgram(
       "vm-run", {"device.rwx", "-i", "x=4xf32=1,2,3,4", "--trust-device-code"}, session.folder().path());
@@ -269,7 +269,7 @@ TEST_CASE("the graph of a function has its inputs, parameters, kernels, and the 
   CHECK(Contains(drawn.out, "[label=\"weight\\nf32[2]\", shape=house]"));
   CHECK(Contains(drawn.out, "Add 'loop'\", shape=box, style=filled"));
   using Edges = std::multimap<std::string, std::string>;
-  // What a round wrote is what the next one reads: the kernel feeds itself.
+  // The output of a round is what the next one reads: the kernel feeds itself.
   CHECK(DrawnEdges(drawn.out, "solid") == Edges{{"x", "shape_of"},
                                                 {"shape_of", "rewire.shape.bytes"},
                                                 {"x", "rewire.add"},
@@ -333,7 +333,7 @@ TEST_CASE("the memory of runs, of the digits model by the number of images, and 
   const json& unbound = report["memory"][0]["outputs_unbound"];
   INFO(report.dump(2));
   CHECK(unbound["undeclared_workspace"].empty());
-  // What conv1 writes and pools for 64 images, at least.
+  // The bytes that conv1 writes and pools for 64 images, at least.
   CHECK(unbound["storage"] >= 64 * 16 * (64 + 16) * 4);
   CHECK(unbound["bytes"] > unbound["storage"]);
   CHECK(unbound["static_bytes"] > unbound["bytes"]);

@@ -66,7 +66,7 @@ Result<Value> ReadValue(const std::string& directory, const Json& json) {
   return values[0];
 }
 
-// What the case's files come to: the module, from wherever it is.
+// The module of the case's files, from wherever it is.
 Result<Module> ImportCase(const std::string& directory, const Json& files) {
   const auto read = [&](const char* role) {
     return ReadFile(directory + "/" + files.at(role).get<std::string>());

@@ -27,7 +27,7 @@ struct TvmCase {
   std::vector<TvmCall> calls;
 };
 
-// What a kernel is replaced by when the case is linked.
+// The wrapper that replaces a kernel when the case is linked.
 using KernelWrapper = std::function<PackedFunction(const PackedFunction&)>;
 
 // The case in `directory`, imported and linked with its library: an object of case.json that is no kernel

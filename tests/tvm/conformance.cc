@@ -53,7 +53,7 @@ std::string RunBound(const TvmCase& test, const TvmCall& call, const Value& unbo
   const std::vector<Tensor> leaves = LeavesOf(unbound);
   const bool opaque = handles.size() == 1 && unbound.kind() != ValueKind::kTensor;
   if (opaque || handles.size() != leaves.size()) {
-    // What is recursive or differs between runs is one opaque output, which cannot be bound.
+    // A result that is recursive or differs between runs is one opaque output, which cannot be bound.
     ++totals.outputs["not bindable: an opaque result"];
     if (list) fmt::print("{} {}: opaque\n", test.name, call.function);
     return "";

@@ -203,7 +203,7 @@ TEST_CASE("kernel libraries of every ABI and version run in one program") {
 
 // tvm-ffi's own runtime, from the environment that made the cases.
 std::string RealRuntime() {
-  // Where tests/support/environments.py puts them.
+  // The folder where tests/support/environments.py puts them.
   const char* cache = std::getenv("REWIRE_TEST_CACHE");
   const char* base = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");

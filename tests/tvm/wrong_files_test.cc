@@ -13,7 +13,7 @@ namespace {
 using Catch::Matchers::Contains;
 using tvm::RelaySpec;
 
-// What import or verification says; "" when the file is accepted.
+// The error of import or verification; "" when the file is accepted.
 std::string Refusal(const RelaySpec& spec) {
   Result<Module> module = tvm::ImportRelayExecutable(tvm::Share(WriteRelay(spec)));
   if (!module) return module.error().message();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where TVM's Relay VM (0.14 was run) gives a wrong answer, corrupts memory or ends the process: one test for
+// TVM's Relay VM (0.14 was run) gives a wrong answer, corrupts memory or ends the process here: one test for
 // each, of what is right. wrong_files_test.cc has those that come from the file.
 #include <catch2/catch.hpp>
 #include <vector>

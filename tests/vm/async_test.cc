@@ -49,7 +49,7 @@ TEST_CASE("an asynchronous run returns before its work is done, and TryWait afte
   CHECK(device.blocks.empty());
 }
 
-// What it may read between two instructions is done.
+// The work that it may read between two instructions is done.
 class WorkWatcher : public Observer {
  public:
   explicit WorkWatcher(const FakeDevice& device) : device_(device) {}

@@ -77,7 +77,7 @@ TEST_CASE("a fixed block refuses what does not fit, and memory that is too small
   const Block memory = NewBlock(4096);
   CHECK(FixedBlock::Make(nullptr, 4096) == nullptr);
   CHECK(FixedBlock::Make(memory.get(), FixedBlock::OwnBytes() - 1) == nullptr);
-  // What lies before the boundary is lost.
+  // The bytes before the boundary are lost.
   CHECK(FixedBlock::Make(static_cast<char*>(memory.get()) + 1, FixedBlock::OwnBytes() + 100) == nullptr);
   FixedBlock* block = FixedBlock::Make(memory.get(), 4096);
   REQUIRE(block != nullptr);
@@ -255,7 +255,7 @@ TEST_CASE("a result of any form outlives its arena's next run") {
     CHECK(value.field(0).field(1).integer() == 3);
     CHECK(FloatsOf(value.field(1).field(2).tensor()) == std::vector<float>{7, 8});
     CHECK(value.field(2).tensor().data<std::int64_t>()[0] == 2);
-    // What stands twice is one object still.
+    // An object that stands twice is one object still.
     CHECK(value.field(0).any().v_ptr == value.field(1).any().v_ptr);
     CHECK(value.field(4).any().v_ptr == value.field(0).field(0).any().v_ptr);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code of the host's may do while a VM calls it: kernels, observers, allocators of outputs, deleters.
+// Code of the host's may do this while a VM calls it: kernels, observers, allocators of outputs, deleters.
 // The rules stand at the top of vm/virtual_machine.h.
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -44,7 +44,7 @@ class Host {
   void Act() {
     if (action) action();
   }
-  // That the VM serves as before.
+  // Checks that the VM serves as before.
   void CheckUsable() {
     action = nullptr;
     vm_.ClearOutputs();
@@ -190,7 +190,7 @@ TEST_CASE("deleters that a call runs find the VM busy, and the call does its wor
   CHECK(calls == 2);
   REQUIRE(vm.TryClearInputs().has_value());
   CHECK(calls == 3);
-  // What a kernel keeps in its slot goes with Trim.
+  // A kernel's slot goes with Trim.
   vm.Invoke("keeps");
   host.action = [&] {
     ++calls;

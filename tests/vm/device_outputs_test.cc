@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the VM itself writes into an output's memory, such as shapes and fills, comes after the copies that
-// still read it.
+// The VM's own writes into an output's memory, such as shapes and fills, come after the copies that still
+// read it.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>

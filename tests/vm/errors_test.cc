@@ -12,7 +12,7 @@
 namespace rewire::test {
 namespace {
 
-// What stands before each function under test.
+// The text before each function under test.
 constexpr char kHead[] = R"(
   .const f: f32[2] = {1, 2}
   .const matrix: i64[1, 1] = {{3}}

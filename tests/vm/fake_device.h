@@ -29,7 +29,7 @@ class FakeDevice {
   FakeDevice(const FakeDevice&) = delete;
   FakeDevice& operator=(const FakeDevice&) = delete;
 
-  // What a call does, or a piece of work.
+  // The kind of a call, or of a piece of work.
   enum Kind : std::uint8_t { kCopies, kKernels, kAllocations, kFrees, kWaits, kEvents, kRecords, kReplays };
   static constexpr std::size_t kKinds = 8;
   struct Work {

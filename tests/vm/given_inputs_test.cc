@@ -56,7 +56,7 @@ struct Watched {
   Value value;
 };
 
-// What a host may do: a run over a pooled VM, and over one of its own.
+// A host may run over a pooled VM, and over one of its own.
 Result<Value> RunBy(int way, const Program& program, VirtualMachine& vm, const char* function,
                     const std::vector<Value>& inputs) {
   return way == 0 ? program.TryRun(function, inputs) : vm.TryInvoke(function, inputs);

@@ -22,7 +22,7 @@
 namespace rewire::test {
 namespace {
 
-// What a kernel keeps from one VM and gives to others.
+// The object that a kernel keeps from one VM and gives to others.
 std::atomic<Object*> kept{nullptr};
 std::mutex keeping;
 

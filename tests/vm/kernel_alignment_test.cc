@@ -127,7 +127,7 @@ TEST_CASE("all memory of a program is aligned as its kernels need, whatever the 
   REQUIRE(MessageOf(vm.TrySetInput("x", TensorView(x, {3}))).empty());
   for (const bool misaligned : {false, true}) {
     CAPTURE(misaligned);
-    // What is not made in the caller's memory is made in the program's, and may not fail there.
+    // A tensor that is not made in the caller's memory is made in the program's, and may not fail there.
     if (misaligned) REQUIRE(MessageOf(vm.TrySetOutput(0, TensorView(first + 1, {3}))).empty());
     REQUIRE(MessageOf(vm.TryInvoke("main")).empty());
     for (std::uint32_t leaf = 0; leaf < 4; ++leaf) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels get and give: returned values, slots, workspace, whole trees, alignment.
+// Kernels get and give returned values, slots, workspace, whole trees, alignment.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>

@@ -186,7 +186,7 @@ TEST_CASE("a result that is released while its VM runs on goes without disturbin
   CHECK(memory.blocks() == 0);
 }
 
-// What a kernel has kept of its arguments: strong references, as tvm-ffi kernels hold them.
+// The arguments that a kernel has kept: strong references, as tvm-ffi kernels hold them.
 struct Kept {
   std::vector<Object*> objects;
   void Keep(const RewireFFIAny& any) {

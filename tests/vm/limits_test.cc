@@ -369,7 +369,7 @@ TEST_CASE("the VM's own last result counts until it is dropped or the next run h
   const Value n(600'000);
   REQUIRE(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
   CHECK(CodeOf(vm.TryInvoke("storage", {&n, 1})) == StatusCode::kMemoryLimit);
-  // That run has ended without a result.
+  // The other run has ended without a result.
   REQUIRE(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());
   vm.DropResult();
   CHECK(MessageOf(vm.TryInvoke("storage", {&n, 1})).empty());

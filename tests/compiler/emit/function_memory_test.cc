@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory a compiled model takes: known before it runs where shapes are known or bounded, and taken once.
+// The memory of a compiled model is known before it runs where shapes are known or bounded, and taken once.
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>

@@ -74,7 +74,7 @@ TEST_CASE("maxima and minima that can be told are") {
   CHECK(DimExpr::Max(kN, 0) == kN);
   CHECK(DimExpr::Max(kN, 1).text() == "max(1, N)");
   CHECK(DimExpr::Max(kN, kM).text() == "max(M, N)");
-  // Of what one of two is at most, the larger is the other.
+  // The larger of a number and something that is at most that is the number.
   CHECK(DimExpr::Max(kN, capped) == kN);
   CHECK(DimExpr::Min(kN, capped) == capped);
   CHECK(DimExpr::Max(kM, capped).text() == "max(M, min(512, N))");
@@ -102,7 +102,7 @@ TEST_CASE("sizes broadcast to one of them, which is the other of 1") {
   CHECK(DimExpr::Broadcast(kN, kN) == kN);
   CHECK(DimExpr::Broadcast(kN, 1) == kN);
   CHECK(DimExpr::Broadcast(1, kN) == kN);
-  // Of a size that is known and not 1 the other can only be the same or 1.
+  // A size beside one that is known and not 1 can only be the same or 1.
   CHECK(DimExpr::Broadcast(kN, 3).Is(3));
   CHECK(DimExpr::Broadcast(0, kN).Is(0));
   CHECK(DimExpr::Broadcast(kN + DimExpr(2), kM) == kN + DimExpr(2));
@@ -143,7 +143,7 @@ TEST_CASE("what broadcasting implies takes minima away") {
   CHECK_FALSE(DimExpr::IsWindow(window, kN));
   CHECK_FALSE(DimExpr::IsWindow(DimExpr::Min(kN, 512), 1));
   CHECK_FALSE(DimExpr::IsWindow(kN, kN));
-  // Of one token.
+  // A window of one token.
   CHECK(DimExpr::IsWindow(DimExpr::Min(kN + DimExpr(1), 512) - DimExpr::Min(kN, 512), 1));
   CHECK(DimExpr::Min(all, 511).Given(*fact) == DimExpr::Min(all, 511));
   CHECK(DimExpr::Min(all + DimExpr(1), 512).Given(*fact) == DimExpr::Min(all + DimExpr(1), 512));

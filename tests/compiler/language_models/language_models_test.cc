@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What language models are made of: weights that stay packed, caches that loops update in place, functions of
-// the host.
+// The parts of language models: weights that stay packed, caches that loops update in place, functions of the
+// host.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>

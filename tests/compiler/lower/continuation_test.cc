@@ -9,7 +9,7 @@
 namespace rewire::test {
 namespace {
 
-// What a squeeze of a dimension that may not be 1 is exported as: If(x.shape[0] == 1) Squeeze(x) else x.
+// A squeeze of a dimension that may not be 1 is exported so: If(x.shape[0] == 1) Squeeze(x) else x.
 void AddSqueeze(onnx::GraphProto* graph, const std::string& input, const std::string& output) {
   AddNode(graph, "Shape", {input}, output + ".shape");
   AddNode(graph, "Gather", {output + ".shape", "zero"}, output + ".size");

@@ -13,7 +13,7 @@ std::int64_t CountOf(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// What a table holds before it is packed.
+// The content of a table before it is packed.
 struct Codes {
   Shape shape;
   std::vector<int> elements;

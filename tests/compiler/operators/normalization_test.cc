@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dividing by a norm gives where the norm is 0.
+// Dividing by a norm of 0 gives 0.
 #include <catch2/catch.hpp>
 #include <utility>
 

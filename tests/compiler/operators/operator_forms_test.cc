@@ -244,7 +244,7 @@ TEST_CASE("a real signal may come without its last dimension to STFT") {
   CHECK(outcome.message.empty());
   const Answer answer = RunOnCounts(outcome.compiled.module, {1, 8});
   CHECK(answer.shape == Shape{1, 2, 3, 2});
-  // Of 0, 1, 2, 3 and 4, 5, 6, 7: the sum, then -2 + 2i, then -2.
+  // The transform of 0, 1, 2, 3 and 4, 5, 6, 7: the sum, then -2 + 2i, then -2.
   const std::vector<float> expected = {6, 0, -2, 2, -2, 0, 22, 0, -2, 2, -2, 0};
   REQUIRE(answer.values.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)

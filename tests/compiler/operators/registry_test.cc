@@ -76,7 +76,7 @@ TEST_CASE("rows know the attributes that ONNX gives their operators, and no othe
     CHECK(seen);
     std::string_view rules = row->attributes;
     while (const auto rule = compiler::NextRule(&rules)) {
-      // What has come later is read in earlier versions too, where a model has it.
+      // An attribute that has come later is read in earlier versions too, where a model has it.
       INFO(std::string(rule->name));
       CHECK(known.contains(std::string(rule->name)));
     }

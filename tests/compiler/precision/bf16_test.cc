@@ -129,8 +129,8 @@ TEST_CASE("convolutions: which compute in bf16, and why others do not") {
   CHECK(ReasonOf(winograd) == "Winograd's form in f32 is faster; its weights are rounded to bf16");
   CHECK(Bf16Bytes(winograd.compiled.module) == 32 * 32 * 9 * 2);
   CHECK(winograd.compiled.movement.at(0).relative > 0);
-  // Where it computes much that lies outside of the image, or each sum has few products, the direct form is
-  // faster. So it is where a small image would wait for weights that are eight times as large.
+  // The direct form is faster if much that is computed lies outside of the image, or each sum has few
+  // products. So it is where a small image would wait for weights that are eight times as large.
   for (const auto& [channels, image] : {std::pair(32, 8), std::pair(8, 18), std::pair(256, 10)}) {
     INFO(channels << " channels, images of " << image);
     CHECK(ReasonOf(CompileProto(ConvOf(channels, 3, 1, image), ByBf16())).empty());

@@ -139,7 +139,7 @@ onnx::ModelProto ModelOf(const Case& each) {
     node.add_output("o" + std::to_string(i));
     graph->add_output()->set_name(node.output(i));
   }
-  // What it adds stands in front of the node.
+  // The added nodes stand in front of the node.
   if (each.add) each.add(&node, graph);
   *graph->add_node() = node;
   return model;

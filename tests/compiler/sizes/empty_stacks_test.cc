@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Loop or a Scan stacks up in no turns: of the rank and the row sizes that it has otherwise.
+// A Loop or a Scan of no turns stacks up tensors of the rank and the row sizes that it has otherwise.
 #include <catch2/catch.hpp>
 
 #include "rewire/tests/compiler/values/run_model.h"

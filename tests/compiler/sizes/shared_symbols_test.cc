@@ -7,7 +7,7 @@
 namespace rewire::test {
 namespace {
 
-// Of two inputs whose first dimension is N, and one whose both are M, the model uses the second.
+// The model uses the second of two inputs whose first dimension is N, and one whose both are M.
 onnx::ModelProto Model(const std::string& type) {
   onnx::ModelProto model = EmptyModel();
   onnx::GraphProto* graph = model.mutable_graph();

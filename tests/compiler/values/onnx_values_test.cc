@@ -56,7 +56,7 @@ std::vector<NamedTensor> Tensors(const std::vector<std::string>& lines, const st
   return tensors;
 }
 
-// What Rewire is to give: outputs, or a part of an error's message.
+// The answer that Rewire is to give: outputs, or a part of an error's message.
 struct Wanted {
   std::vector<NamedTensor> outputs;
   std::string failure;

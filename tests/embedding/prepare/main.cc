@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host does before it runs a model: its parameters as a set, and the memory that a run can need.
+// A host prepares a model before it runs it: its parameters as a set, and the memory that a run can need.
 #include <rewire/vm/vm.h>
 
 #include <cstdio>

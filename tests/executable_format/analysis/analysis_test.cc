@@ -61,7 +61,7 @@ Array<std::uint32_t> RandomCode(std::uint32_t seed, std::size_t size) {
   return *code.Finish();
 }
 
-// Where a run may go on after the instruction at `pc`, told from the opcodes one by one.
+// The places where a run may go on after the instruction at `pc`, told from the opcodes one by one.
 std::vector<std::uint32_t> NextOf(const Array<std::uint32_t>& code, std::uint32_t pc) {
   const std::uint32_t* at = &code[pc];
   switch (rewire::OpcodeOf(*at)) {

@@ -30,7 +30,7 @@ constexpr Kind kKinds[] = {{"Relay VM executables", "ro", ForeignKind::kRelay},
                            {"exported models", "so", ForeignKind::kLibraryBlob},
                            {"libraries", "so", ForeignKind::kLibrary}};
 
-// What is drilled of a file; empty when there is nothing.
+// Reads the part of a file that is drilled; empty when there is nothing.
 std::string ReadDrilled(const std::string& path, ForeignKind kind) {
   std::ifstream stream(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(stream), {}};

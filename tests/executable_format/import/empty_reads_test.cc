@@ -51,7 +51,7 @@ std::string FatalText(int instruction, const std::string& mnemonic, int reg) {
 TEST_CASE("a read of what holds nothing stops the program there") {
   CHECK(CodeOf({{kRet, 50}}) == FatalText(0, "ret", 50));
   CHECK(CodeOf({{kMove, 0, 5}, {kKill, 5}, {kRet, 5}}) == FatalText(2, "ret", 5));
-  // What comes behind it is not reached, so that its writes do not count.
+  // The code behind it is not reached, so that its writes do not count.
   CHECK(CodeOf({{kGetField, 50, 0, 7}, {kLoadConsti, 1, 8}, {kRet, 8}}) == FatalText(0, "get_field", 50));
   CHECK(CodeOf({{kGetTag, 5, 6}, {kMove, 0, 5}, {kIf, 6, 6, -2, 1}, {kRet, 0}}) ==
         FatalText(0, "get_tag", 5));
@@ -188,7 +188,7 @@ TEST_CASE("drawn programs end as the file's own instructions do, and never read 
     const Code code = RandomCode(random);
     const Result<Executable> executable = Open(OneFunction(code, {"x", "y"}));
     if (!executable) {
-      // What holds something on some paths alone is the verifier's.
+      // A register that holds something on some paths alone is the verifier's to refuse.
       CHECK_THAT(executable.error().message(), Contains("is undefined"));
       ++refused;
       continue;

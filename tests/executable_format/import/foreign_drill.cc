@@ -22,14 +22,14 @@
 #include "rewire/vm/loader/library_bin.h"
 #include "rewire/vm/program.h"
 
-// Of the sanitizers' runtimes, where there is one.
+// A function of the sanitizers' runtimes, where there is one.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace rewire::tvm {
 namespace {
 
-// Which mutant is being tried, for when the process ends on it.
+// The mutant that is being tried, for when the process ends on it.
 char current_mutant[200];
 
 void TellCurrent() { (void)!write(STDERR_FILENO, current_mutant, std::strlen(current_mutant)); }
@@ -60,7 +60,7 @@ Result<Module> ImportBlob(const SharedBytes& bytes) {
   return ImportGraph(blob->graph_json, blob->parameters, bytes.owner);
 }
 
-// What is read of a library before its code runs.
+// Reads what is read of a library before its code runs.
 bool ReadLibrary(const SharedBytes& bytes) {
   const Result<ElfFile> elf = ElfFile::Parse(bytes);
   if (!elf) return false;

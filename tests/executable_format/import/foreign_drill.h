@@ -21,7 +21,7 @@ struct ForeignDrillCounts {
   std::uint64_t past_reader = 0;  // the importer gave a module (for parameters a list, for libraries symbols)
   std::uint64_t past_verifier = 0;
   std::uint64_t past_linker = 0;  // every kernel is there and does nothing
-  // What importing one mutant took at most, and of that beyond kMemoryPerByte times its size.
+  // The memory that importing one mutant took at most, and of that beyond kMemoryPerByte times its size.
   std::uint64_t peak_bytes = 0;
   std::uint64_t peak_beyond = 0;
   double slowest = 0;  // seconds
@@ -35,8 +35,8 @@ struct ForeignDrillCounts {
 
 struct ForeignDrillReport {
   ForeignDrillCounts plain;
-  // Of kinds whose format the drill knows: fields of instructions with their hash made right (Relay), values
-  // (graphs), tables (libraries).
+  // Counts of kinds whose format the drill knows: fields of instructions with their hash made right (Relay),
+  // values (graphs), tables (libraries).
   ForeignDrillCounts aware;
 };
 

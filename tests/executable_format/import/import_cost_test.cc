@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file can make an importer do is in proportion to the file. Each case names one table that once took
-// the product of two sizes; a mend that is undone makes the test take minutes or gigabytes.
+// The work that a file makes an importer do is in proportion to the file. Each case names one table that once
+// took the product of two sizes; a mend that is undone makes the test take minutes or gigabytes.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -30,7 +30,7 @@ std::string ErrorOf(const RelaySpec& spec) {
   return file.error().message();
 }
 
-// Of a file whose bytes were changed by hand.
+// The error of a file whose bytes were changed by hand.
 std::string ErrorOfBytes(const std::string& bytes) {
   Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
   REQUIRE_FALSE(file);

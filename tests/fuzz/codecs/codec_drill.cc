@@ -179,7 +179,7 @@ bool DrillFiles(const Options& options) {
 }
 
 int Main(const Options& options) {
-  // What is given back goes back to the system, so that the process's size says what is in use.
+  // Memory that is given back goes back to the system, so that the process's size says what is in use.
   constexpr int kBlock = 1 << 17;
   mallopt(M_MMAP_THRESHOLD, kBlock);
   mallopt(M_TRIM_THRESHOLD, kBlock);

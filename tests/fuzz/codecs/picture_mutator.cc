@@ -28,7 +28,7 @@ void PutNumberAt(Bytes* file, std::size_t at, std::uint64_t number, int bytes, b
   }
 }
 
-// Where the part that begins at `at` ends.
+// The end of the part that begins at `at`.
 using EndOfPart = std::size_t (*)(const Bytes& file, std::size_t at);
 
 std::size_t EndOfPngChunk(const Bytes& file, std::size_t at) {
@@ -114,7 +114,7 @@ std::uint32_t Checksum(const std::uint8_t* begin, std::size_t size) {
   return ~sum;
 }
 
-// What a reader checks before it reads on is right again, most times.
+// Makes right again, most times, what a reader checks before it reads on.
 void Repair(std::string_view format, Bytes* part) {
   if (format != "png" || part->size() < 12 || (*part)[0] == 0x89) return;
   PutNumberAt(part, part->size() - 4, Checksum(part->data() + 4, part->size() - 8), 4, true);

@@ -17,7 +17,7 @@ struct PictureSeed {
   Bytes file;
 };
 
-// What is drawn: slopes and noise, `channels` bytes a pixel.
+// A drawing: slopes and noise, `channels` bytes a pixel.
 struct Drawing {
   int width = 0, height = 0, channels = 0;
   Bytes pixels;

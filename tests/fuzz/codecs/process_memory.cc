@@ -13,7 +13,7 @@
 
 namespace {
 
-// Of the only thread.
+// Set by the only thread.
 bool counting = false;
 std::int64_t allocated = 0, most = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process holds, by its allocator and by its kernel.
+// The memory that the process holds, by its allocator and by its kernel.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a format's own library makes of a whole picture at once, without limits.
+// Decodes a whole picture at once by the format's own library, without limits.
 #pragma once
 
 #include <optional>

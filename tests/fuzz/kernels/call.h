@@ -13,7 +13,7 @@
 
 namespace rewire::test {
 
-// What the elements of an argument are.
+// The kind of an argument's elements.
 enum class Fill { kSmall, kOrdinary, kSpecial, kBytes, kZero };
 
 struct Argument {

@@ -49,7 +49,7 @@ std::string ErrorWith(const Entry& entry, const Call& attributes) {
   return Run(entry, attributes, 100).error;
 }
 
-// What stands between `before` and `after`, or "".
+// The text between `before` and `after`, or "".
 std::string Between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t begin = text.find(before);
   if (begin == std::string::npos) return "";
@@ -127,7 +127,7 @@ std::vector<AttributeOf> AttributesOf(const Entry& entry) {
       required.attributes.emplace_back(name, Plausible(Ask(entry, required, name)));
       continue;
     }
-    // What it is could not be told while others were missing.
+    // The kind of this attribute could not be told while others were missing.
     const auto known = std::find_if(required.attributes.begin(), required.attributes.end(),
                                     [&](const auto& each) { return each.first == name; });
     if (known == required.attributes.end()) break;

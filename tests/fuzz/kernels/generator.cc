@@ -129,7 +129,7 @@ Call NearlyValid(const KernelOf& kernel, Dice& dice) {
       call.attributes.emplace_back(attribute.name, MakeValue(attribute, style, dice));
   }
   std::map<int, DLDataType> groups;
-  // Of optional arguments those in front may be left out only as None.
+  // Optional arguments in front of others may be left out only as None.
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const ParameterOf& parameter = kernel.parameters[i];
     const int count = parameter.list ? 1 + static_cast<int>(dice.Below(3)) : 1;

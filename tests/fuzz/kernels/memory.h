@@ -64,7 +64,7 @@ class Memory {
   // Null when the call's arguments together are too large for the drill.
   static std::unique_ptr<Memory> Make(const Call& call);
   const std::vector<RewireFFIAny>& args() const { return args_; }
-  // Of each argument; null for what is no tensor.
+  // The tensor of each argument; null for what is no tensor.
   std::vector<const DLTensor*> tensors() const;
 
  private:

@@ -54,7 +54,7 @@ std::vector<DLDataType> ReadDTypes(const std::string& text) {
   return types;
 }
 
-// Which arguments a name of a message means: an optional or repeated one may stand anywhere from its place
+// The arguments that a name of a message means: an optional or repeated one may stand anywhere from its place
 // on.
 std::vector<std::size_t> Named(const KernelOf& kernel, const Call& call, const std::string& name) {
   std::vector<std::size_t> found;

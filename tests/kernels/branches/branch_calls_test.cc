@@ -51,7 +51,7 @@ TEST_CASE("branches: calls follow each other within a branch, in place too") {
 }
 
 TEST_CASE("branches: a view shows an argument under another shape") {
-  // Of the input's [2, 3] view, and of what the branch itself has written.
+  // The calls read the input's [2, 3] view, and what the branch itself has written.
   const AttributeList attributes = {{"inputs", 1},
                                     {"outputs", Ints{0, 0}},
                                     {"kernels", "rewire.relu rewire.transpose"},

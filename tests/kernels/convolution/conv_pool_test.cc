@@ -185,7 +185,7 @@ TEST_CASE("transposed convolution spreads what convolution gathers") {
         });
       }
     }
-    // What the strides leave over at the end is padding of the output.
+    // The rest that the strides leave at the end is padding of the output.
     Ints extra;
     for (std::size_t i = 0; i < rank; ++i) {
       const std::size_t at = i + 3 - rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows of tiles read of a convolution's image, on any CPU: each output's row holds its window.
+// Rows of tiles read a convolution's image, on any CPU: each output's row holds its window.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>

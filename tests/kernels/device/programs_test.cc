@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which form of device code a driver is given first, and what follows when it does not take that.
+// A driver is given one form of device code first, and others when it does not take that.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>

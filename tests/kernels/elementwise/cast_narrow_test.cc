@@ -103,7 +103,8 @@ TEST_CASE("cast_narrow: between other types") {
         "integer of 4 or 2 in one of them");
 }
 
-// What quantize_linear gives, each value by its own scale, and what dequantize_linear makes of that again.
+// The results of quantize_linear, each value by its own scale, and what dequantize_linear makes of them
+// again.
 struct Quantized {
   Bytes codes;
   F values;

@@ -177,7 +177,7 @@ std::vector<Function> FunctionsOf(std::uint32_t inputs) {
   return functions;
 }
 
-// What the kernel makes of the numbers, given in this dtype.
+// The kernel's results for the numbers, given in this dtype.
 template <typename T>
 std::vector<double> Alone(const Function& function, const std::vector<const Floats*>& inputs) {
   std::vector<HostTensor> tensors;

@@ -66,7 +66,7 @@ TEST_CASE("image: damaged pictures decode or have no rows") {
     CAPTURE(picture.name);
     const Bytes file = BytesOfDigits(picture.file);
     for (std::size_t size = 0; size < file.size(); ++size) {
-      // What stands in front of the pixels.
+      // Keeps the bytes in front of the pixels.
       try_one(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)), size < 12);
       for (const int value : {0, 255, file[size] ^ 1, file[size] ^ 128}) {
         Bytes changed = file;

@@ -154,7 +154,7 @@ TEST_CASE("image: each entry of a TIFF fits the picture and the file") {
   CHECK(Decode(vm, TiffOf(entries, kBytes)).shape[0] == 0);
 }
 
-// What a codec takes within a TIFF is not known beforehand for some codecs.
+// Some codecs within a TIFF take an amount of memory that is not known beforehand.
 TEST_CASE("image: TIFF of codecs with unknown memory has no rows") {
   VirtualMachine vm(DecoderOf("RGB"));
   for (std::uint32_t codec = 0; codec <= 0xFFFF; ++codec) {

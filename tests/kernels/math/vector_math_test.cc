@@ -63,7 +63,7 @@ void CheckRow(const char* name, VectorMath::Row row, const std::function<double(
   }
 }
 
-// Of rows of every length up to 70: far below the largest, far from 0, infinite.
+// Sums rows of every length up to 70: far below the largest, far from 0, infinite.
 void CheckSumOfExp(const VectorMath& math) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float largest : {0.0f, -3.75f, 1000.0f}) {
@@ -82,7 +82,7 @@ void CheckSumOfExp(const VectorMath& math) {
   }
 }
 
-// Of 0, 1, 2, ... against 7, with a NaN on either side.
+// Checks the extremes of 0, 1, 2, ... against 7, with a NaN on either side.
 void CheckExtremes(const VectorMath& math, std::size_t count) {
   std::vector<float> in(count), most(count + 1, 7), least(count + 1, 7);
   std::iota(in.begin(), in.end(), 0.0F);

@@ -365,7 +365,7 @@ TEST_CASE("what is copied may lie where it is copied to") {
     CHECK(RunInside("rewire.slice", &memory, {{1, 5}, {2, 2}}, slice) == -1);
     CHECK(TakeError() ==
           "ValueError: rewire.slice: out shares memory with x; this kernel cannot work in place");
-    // Where the first element lies right, but the others have gaps between them.
+    // The first element lies right, but the others have gaps between them.
     const AttributeList every_other = {
         {"starts", Ints{1}}, {"ends", Ints{5}}, {"axes", Ints{0}}, {"steps", Ints{2}}};
     CHECK(RunInside("rewire.slice", &memory, {{1, 5}, {2, 2}}, every_other) == -1);

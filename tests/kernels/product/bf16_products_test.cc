@@ -181,7 +181,7 @@ TEST_CASE("rows by bf16 weights are those of f32 on rounded numbers") {
       REQUIRE(Run("rewire.packed.matmul", {&rounded_x, &floats, &bias, &addend, &expected}, attributes) ==
               "");
       CheckNear(out, expected);
-      // What is rounded before or afterwards gives the same.
+      // Numbers that are rounded before or afterwards give the same.
       if (k % 2 != 0) continue;
       HostTensor half_x = Halves(x), plain = HostTensor::Empty<float>({m, n});
       HostTensor half_out = HostTensor::Empty<BFloat16>({m, n});

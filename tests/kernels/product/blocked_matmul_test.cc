@@ -172,7 +172,7 @@ TEST_CASE("blocked products: rows of bytes with infinite and undefined elements"
   }
 }
 
-// What each instruction set computes for one panel.
+// Each instruction set computes one panel.
 TEST_CASE("blocked products: every instruction set") {
   const int bits = GENERATE(4, 8);
   constexpr std::int64_t kDepth = 64, kBlock = 32;

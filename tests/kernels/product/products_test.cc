@@ -278,7 +278,7 @@ TEST_CASE("einsum sums over the labels that the result lacks") {
       {"i,j", "ji", {{3}, {2}}, {2, 3}},
       {"ij,ij,j", "i", {{3, 4}, {3, 4}, {4}}, {3}},
       {"ij,jk", "ki", {{30, 40}, {40, 50}}, {50, 30}},
-      // Where they lie: heads of a, of b and of the result at different places.
+      // Heads of a, of b and of the result lie at different places.
       {"hij,jhc", "ihc", {{3, 20, 21}, {21, 3, 18}}, {20, 3, 18}},
       {"bhij,bjhc", "bihc", {{2, 3, 20, 9}, {2, 9, 3, 17}}, {2, 20, 3, 17}},
       {"hij,jhc", "ihc", {{3, 2, 5}, {5, 3, 4}}, {2, 3, 4}},

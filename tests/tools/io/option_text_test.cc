@@ -31,7 +31,7 @@ std::string Out(const std::string& tool, const std::vector<std::string>& argumen
   return finished.out;
 }
 
-// What a shell command prints; its files are in the folder.
+// The text that a shell command prints; its files are in the folder.
 std::string Shell(const test::TempFolder& folder, const std::string& command) {
   const std::string all = "cd " + folder.path().string() + " && { " + command + "; } >shell.out 2>&1";
   CHECK(std::system(all.c_str()) == 0);
@@ -51,7 +51,7 @@ std::set<std::string> OptionsOf(const std::string& help) {
 }
 
 TEST_CASE("help says of each value what it is, by a name that means something") {
-  // What CLI11 calls the value of an option that has no name for it.
+  // The names that CLI11 gives to the value of an option that has none.
   static const std::regex kUnnamed("(?:TEXT|INT|UINT|FLOAT|ENUM|BOOLEAN)");
   std::vector<std::string> tools = Tools();
   if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin/vm-compile"))

@@ -41,7 +41,7 @@ class Session {
   Finished Run(const std::vector<std::string>& arguments) const {
     return test::RunProgram("vm-run", arguments, folder_.path());
   }
-  // What is printed by a run that must end with this code, and without an error.
+  // The text that is printed by a run that must end with this code, and without an error.
   std::string Out(const std::vector<std::string>& arguments, int exit_code = 0) const {
     const Finished done = Run(arguments);
     INFO(done.err);

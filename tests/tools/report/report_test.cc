@@ -53,7 +53,7 @@ class Session {
     std::ifstream in(folder_.path() / "run.html");
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  // What the page shows.
+  // The data that the page shows.
   json Data() const {
     const std::string page = Page();
     const std::string mark = "<script type=\"application/json\" id=\"data\">";

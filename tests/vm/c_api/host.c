@@ -109,7 +109,7 @@ static void OnKernel(void* context, const RewireKernelEvent* event) {
   trace->last_kernel_pc = event->pc;
 }
 
-/* What an observer may do with the VM that it watches: end the run. */
+/* An observer may end the run of the VM that it watches. */
 static void CancelRun(void* vm, const RewireInstructionEvent* event) {
   CHECK(event->depth == 1);
   CHECK_OK(rewire_vm_cancel((RewireVm*)vm));

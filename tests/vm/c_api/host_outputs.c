@@ -47,7 +47,7 @@ int RunCHostOutputs(const void* data, size_t size) {
   CHECK(rewire_vm_output_report(vm, no_output, &copied, NULL, 0, NULL) == kRewireInvalidArgument);
   CHECK(rewire_vm_output_shape(vm, no_output, dims, 1, &rank) == kRewireInvalidArgument);
 
-  /* What the plan says without a run. */
+  /* The words of the plan without a run. */
   int32_t rewired = 0;
   char text[256];
   CHECK_OK(rewire_program_output_plan(program, output, &rewired, text, sizeof(text), NULL));

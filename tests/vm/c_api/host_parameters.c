@@ -70,7 +70,7 @@ int RunCHostParameters(const void* data, size_t size, const char* path) {
   CHECK_OK(rewire_link_options_add_parameters(options, offer));
   CHECK_OK(rewire_program_link(executable, options, &other));
   CHECK(Gives(other, 101, 202));
-  /* What is added after an offer is a set of its own. */
+  /* A parameter that is added after an offer is a set of its own. */
   CHECK_OK(rewire_link_options_add_parameter(options, "w", weight));
   rewire_program_destroy(other);
   CHECK_OK(rewire_program_link(executable, options, &other));

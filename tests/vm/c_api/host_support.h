@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scenarios in C share: checks that count, the kernels of the model, small tensors. */
+/* The scenarios in C share checks that count, the kernels of the model, small tensors. */
 #ifndef REWIRE_TESTS_VM_C_API_HOST_SUPPORT_H_
 #define REWIRE_TESTS_VM_C_API_HOST_SUPPORT_H_
 
@@ -21,7 +21,7 @@ DLTensor Vector(float* data, int64_t* shape);
 
 /* Two floats that are handed over; the deleter counts. */
 DLManagedTensor* MakeOwned(float a, float b, int* deleted);
-/* What lay in the last one when its deleter ran. */
+/* The element that lay in the last one when its deleter ran. */
 const float* LastDeleted(void);
 
 /* The model's kernels, and (10, 20) as its parameter w. The caller's to destroy. */

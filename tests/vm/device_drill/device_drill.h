@@ -10,7 +10,7 @@
 
 namespace rewire::test {
 
-// What a drill has done.
+// The counts of a drill.
 struct DrillTally {
   std::uint64_t programs = 0;
   std::uint64_t calls = 0;

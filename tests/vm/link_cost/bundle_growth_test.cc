@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening a bundle costs: in proportion to its models, however many of their constants are one blob.
+// Opening a bundle costs in proportion to its models, however many of their constants are one blob.
 #include <time.h>
 
 #include <catch2/catch.hpp>

@@ -350,7 +350,7 @@ Module Ring(std::uint32_t n) {
   return OfMain(WithKernel(), kTensor4, n + 3, &code);
 }
 
-// What is known of one register after another, a round of the loop each.
+// The analysis learns of one register after another, a round of the loop each.
 Module Shift(std::uint32_t n) {
   CodeWriter code;
   AllocStorage(&code, n);

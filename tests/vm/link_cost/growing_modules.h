@@ -22,7 +22,7 @@ struct GrowingModule {
 
 std::vector<GrowingModule> GrowingModules();
 
-// What cannot be analyzed in time linear in the code: these are what budgets are for.
+// Modules that cannot be analyzed in time linear in the code: these are what budgets are for.
 std::vector<GrowingModule> ExplodingModules();
 
 // With the kernel that the modules import.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What verifying and linking a file cost: linear in the file in every direction in which it can grow, and
-// bounded where that is not possible.
+// Verifying and linking a file cost work that is linear in the file in every direction in which it can grow,
+// and bounded where that is not possible.
 #include <time.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ TEST_CASE("what cannot be linear ends at its budget") {
     for (const std::uint32_t n : {kFewest, 4 * kFewest, 16 * kFewest}) {
       const Cost cost = CostOf(growing, n);
       INFO(growing.name << ", " << n << " elements: " << cost.failure);
-      // What has been spent when the budget was found to be exceeded: one block or instruction more.
+      // The work that has been spent when the budget was found to be exceeded: one block or instruction more.
       CHECK(cost.verify + cost.link <= 3 * DefaultWork(cost.size));
       CHECK(cost.bytes < kMostBytes);
       const bool by_limit = cost.failure.find("raise FormatLimits::verifier_steps") != std::string::npos ||

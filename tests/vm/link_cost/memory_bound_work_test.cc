@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What finding the bound of a run's memory may cost: the work that the host allows, whatever the program is.
+// Finding the bound of a run's memory costs at most the work that the host allows, whatever the program is.
 #include <time.h>
 
 #include <catch2/catch.hpp>
@@ -92,7 +92,7 @@ TEST_CASE("no program makes the search for a bound take longer than its work") {
       const Result<MemoryBound> bound = program->TryMemoryBound();
       CHECK(CpuSeconds() - begin < kMostSeconds);
       REQUIRE(bound);
-      // What was found to be too much: one instruction or one meeting of paths more.
+      // The work that was found to be too much: one instruction or one meeting of paths more.
       CHECK(bound->work <= 2 * allowed);
     }
   }

@@ -32,7 +32,7 @@ Conversions OfLibrary() {
 
 Conversions OfAnyProcessor() { return {rewire::ffi_shim::HalfToFloat, rewire::ffi_shim::FloatToHalf}; }
 
-// What a half of these bits means, by the definition.
+// The value of a half of these bits, by the definition.
 double Meaning(std::uint16_t half) {
   const int exponent = half >> 10 & 0x1F;
   const double fraction = (half & 0x3FF) / 1024.0;

@@ -38,7 +38,7 @@ onnx::ModelProto MachineModel(const std::string& type, int output, onnx::NodePro
 
 // The results for the rows (0, 1), (2, 3), (4, 5).
 void CheckMachine(const onnx::ModelProto& model, const std::vector<double>& expected) {
-  // Where the model does not say how many features there are, the vectors do.
+  // The vectors say how many features there are if the model does not.
   for (const onnx::ModelProto& each : {model, WithOpenFeatures(model)}) {
     const Outcome outcome = CompileProto(each);
     for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);

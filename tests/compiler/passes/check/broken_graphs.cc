@@ -289,7 +289,7 @@ bool UnknownKernel(Graph* graph) {
 bool InPlace(Graph* graph) {
   Node* node = Find(*graph, [&](const Node& each) {
     if (!IsElementwiseOfTwo(*graph, each) || each.inputs[0]->IsConstant()) return false;
-    // What another node reads later.
+    // A node that another one reads later.
     const Node* reader = graph->main.nodes.empty() ? nullptr : Find(*graph, [&](const Node& other) {
       return &other != &each && other.kind == NodeKind::kKernel && Reads(other, each.inputs[0]);
     });

@@ -22,7 +22,7 @@ struct Form {
   std::function<void(onnx::GraphProto*)> score = [](onnx::GraphProto* graph) {
     AddNode(graph, "Identity", {"raw"}, "scores");
   };
-  // What the keys and values are made of, and the queries.
+  // The sources of the keys and values, and of the queries.
   std::string keys = "cut", queries = "cut";
   bool halves = false;       // keys and queries after they are transposed
   Ints turn = {0, 2, 3, 1};  // of the keys

@@ -233,7 +233,7 @@ TEST_CASE("tiny-weights: subnormal weights become 0, beside something larger") {
   CHECK(run(0x1p-41F, true) == std::vector<float>{0x1p-41F, 0x1p-30F, -0x1.fffffcp-27F, 0x1p-26F});
 }
 
-// What is added is no factor, with a product in front of it or without one.
+// An addend is no factor, with a product in front of it or without one.
 TEST_CASE("tiny-weights: terms and biases stay as they are") {
   for (const bool product : {false, true}) {
     onnx::ModelProto model = ModelOf({1, 2});

@@ -26,7 +26,7 @@ std::string Reshaped(onnx::GraphProto* graph, const std::string& from, const Int
   return to;
 }
 
-// What the pass leaves of a model that `build` makes of x.
+// The lines that the pass leaves of a model that `build` makes of x.
 Lines Dropped(const Shape& x, const std::function<std::string(onnx::GraphProto*)>& build,
               const std::string& pass = "drop-transposes") {
   std::vector<Dim> dims(x.begin(), x.end());

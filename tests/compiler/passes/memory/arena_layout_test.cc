@@ -90,7 +90,7 @@ Planned Plan(const onnx::ModelProto& model, const Shape& shape, compiler::Compil
   return planned;
 }
 
-// What the line of the program that has `what` says about where its outputs lie.
+// The offsets in the line of the program that has `what`.
 std::vector<int> OffsetsOf(const std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
   REQUIRE(at != std::string::npos);

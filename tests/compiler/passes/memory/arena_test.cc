@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of compiled models whose shapes are all known, the memory bound is what a run takes, to the byte, and the
-// data that it counts is the compiler's arena.
+// A run of a compiled model whose shapes are all known takes its memory bound, to the byte, and the data that
+// the bound counts is the compiler's arena.
 #include <catch2/catch.hpp>
 #include <new>
 #include <numeric>

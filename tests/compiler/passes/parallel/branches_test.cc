@@ -121,7 +121,7 @@ TEST_CASE("branches: what gains nothing stays as it is") {
 }
 
 TEST_CASE("branches: more memory at once than before is worth it only to a degree") {
-  // Of each branch a tensor of 64 KiB lives at once, where before it was that of one branch.
+  // A tensor of 64 KiB of each branch lives at once, where before it was that of one branch.
   CHECK_FALSE(RunPass("branches", Branches({128, 128}, 8, {"Tanh", "ReduceMean"}), {128, 128}).changes());
   CHECK(RunPass("branches", Branches({128, 128}, 4, {"Tanh", "ReduceMean"}), {128, 128}).changes());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler says of where kernels run, in C++, in C and by vm-compile. No device is needed for that.
+// The compiler says where kernels run, in C++, in C and by vm-compile. No device is needed for that.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -90,7 +90,7 @@ TEST_CASE("an activation between bytes is looked up on the device, and a list of
   CHECK(compiled->report.host_calls.empty());
 }
 
-// What stays on the host, and why, one a line.
+// Lists the calls that stay on the host, and why, one a line.
 std::string HostCallsOf(const onnx::ModelProto& model) {
   const Result<Compilation> compiled = CompileFor("opencl", 0, model.SerializeAsString());
   if (!compiled) return compiled.error().message();

@@ -73,7 +73,7 @@ void CheckTiles(TileUnit unit, std::int64_t count, std::int64_t segments, std::i
     }
   }
   const std::int64_t units = segments * depth;
-  // What lies behind the panel is no number, and would make others none.
+  // The words behind the panel are no number, and would make others none.
   const std::int64_t of_panel = units * width * kOfUnit;
   std::vector<W> w(static_cast<std::size_t>(of_panel + kLineUnits * width * kOfUnit));
   std::memset(static_cast<void*>(w.data()), 0xFF, w.size() * sizeof(W));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TVM's code generator of the classic ABI emits, by hand. */
+/* TVM's code generator of the classic ABI emits this; here it is written by hand. */
 #include <dlpack/dlpack.h>
 #include <stdint.h>
 

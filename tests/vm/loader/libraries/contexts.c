@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TVM's code generator emits, by hand: no undefined symbol, everything through context variables. */
+/* TVM's code generator emits this; here it is written by hand: no undefined symbol, everything through
+ * context variables. */
 #include <stdint.h>
 
 #include "rewire/vm/kernel/ffi_abi.h"

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TVM writes beside a model that calls no kernel: a library that exports nothing. */
+/* TVM writes this beside a model that calls no kernel: a library that exports nothing. */
 typedef int nothing;

@@ -40,7 +40,7 @@ REWIRE_KERNEL_EXPORT int __tvm_ffi_plain_shift(void* handle, const RewireFFIAny*
   return 0;
 }
 
-/* Of the table: another plain_add is hidden by this one. */
+/* The plain_add of the table: another one is hidden by it. */
 static int TableAdd(void* handle, const RewireFFIAny* args, int32_t num_args, RewireFFIAny* result) {
   const int status = __tvm_ffi_plain_add(handle, args, num_args, result);
   if (status == 0) result->v_int64 += 1000;

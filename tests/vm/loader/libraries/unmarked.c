@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What TVM's target "c" writes for a model of several kernels: functions of the classic ABI, and no mark of
+/* TVM's target "c" writes this for a model of several kernels: functions of the classic ABI, and no mark of
  * it. */
 #include <dlpack/dlpack.h>
 #include <stdint.h>
