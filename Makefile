@@ -14,7 +14,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults format tidy install-deps clean
+.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -87,6 +87,10 @@ $(BENCH_VM): install-deps
 
 test-faults: install-deps ## plant faults in the library one by one: the tests must notice each (tests/faults)
 	tests/faults/plant.py $(ARGS)
+
+docs: ## make the reference of the C++, C and Python interfaces in build/reference (docs/reference)
+	@third_party/install.sh reference
+	docs/reference/build.py
 
 format: ## format all sources in place
 	tests/ci/format.sh --fix
