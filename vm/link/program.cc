@@ -129,7 +129,7 @@ void LinkFunctions(LinkedCode* code) {
   if (main < module.functions.size()) code->entry = static_cast<std::uint32_t>(main);
 }
 
-// Half of the remaining work. What does not do with that finds less, and linking goes on.
+// Half of the remaining work. Planning that runs out of it plans fewer outputs, and linking goes on.
 [[gnu::cold]] WorkMeter::Budget HalfOf(const WorkMeter& meter) {
   WorkMeter::Budget budget = meter.budget();
   budget.units = meter.left() / 2;

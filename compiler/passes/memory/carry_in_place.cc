@@ -2,7 +2,7 @@
 //
 // Lets a loop update a value that it carries in place: a cache of keys, to which each step adds a row, is
 // then neither copied nor allocated in a step. If the first value is not the loop's own, it is copied once
-// before the loop. A host that donates it gets it updated in its own memory, and that copy is none either.
+// before the loop. A host that donates it gets it updated in its own memory, without even that copy.
 
 #include <algorithm>
 #include <cstdint>
