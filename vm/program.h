@@ -85,7 +85,7 @@ struct LinkOptions {
 struct OutputBinding;  // output.h
 struct OutputPlan;     // output.h
 struct LinkedCode;     // program_rep.h
-struct PlanRules;      // outputs/output_plan.h
+struct PlanRules;      // plan/output_plan.h
 struct ProgramRep;     // program_rep.h
 struct VmImpl;         // run/vm_impl.h
 class VmPool;          // vm_pool.h

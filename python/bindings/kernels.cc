@@ -13,7 +13,7 @@
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
 #include "rewire/vm/kernel/packed.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/shape.h"
 

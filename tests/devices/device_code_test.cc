@@ -14,7 +14,7 @@
 #include "rewire/vm/devices.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/kernel/packed.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {

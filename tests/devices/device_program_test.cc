@@ -15,10 +15,10 @@
 #include "rewire/vm/c_api/impl/handles.h"
 #include "rewire/vm/c_api/memory.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/memory_bound.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/pipeline.h"
-#include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {

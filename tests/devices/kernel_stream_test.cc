@@ -11,7 +11,7 @@
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/support/paths.h"
 #include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::test {

@@ -11,7 +11,7 @@
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/kernel/tensor_view.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 
 namespace rewire::test {
 

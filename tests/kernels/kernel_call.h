@@ -14,7 +14,7 @@
 
 #include "rewire/tests/kernels/host_tensor.h"
 #include "rewire/vm/kernel/kernel.h"
-#include "rewire/vm/run/kernel_calls.h"
+#include "rewire/vm/link/kernel_calls.h"
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {

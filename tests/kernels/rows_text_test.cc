@@ -5,7 +5,7 @@
 #include <string>
 
 #include "rewire/kernels/cpu/support/row_text.h"
-#include "rewire/vm/run/kernel_calls.h"
+#include "rewire/vm/link/kernel_calls.h"
 
 // A row that stops the compiler in a library stops the test.
 void rewire::kernel::cpu::row_text::ThisRowIsWrong(const char* what) { throw std::runtime_error(what); }

@@ -8,8 +8,8 @@
 #include "rewire/tests/vm/device_programs.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/packed_function.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {

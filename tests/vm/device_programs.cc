@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "rewire/tests/vm/test_program.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/packed_function.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/value/objects.h"
 
 namespace rewire::test {

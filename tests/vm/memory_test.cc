@@ -10,9 +10,9 @@
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/memory/memory_account.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace {
 thread_local std::uint64_t heap_allocations = 0;

@@ -17,8 +17,8 @@
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/tensor_text.h"
 #include "rewire/vm/devices.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/kernel/device_type.h"
-#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/value/objects.h"
 
 namespace rewire::tools {

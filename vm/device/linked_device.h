@@ -56,10 +56,6 @@ bool IsPinned(const DeviceApi& api, DLDevice device, const void* memory, std::ui
 
 inline bool HasHandles(const DeviceApi& api) { return (api.flags & REWIRE_DEVICE_HANDLES) != 0; }
 
-// For a device whose tensors have the driver's handles: the tensor with an address in place of its handle,
-// which it holds. Empty if it has an address already.
-Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view);
-
 // True if the struct has all that every device must have, and the groups that it begins are whole.
 bool IsWholeDevice(const DeviceApi& api);
 

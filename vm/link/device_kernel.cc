@@ -10,7 +10,7 @@
 #include "rewire/base/max_rank.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/kernel/device_type.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {

@@ -13,7 +13,6 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/link/constant_cache.h"
 #include "rewire/vm/link/error_list.h"
-#include "rewire/vm/run/vm_impl.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
 
@@ -167,7 +166,7 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, ErrorList* e
 }
 
 // Memory equal to a computed tensor's that another Program has, or the tensor's own.
-Result<Tensor> ShareComputed(const Tensor& tensor) {
+Result<Tensor> ShareMemory(const Tensor& tensor) {
   const TensorView view = tensor.view();
   if (!IsHostDevice(view.device()) || !view.IsContiguous() || view.bytes() == 0) return tensor;
   const SharedBytes bytes{{static_cast<const std::byte*>(view.data()), view.bytes()},
@@ -179,20 +178,6 @@ Result<Tensor> ShareComputed(const Tensor& tensor) {
 
 // What a constant costs to place, in units; decoding is bounded by its bytes.
 constexpr std::uint64_t kPlaceWork = 4;
-
-// What `__init` may use: its own limits, as far as the meter has so much left.
-Limits InitLimits(const Limits& given, const WorkMeter& meter) {
-  Limits limits = given;
-  limits.steps = std::min(limits.steps, meter.left());
-  limits.bytes = std::min(limits.bytes, meter.bytes_left());
-  return limits;
-}
-
-// Its run ended at what linking may take, and not at its own limits.
-bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used) {
-  return (failed.code() == StatusCode::kStepLimit && used.steps < given.steps) ||
-         (failed.code() == StatusCode::kMemoryLimit && used.bytes < given.bytes);
-}
 
 }  // namespace
 
@@ -237,49 +222,26 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
   return errors.ToStatus("parameters do not match:");
 }
 
-Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
+void ShareComputed(ProgramRep* rep, const ProgramRep& donor) {
   const Module& module = rep->module();
-  const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
-  if (!init) return {};
-  const Array<std::uint32_t>& loaded = rep->code->init_constants;
-  const auto is_donors = [&](std::uint32_t i) {
-    return ObjectOf(rep->constants[i]) == ObjectOf(donor->constants[i]);
-  };
-  if (donor != nullptr && std::all_of(loaded.begin(), loaded.end(), is_donors)) {
-    for (std::size_t i = 0; i < module.constants.size(); ++i) {
-      if (module.constants[i].kind == ConstantKind::kComputed) rep->constants[i] = Share(donor->constants[i]);
-    }
-    return {};
-  }
-  const Limits limits = InitLimits(rep->code->init_limits, *meter);
-  const OwnedVm vm = VmImpl::Make(program, limits);
-  vm->SetDeadline(meter->budget().deadline);
-  if (Status ok = vm->Invoke(*init); !ok) {
-    if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
-    const bool steps = ok.code() == StatusCode::kStepLimit;
-    return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
-                        steps ? "units of work" : "bytes",
-                        steps ? meter->budget().units_option : meter->budget().bytes_option});
-  }
-  if (Status ok = meter->ChargeBytes(vm->bytes_held()); !ok) return ok;
-  std::uint32_t field = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
-    const Constant& constant = module.constants[i];
-    if (constant.kind != ConstantKind::kComputed) continue;
-    const Message what{"computed constant {}", constant.name};
-    const Tensor computed = vm->SharedResult().field(field++).tensor();
-    if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
-    if (!TensorFits(module, constant.type, computed.dl())) {
-      return Fail(StatusCode::kLinkFailed, "{}: {}", what,
-                  TensorMismatchText(module, constant.type, computed.dl()));
-    }
-    const Result<Tensor> shared = ShareComputed(computed);
-    if (!shared) return Forward(shared, what);
-    const Result<RewireFFIAny> placed = PlaceTensor(*rep, constant.type, *shared, meter);
-    if (!placed) return Forward(placed, what);
-    rep->constants[i] = *placed;
+    if (module.constants[i].kind == ConstantKind::kComputed) rep->constants[i] = Share(donor.constants[i]);
   }
-  return {};
+}
+
+Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& constant, const Tensor& computed,
+                                   WorkMeter* meter) {
+  const Message what{"computed constant {}", constant.name};
+  if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
+  if (!TensorFits(rep.module(), constant.type, computed.dl())) {
+    return Fail(StatusCode::kLinkFailed, "{}: {}", what,
+                TensorMismatchText(rep.module(), constant.type, computed.dl()));
+  }
+  const Result<Tensor> shared = ShareMemory(computed);
+  if (!shared) return Forward(shared, what);
+  Result<RewireFFIAny> placed = PlaceTensor(rep, constant.type, *shared, meter);
+  if (!placed) return Forward(placed, what);
+  return placed;
 }
 
 void FindConstantRanges(ProgramRep* rep) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives constants their memory at link time: data from the file, parameters from the host, computed constants
-// from `__init`.
+// Gives constants their memory at link time: data from the file, parameters from the host, and what `__init`
+// has computed (vm/run/bind_program.cc).
 #pragma once
 
 #include "rewire/base/span.h"
@@ -18,10 +18,13 @@ namespace rewire {
 Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore_extra,
                      const ProgramRep* donor, WorkMeter* meter);
 
-// Runs `__init`, if there is one, and stores its results in the computed constants. If a donor has the same
-// code and everything that `__init` may load, its computed constants are used instead. `__init` may use what
-// the meter has left.
-Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter);
+// Takes the donor's computed constants.
+void ShareComputed(ProgramRep* rep, const ProgramRep& donor);
+
+// Checks what `__init` has computed for a constant, and places it. Equal memory that another Program has is
+// shared.
+Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& constant, const Tensor& computed,
+                                   WorkMeter* meter);
 
 // Finds the memory ranges of the constants, once all of them exist.
 void FindConstantRanges(ProgramRep* rep);

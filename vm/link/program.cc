@@ -13,13 +13,11 @@
 #include "rewire/executable_format/module_size.h"
 #include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
-#include "rewire/vm/link/link_constants.h"
 #include "rewire/vm/link/link_device_code.h"
 #include "rewire/vm/link/link_devices.h"
 #include "rewire/vm/link/link_kernels.h"
 #include "rewire/vm/link/log_link.h"
 #include "rewire/vm/link/program_rep.h"
-#include "rewire/vm/run/vm_pool.h"
 
 namespace rewire {
 
@@ -234,18 +232,6 @@ Result<Program> Program::Rebind(Span<const ParameterSet> parameters) const {
   limits.deadline = WorkMeter::Clock::time_point::max();
   WorkMeter meter(LinkBudget(rep_->module(), parameters, limits));
   return Bind(rep_->code, parameters, false, rep_.get(), &meter);
-}
-
-Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const ParameterSet> parameters,
-                              bool ignore_extra, const ProgramRep* donor, WorkMeter* meter) {
-  auto rep = std::make_shared<ProgramRep>(std::move(code));
-  if (Status ok = LinkConstants(rep.get(), parameters, ignore_extra, donor, meter); !ok) return Forward(ok);
-  Program program(rep, std::make_shared<VmPool>());
-  if (Status ok = RunInit(program, rep.get(), donor, meter); !ok) return Forward(ok);
-  rep->link_work = meter->spent();
-  rep->link_bytes = meter->bytes();
-  FindConstantRanges(rep.get());
-  return program;
 }
 
 const Executable& Program::executable() const { return rep_->executable; }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rewire/base/dtype.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/kernel/packed.h"
 #include "rewire/vm/loader/classic_library.h"
@@ -123,7 +124,7 @@ int Call(const ClassicLibrary::Entry& entry, const RewireFFIAny* args, std::int3
 
 int CallClassic(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
   const auto& entry = *static_cast<const ClassicLibrary::Entry*>(handle);
-  if (__builtin_expect(num_args > kArgsOnStack, 0)) {
+  if (REWIRE_UNLIKELY(num_args > kArgsOnStack)) {
     const auto count = static_cast<std::size_t>(num_args);
     const auto values = std::make_unique<ClassicValue[]>(count);
     const auto codes = std::make_unique<int[]>(count);

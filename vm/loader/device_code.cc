@@ -7,8 +7,8 @@
 #include "rewire/base/dtype.h"
 #include "rewire/vm/device/linked_device.h"
 #include "rewire/vm/kernel/device_type.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/packed_function.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire {
 

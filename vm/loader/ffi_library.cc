@@ -14,9 +14,9 @@
 #include "rewire/vm/kernel/packed.h"
 #include "rewire/vm/loader/context_functions.h"
 #include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/loader/library_bin.h"
 #include "rewire/vm/loader/load_library.h"
-#include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {

@@ -7,8 +7,8 @@
 
 #include "rewire/vm/loader/context_functions.h"
 #include "rewire/vm/loader/ffi_shim/host.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/loader/library_search.h"
-#include "rewire/vm/run/kernel_api.h"
 #include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {

@@ -7,9 +7,9 @@
 #include "rewire/base/array.h"
 #include "rewire/base/near_names.h"
 #include "rewire/vm/loader/factory.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/loader/kernel_table.h"
 #include "rewire/vm/loader/load_library.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire {
 namespace {

@@ -16,9 +16,9 @@
 #include "rewire/base/worker_thread.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/loader/ffi_runtime.h"
+#include "rewire/vm/loader/kernel_api.h"
+#include "rewire/vm/loader/kernel_context.h"
 #include "rewire/vm/memory/block_pool.h"
-#include "rewire/vm/run/kernel_api.h"
-#include "rewire/vm/run/kernel_context.h"
 #include "rewire/vm/value/ffi_object.h"
 
 namespace rewire {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "rewire/vm/loader/classic_call.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/loader/library_search.h"
 #include "rewire/vm/loader/tvm_backend.h"
-#include "rewire/vm/run/kernel_api.h"
 
 namespace rewire {
 

@@ -18,6 +18,7 @@
 
 #include "rewire/base/assert.h"
 #include "rewire/base/export.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/memory/memory_account.h"
 
 namespace rewire {
@@ -37,18 +38,17 @@ class BlockPool {
   static std::uint64_t BlockBytes(std::uint64_t bytes) {
     return bytes <= kMaxSmall ? (bytes + (bytes == 0) + 63) & ~std::uint64_t{63} : ClassBytes(ClassOf(bytes));
   }
-  static constexpr std::uint64_t BlockAlignment(std::uint64_t block_bytes) {
-    return block_bytes > kMaxSmall ? 128 : 64;
-  }
+  // The alignment of the block that a request gets.
+  static constexpr std::uint64_t BlockAlignment(std::uint64_t bytes) { return bytes > kMaxSmall ? 128 : 64; }
 
   // Takes a block of BlockBytes(bytes), with undefined contents. Returns null if `bytes` is above kMaxBlock,
   // or if the limit or the allocator refuses even after the free lists have been emptied.
   void* Take(std::uint64_t bytes) {
     const std::uint32_t index = ClassOf(bytes);
-    if (__builtin_expect(!HasClass(index), 0)) return TakeNew(index);
+    if (REWIRE_UNLIKELY(!HasClass(index))) return TakeNew(index);
     SizeClass& entry = ClassAt(index);
     FreeBlock* block = entry.free;
-    if (__builtin_expect(block == nullptr, 0)) return TakeNew(index);
+    if (REWIRE_UNLIKELY(block == nullptr)) return TakeNew(index);
     entry.free = block->next;
     NoteTaken(entry);
     return block;
@@ -58,7 +58,7 @@ class BlockPool {
     const auto index = static_cast<std::uint32_t>((bytes - 1) >> 6);
     SizeClass& entry = small_classes_[index];
     FreeBlock* block = entry.free;
-    if (__builtin_expect(block == nullptr, 0)) return TakeNewSmall(index);
+    if (REWIRE_UNLIKELY(block == nullptr)) return TakeNewSmall(index);
     entry.free = block->next;
     NoteTaken(entry);
     return block;
@@ -76,16 +76,16 @@ class BlockPool {
   // written to it. All behind the mark is as it was when the block was given back.
   static std::uint64_t MarkOf(const void* block) { return static_cast<const FreeBlock*>(block)->mark; }
   // Tells the pool that a block left it: its holder will free it through the account.
-  void Forget(std::uint64_t bytes) {
+  void Detach(std::uint64_t bytes) {
     SizeClass& entry = ClassAt(ClassOf(bytes));
     REWIRE_ASSERT(entry.live > 0, "a block leaves a class that has {} out", entry.live);
     --entry.live;
   }
   // True if a block of this size can become the pool's again. It cannot after Release has freed the table.
-  bool CanRemember(std::uint64_t bytes) const { return HasClass(ClassOf(bytes)); }
-  // The inverse of Forget: a block that had left belongs to the pool again.
-  void Remember(std::uint64_t bytes) {
-    REWIRE_ASSERT(CanRemember(bytes), "a block of {} bytes comes back to a pool without its class", bytes);
+  bool CanAttach(std::uint64_t bytes) const { return HasClass(ClassOf(bytes)); }
+  // The inverse of Detach: a block that had left belongs to the pool again.
+  void Attach(std::uint64_t bytes) {
+    REWIRE_ASSERT(CanAttach(bytes), "a block of {} bytes comes back to a pool without its class", bytes);
     const std::uint32_t index = ClassOf(bytes);
     // The table may be another one than that which the block left.
     NoteUsed(index);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rewire/base/assert.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/memory/spare_blocks.h"
 
 namespace rewire {
@@ -79,7 +80,7 @@ class GrowingArray : public GrowingMemory {
   // Makes the array `size` long. New elements are uninitialized. Returns false, and changes nothing, if there
   // is no memory.
   bool Resize(std::uint64_t size) {
-    if (__builtin_expect(size > capacity_, 0) && !Grow(size, sizeof(T))) return false;
+    if (REWIRE_UNLIKELY(size > capacity_) && !Grow(size, sizeof(T))) return false;
     size_ = static_cast<std::uint32_t>(size);
     if (size_ > peak_) peak_ = size_;
     return true;

@@ -7,6 +7,7 @@
 
 #include "rewire/base/assert.h"
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 
 namespace rewire {
 namespace {
@@ -74,7 +75,7 @@ MemoryAccount* MemoryAccount::Host() {
 }
 
 REWIRE_INLINE bool MemoryAccount::TryCharge(std::uint64_t bytes) {
-  if (__builtin_expect(bytes > kMostAtOnce, 0)) {
+  if (REWIRE_UNLIKELY(bytes > kMostAtOnce)) {
     over_limit_.store(bytes > limit_, std::memory_order_relaxed);
     return false;
   }
@@ -88,7 +89,7 @@ REWIRE_INLINE bool MemoryAccount::TryCharge(std::uint64_t bytes) {
     over_limit_.store(true, std::memory_order_relaxed);
     return false;
   }
-  if (__builtin_expect(taken >= kOpen / 2, 0)) {
+  if (REWIRE_UNLIKELY(taken >= kOpen / 2)) {
     left_.fetch_add(taken, std::memory_order_relaxed);
     taken = 0;
   }
@@ -119,7 +120,7 @@ void* MemoryAccount::Allocate(std::uint64_t bytes, std::uint64_t alignment) {
   do {
     if (!TryCharge(bytes)) continue;
     void* const block = allocator_.allocate(allocator_.context, bytes, alignment);
-    if (__builtin_expect(block != nullptr, 1)) return block;
+    if (REWIRE_LIKELY(block != nullptr)) return block;
     Refund(bytes);
     over_limit_.store(false, std::memory_order_relaxed);
   } while (Reclaim(bytes, &reclaimed));

@@ -9,7 +9,7 @@
 
 #include "rewire/vm/memory/account_array.h"
 #include "rewire/vm/output.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 #include "rewire/vm/value.h"
 #include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/objects.h"

@@ -8,7 +8,7 @@
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
-#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire::bounds {
@@ -287,10 +287,10 @@ void BoundAnalysis::GiveHeader(Node* node, std::uint64_t bytes, bool exact) {
   node->blocks = {ClassOf({BlockPool::BlockBytes(bytes), kHostDevice, 0, exact ? 0 : Site()})};
 }
 
-// The VM's headers have room for the usual ranks.
+// The VM's headers have room for kPooledRank dimensions.
 void BoundAnalysis::GiveTensorHeader(Node* node) {
   const std::uint32_t rank = node->rank == kUnknownRank ? kMaxRank : static_cast<std::uint32_t>(node->rank);
-  GiveHeader(node, TensorObject::Bytes(std::max(rank, kUsualRank)), node->rank != kUnknownRank);
+  GiveHeader(node, TensorObject::Bytes(std::max(rank, kPooledRank)), node->rank != kUnknownRank);
 }
 
 Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignment, std::uint32_t device,
@@ -301,8 +301,9 @@ Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignme
   node.raw = std::min(bytes, BlockPool::kMaxBlock);
   node.alignment = alignment;
   node.on_device = module_.devices[device].type != kDLCPU;
-  if (!node.on_device && ObjectHeap::HasOwnMemory(node.raw, alignment, options_.fill)) {
-    GiveHeader(&node, ObjectHeap::OwnMemoryBytes(node.raw, alignment), exact);
+  const ObjectHeap::Requests requests = ObjectHeap::RequestsOf(node.raw, alignment, options_.fill);
+  if (!node.on_device && requests.one_block) {
+    GiveHeader(&node, requests.object, exact);
     node.header = StorageObject::kOwnMemory;
     return node;
   }
@@ -313,10 +314,8 @@ Node BoundAnalysis::StorageNode(std::uint64_t bytes, std::uint64_t asked_alignme
                           exact ? 0 : Site(), true})};
     return node;
   }
-  std::uint64_t block = BlockPool::BlockBytes(node.raw);
-  if (!node.on_device && alignment > BlockPool::BlockAlignment(block)) {
-    block = BlockPool::BlockBytes(std::min(node.raw + alignment, BlockPool::kMaxBlock));
-  }
+  const std::uint64_t block =
+      BlockPool::BlockBytes(node.on_device ? node.raw : std::min(requests.memory, BlockPool::kMaxBlock));
   node.data = {ClassOf(
       {block, node.on_device ? device : kHostDevice, node.on_device ? alignment : 0, exact ? 0 : Site()})};
   return node;

@@ -16,9 +16,9 @@
 #include "rewire/base/work_meter.h"
 #include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/module.h"
-#include "rewire/vm/link/loop_blocks.h"
-#include "rewire/vm/outputs/output_plan.h"
 #include "rewire/vm/packed_function.h"
+#include "rewire/vm/plan/loop_blocks.h"
+#include "rewire/vm/plan/output_plan.h"
 #include "rewire/vm/prepare/abstract_heap.h"
 #include "rewire/vm/program.h"
 

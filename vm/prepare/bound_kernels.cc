@@ -9,9 +9,9 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/block_pool.h"
-#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/value/objects.h"
@@ -279,7 +279,7 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args,
     }
     // A tensor: its memory and two objects.
     scratch->push_back(ClassOf({block, device, std::max<std::uint64_t>(64, options_.least_alignment), site}));
-    for (const std::uint64_t bytes : {TensorObject::Bytes(kUsualRank), std::uint64_t{sizeof(StorageObject)}})
+    for (const std::uint64_t bytes : {TensorObject::Bytes(kPooledRank), std::uint64_t{sizeof(StorageObject)}})
       scratch->push_back(ClassOf({BlockPool::BlockBytes(bytes), kHostDevice, 0, 0}));
   }
   findings_.workspace = std::max(findings_.workspace, sum);

@@ -10,7 +10,7 @@
 #include "rewire/executable_format/module_size.h"
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/memory/fixed_block.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/run/vm_impl.h"
@@ -96,8 +96,8 @@ void AddStaged(const Function& function, const FunctionPlan& plan, Span<const st
         std::min(TensorBytes(node.dtype, dims).value_or(BlockPool::kMaxBlock), BlockPool::kMaxBlock);
     if (bytes < kLeastPinned) continue;
     const std::uint64_t block = ObjectHeap::DeviceBlockBytes(bytes, alignment, true);
-    const std::uint64_t objects =
-        BlockPool::BlockBytes(TensorObject::Bytes(kUsualRank)) + BlockPool::BlockBytes(sizeof(StorageObject));
+    const std::uint64_t objects = BlockPool::BlockBytes(TensorObject::Bytes(kPooledRank)) +
+                                  BlockPool::BlockBytes(sizeof(StorageObject));
     total->pinned += block;
     total->objects += objects;
     total->bytes += block + objects;

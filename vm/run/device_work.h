@@ -13,8 +13,8 @@
 
 #include "rewire/vm/device/device_streams.h"
 #include "rewire/vm/device_waits.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/memory/account_array.h"
-#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/value/memory_range.h"
 
 namespace rewire {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/run/interpreter_alloc.h"
 
 namespace rewire {
@@ -67,7 +68,7 @@ REWIRE_INLINE bool Gather(const RewireFFIAny* registers, const std::uint32_t* re
   const Extent extent(out);
   for (; reads != last; ++reads, ++args) {
     const RewireFFIAny& value = registers[*reads];
-    if (__builtin_expect(value.type_index != kTensorKind, 0)) return false;
+    if (REWIRE_UNLIKELY(value.type_index != kTensorKind)) return false;
     *addresses |= reinterpret_cast<std::uintptr_t>(TensorOf(value)->tensor.data);
     if (kApart) *overlap |= extent.MayOverlap(*TensorOf(value));
     // Not copied whole: a CPU waits that reads at once what was just written in two parts.
@@ -107,42 +108,41 @@ __attribute__((noinline)) bool IsInPlace(const LinkedKernel& kernel, const Rewir
 }  // namespace
 
 // A call that passes tensors only, of which it writes the last ones, and whose kernel is plain. All other
-// calls take the slow path. `kUsual`: it writes one, and there is no register for a returned value.
-template <bool kUsual>
-REWIRE_INLINE bool Interpreter::CallPlain(const Word* pc, RewireFFIAny* registers,
-                                          const LinkedKernel& kernel) {
-  const auto slowly = [&] { return pc_ = pc, CallKernelSlowly(); };
+// calls take the slow path. `kOneOutput`: the call writes one, and there is no register for a returned value.
+template <bool kOneOutput>
+REWIRE_INLINE bool Interpreter::CallFastPath(const Word* pc, RewireFFIAny* registers,
+                                             const LinkedKernel& kernel) {
   // Read where it is needed, so that no place on the stack keeps it.
   const auto count = [pc] { return pc[REWIRE_AT(kInvokePacked, "args")]; };
   const Word* const reads = pc + REWIRE_AT(kInvokePacked, "args") + 1;
   RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
-  // One written argument is usual, and it is there: the verifier has looked (flow.outputs).
-  const Word outputs = kUsual ? 1 : pc[REWIRE_AT(kInvokePacked, "outputs")];
-  if (!kUsual && outputs - 1 >= count()) return slowly();
-  // The last argument, which usually is the only written one, is compared with the others on the way.
+  // Most calls write one argument. It is there: the verifier has looked (flow.outputs).
+  const Word outputs = kOneOutput ? 1 : pc[REWIRE_AT(kInvokePacked, "outputs")];
+  if (!kOneOutput && outputs - 1 >= count()) return CallKernelSlowPath(pc);
+  // The last argument, mostly the only written one, is compared with the others on the way.
   const Word* const last = reads + (count() - 1);
   const RewireFFIAny& written = Reg(registers, *last);
-  if (__builtin_expect(written.type_index != kTensorKind, 0)) return slowly();
+  if (REWIRE_UNLIKELY(written.type_index != kTensorKind)) return CallKernelSlowPath(pc);
   const TensorObject& out = *TensorOf(written);
   args[count() - 1] = MakeAny(kTensorKind, TensorOf(written));
   auto addresses = reinterpret_cast<std::uintptr_t>(out.tensor.data);
   bool overlap = false;
   const bool tensors = kernel.apart ? Gather<true>(registers, reads, last, out, args, &addresses, &overlap)
                                     : Gather<false>(registers, reads, last, out, args, &addresses, &overlap);
-  if (__builtin_expect(!tensors || (addresses & kernel.alignment_mask) != 0, 0)) return slowly();
-  if (__builtin_expect((out.flags & TensorObject::kNotPlain) != 0, 0)) return slowly();
-  if (!kUsual && outputs != 1) {
+  if (REWIRE_UNLIKELY(!tensors || (addresses & kernel.alignment_mask) != 0)) return CallKernelSlowPath(pc);
+  if (REWIRE_UNLIKELY((out.flags & TensorObject::kNotPlain) != 0)) return CallKernelSlowPath(pc);
+  if (!kOneOutput && outputs != 1) {
     bool others = false;
-    if (!LookAtOutputs(args, count() - outputs, count() - 1, &others)) return slowly();
+    if (!LookAtOutputs(args, count() - outputs, count() - 1, &others)) return CallKernelSlowPath(pc);
     overlap = overlap || others;
   }
-  if (__builtin_expect(overlap, 0) && kernel.apart && !IsInPlace(kernel, args, count(), outputs)) {
+  if (REWIRE_UNLIKELY(overlap) && kernel.apart && !IsInPlace(kernel, args, count(), outputs)) {
     pc_ = pc;
     if (!CheckOverlaps(kernel, count(), outputs)) return false;
   }
   if (const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
-      __builtin_expect(interrupts != 0, 0)) {
-    if ((interrupts & VmImpl::kObserved) != 0) return slowly();
+      REWIRE_UNLIKELY(interrupts != 0)) {
+    if ((interrupts & VmImpl::kObserved) != 0) return CallKernelSlowPath(pc);
     pc_ = pc;
     if (!CheckBeforeCall(count(), count() - outputs)) return false;
   }
@@ -150,22 +150,22 @@ REWIRE_INLINE bool Interpreter::CallPlain(const Word* pc, RewireFFIAny* register
   RewireFFIAny returned{};
   const PackedFunction& function = kernel.function;
   const auto given = static_cast<std::int32_t>(count());
-  if (__builtin_expect(function.call(function.handle, vm_.args.data(), given, &returned) != 0, 0)) {
+  if (REWIRE_UNLIKELY(function.call(function.handle, vm_.args.data(), given, &returned) != 0)) {
     pc_ = pc;
     return FailKernel(pc[REWIRE_AT(kInvokePacked, "kernel")]);
   }
   // Nothing returned, nothing to release, no register for a result: one test of all four.
   static_assert(kRewireFFINone == 0 && kNone + 1 == 0);
-  const Word result = kUsual ? 0 : pc[REWIRE_AT(kInvokePacked, "dst")] + 1;
+  const Word result = kOneOutput ? 0 : pc[REWIRE_AT(kInvokePacked, "dst")] + 1;
   const std::uint32_t rest = static_cast<std::uint32_t>(returned.type_index) | vm_.temporaries.size() |
                              vm_.workspaces.size() | result;
-  return __builtin_expect(rest == 0, 1) || (pc_ = pc, FinishKernel(returned));
+  if (REWIRE_LIKELY(rest == 0)) return true;
+  pc_ = pc;
+  return FinishKernel(returned);
 }
 
-bool Interpreter::CallUnusual(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel) {
-  if (kernel.plain) return CallPlain<false>(pc, registers, kernel);
-  pc_ = pc;
-  return CallKernelSlowly();
+bool Interpreter::CallGeneral(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel) {
+  return kernel.plain ? CallFastPath<false>(pc, registers, kernel) : CallKernelSlowPath(pc);
 }
 
 REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registers) {
@@ -175,10 +175,10 @@ REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registe
   static_assert(REWIRE_AT(kInvokePacked, "dst") == kOutputs + 1);
   std::uint64_t words = 0;
   __builtin_memcpy(&words, pc + kOutputs, sizeof(words));
-  constexpr Word kUsualWords[2] = {1, kNone};
-  const bool usual = kernel.plain && words == __builtin_bit_cast(std::uint64_t, kUsualWords);
-  if (__builtin_expect(!usual, 0)) return CallUnusual(pc, registers, kernel);
-  return CallPlain<true>(pc, registers, kernel);
+  constexpr Word kOneOutputWords[2] = {1, kNone};
+  const bool fast = kernel.plain && words == __builtin_bit_cast(std::uint64_t, kOneOutputWords);
+  if (REWIRE_UNLIKELY(!fast)) return CallGeneral(pc, registers, kernel);
+  return CallFastPath<true>(pc, registers, kernel);
 }
 
 // False when the invoked function itself has returned: the run is over, and no error is set.
@@ -202,7 +202,7 @@ REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
   const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
 #pragma GCC unroll 2
   for (const RewireFFIAny* reg = registers_; reg != end; ++reg) {
-    if (__builtin_expect(IsObjectKind(reg->type_index), 0)) heap_.Release(ObjectOf(*reg));
+    if (REWIRE_UNLIKELY(IsObjectKind(reg->type_index))) heap_.Release(ObjectOf(*reg));
   }
   vm.stack.Pop(frame.base);
   vm.frames.Pop(vm.frames.size() - 1);
@@ -229,11 +229,11 @@ REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
 // Each frequent instruction ends with a jump of its own to the next one
 // (docs/decisions/0012-jumps-from-instruction-to-instruction.md). The other ones share the jump at the label
 // `Next`. An instruction that may fail, or that reads its operands at pc_, sets pc_ first.
-#define REWIRE_GO()                                   \
-  do {                                                \
-    asm("" : "+r"(fuel));                             \
-    if (__builtin_expect(--fuel == 0, 0)) goto Empty; \
-    goto* kCode[*pc & 0xFF];                          \
+#define REWIRE_GO()                               \
+  do {                                            \
+    asm("" : "+r"(fuel));                         \
+    if (REWIRE_UNLIKELY(--fuel == 0)) goto Empty; \
+    goto* kCode[*pc & 0xFF];                      \
   } while (false)
 
 bool Interpreter::Loop() {
@@ -246,7 +246,7 @@ bool Interpreter::Loop() {
   RewireFFIAny* registers = registers_;
   // The first portion, where nothing is to be looked at.
   std::uint64_t fuel = 1;
-  if (__builtin_expect(steps_left_ > kFuel && !wants_instructions_, 1) &&
+  if (REWIRE_LIKELY(steps_left_ > kFuel && !wants_instructions_) &&
       vm_.interrupts.load(std::memory_order_relaxed) == 0) {
     steps_left_ -= kFuel;
     fuel = kFuel + 1;
@@ -373,9 +373,9 @@ KillRegister : {
   RewireFFIAny& reg = Reg(registers, pc[REWIRE_AT(kKillRegister, "reg")]);
   const RewireFFIAny before = reg;
   reg = {};
-  const bool usual =
-      __builtin_expect(before.type_index == kTensorKind, 1) && heap_.ReleaseUsual(TensorOf(before));
-  if (__builtin_expect(!usual, 0)) heap_.Release(before);
+  const bool released =
+      REWIRE_LIKELY(before.type_index == kTensorKind) && heap_.ReleaseFastPath(TensorOf(before));
+  if (REWIRE_UNLIKELY(!released)) heap_.Release(before);
   pc = After<Opcode::kKillRegister>(pc);
   REWIRE_GO();
 }
@@ -406,7 +406,7 @@ bool Interpreter::AllocTuple(std::int32_t kind, Word tag, Word dst, Span<const W
   TupleObject* tuple = heap_.NewTuple(kind, tag, static_cast<std::uint32_t>(fields.size()));
   if (tuple == nullptr) return FailMemory(TupleObject::Bytes(static_cast<std::uint32_t>(fields.size())));
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (__builtin_expect((i + 1) % kLongList == 0, 0) && !CheckInterrupts()) {
+    if (REWIRE_UNLIKELY((i + 1) % kLongList == 0) && !CheckInterrupts()) {
       std::memset(tuple->fields() + i, 0, (fields.size() - i) * sizeof(RewireFFIAny));
       heap_.Release(MakeAny(kind, tuple));
       return false;
@@ -460,7 +460,7 @@ std::uint64_t Interpreter::Refuel() {
 
 bool Interpreter::CheckInterrupts() {
   const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
-  if (__builtin_expect(interrupts == 0, 1)) return true;
+  if (REWIRE_LIKELY(interrupts == 0)) return true;
   const Status interrupted = vm_.CheckInterrupted();
   return interrupted || Fail(interrupted.code(), interrupted.error().message());
 }

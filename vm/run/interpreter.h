@@ -10,6 +10,7 @@
 #include <string>
 
 #include "rewire/base/assert.h"
+#include "rewire/base/likely.h"
 #include "rewire/base/status.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/outputs/output_slot.h"
@@ -37,7 +38,7 @@ class Interpreter {
   // are made in their memory where the plan allows it, and copied there otherwise.
   void Run(std::uint32_t function, const RewireFFIAny* inputs, bool bound, RewireFFIAny* result);
   // The same without bound outputs and without an observer.
-  void RunPlainly(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result);
+  void RunFastPath(std::uint32_t function, const RewireFFIAny* inputs, RewireFFIAny* result);
 
   // Waits for what runs have started and left.
   Status WaitForStarted() { return FinishWork(true); }
@@ -58,18 +59,18 @@ class Interpreter {
   bool AllocStorage(const Word* pc, RewireFFIAny* registers);
   bool AllocTensor(const Word* pc, RewireFFIAny* registers);
   template <typename Shape>
-  bool MakeUsualTensor(const Word* pc, RewireFFIAny* registers, Word storage_register, Word offset_register,
-                       DLDataType dtype, Shape shape, Word dst);
+  bool AllocTensorFastPath(const Word* pc, RewireFFIAny* registers, Word storage_register,
+                           Word offset_register, DLDataType dtype, Shape shape, Word dst);
   bool CallKernel(const Word* pc, RewireFFIAny* registers);
-  template <bool kUsual>
-  bool CallPlain(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel);
-  [[gnu::cold, gnu::noinline]] bool CallUnusual(const Word* pc, RewireFFIAny* registers,
+  template <bool kOneOutput>
+  bool CallFastPath(const Word* pc, RewireFFIAny* registers, const LinkedKernel& kernel);
+  [[gnu::cold, gnu::noinline]] bool CallGeneral(const Word* pc, RewireFFIAny* registers,
                                                 const LinkedKernel& kernel);
   // Instructions that are too long for the loop itself. Each reads its operands at pc_ and returns false
   // after a failure.
   bool AllocTensorReg();
-  // AllocTensor where MakeUsualTensor does not serve.
-  bool AllocTensorSlowly();
+  // For what AllocTensorFastPath leaves. Slow paths set pc_ from `pc`.
+  bool AllocTensorSlowPath(const Word* pc);
   // Makes a tensor of `bytes` bytes whose shape is known to fit. Used by both forms of AllocTensor.
   bool FinishTensor(Word storage_register, Word offset_register, DLDataType dtype, std::uint64_t bytes,
                     Span<const std::int64_t> shape, Word dst);
@@ -85,7 +86,7 @@ class Interpreter {
   bool If(bool* taken);
   [[gnu::cold]] void DropOther(Object* object);
   [[gnu::cold]] bool StopItself();
-  bool CallKernelSlowly();
+  bool CallKernelSlowPath(const Word* pc);
   bool FinishKernel(const RewireFFIAny& returned);
   [[gnu::cold]] bool FailKernel(Word index);
   bool TakeReturned(RewireFFIAny returned, RewireFFIAny* out);
@@ -168,7 +169,7 @@ class Interpreter {
   [[gnu::cold]] bool FailDepth();
   void Begin(const LinkedFunction& callee, const Frame& frame);
   bool Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations);
-  [[gnu::cold, gnu::noinline]] bool EnterUnusually(Frame frame);
+  [[gnu::cold, gnu::noinline]] bool EnterSlowPath(Frame frame);
   bool EnterCall();
   bool EnterClosure();
   bool Leave(const RewireFFIAny& value);
@@ -191,29 +192,30 @@ class Interpreter {
     heap_.Release(before);
   }
   const TensorObject* Tensor(Word index);  // null, with the error set, if the register holds something else
-  // Reads an integer scalar of any width. Common forms are handled here, the others out of line.
-  // The usual integers: kernels compute sizes as scalars of i64. False says nothing.
-  bool QuickInteger(const RewireFFIAny& value, std::int64_t* out) const {
-    if (__builtin_expect(value.type_index == kTensorKind, 1)) {
+  // The fast path of ReadInteger: kernels compute sizes as scalars of i64. False means that the slow path
+  // must look.
+  bool ReadIntegerFastPath(const RewireFFIAny& value, std::int64_t* out) const {
+    if (REWIRE_LIKELY(value.type_index == kTensorKind)) {
       const DLTensor& dl = TensorOf(value)->tensor;
-      if (__builtin_expect(dl.ndim != 0, 0) || __builtin_expect(dl.dtype != kInt64, 0)) return false;
-      if (__builtin_expect(!IsHostDevice(dl.device), 0)) return false;
+      if (REWIRE_UNLIKELY(dl.ndim != 0) || REWIRE_UNLIKELY(dl.dtype != kInt64)) return false;
+      if (REWIRE_UNLIKELY(!IsHostDevice(dl.device))) return false;
       const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
-      if (__builtin_expect((interrupts & VmImpl::kInFlight) != 0, 0)) return false;
+      if (REWIRE_UNLIKELY((interrupts & VmImpl::kInFlight) != 0)) return false;
       __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
       return true;
     }
     *out = value.v_int64;
     return IsIntegerKind(value.type_index);
   }
+  // Reads an integer scalar of any width. Common forms are handled here, the others out of line.
   bool ReadInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
-    if (QuickInteger(value, out)) return true;
+    if (ReadIntegerFastPath(value, out)) return true;
     std::int64_t read = 0;  // a local, so that `*out` itself can stay in a register
-    if (!ReadAnyInteger(value, what, &read)) return false;
+    if (!ReadIntegerSlowPath(value, what, &read)) return false;
     *out = read;
     return true;
   }
-  bool ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out);
+  bool ReadIntegerSlowPath(const RewireFFIAny& value, const char* what, std::int64_t* out);
   bool ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank, bool allow_scalar);
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/run/interpreter.h"
 #include "rewire/vm/value/shape.h"
 
@@ -23,10 +24,10 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
   std::int64_t bytes = 0;
   if (size_register != kNone) {
     const RewireFFIAny& given = Reg(registers, size_register);
-    if (__builtin_expect(!QuickInteger(given, &bytes), 0)) {
+    if (REWIRE_UNLIKELY(!ReadIntegerFastPath(given, &bytes))) {
       pc_ = pc;
       std::int64_t read = 0;  // a local, so that `bytes` itself can stay in a register
-      if (!ReadAnyInteger(given, "size", &read)) return false;
+      if (!ReadIntegerSlowPath(given, "size", &read)) return false;
       bytes = read;
     }
   } else {
@@ -39,8 +40,7 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
   const std::uint64_t made_as = (std::uint64_t{device_index} + 1) << 32 | alignment;
   RewireFFIAny& dst = Reg(registers, pc[WordOf(kOp, "dst")]);
   // In a loop the register has the storage of the round before, which often serves again.
-  if (__builtin_expect(dst.type_index == kStorageKind && ObjectHeap::IsAsNew(*StorageOf(dst), size, made_as),
-                       1)) {
+  if (REWIRE_LIKELY(dst.type_index == kStorageKind && ObjectHeap::IsAsNew(*StorageOf(dst), size, made_as))) {
     return true;
   }
   pc_ = pc;
@@ -66,16 +66,16 @@ REWIRE_INLINE bool HasShape(const TensorObject& tensor, DLDataType dtype, Shape 
   if (tensor.tensor.dtype != dtype || tensor.tensor.ndim != static_cast<std::int32_t>(rank)) return false;
   const auto* const dims = reinterpret_cast<const std::int64_t*>(&tensor + 1);
   for (std::uint32_t i = rank; i != 0; --i) {
-    if (__builtin_expect(dims[i - 1] != shape[i - 1], 0)) return false;
+    if (REWIRE_UNLIKELY(dims[i - 1] != shape[i - 1])) return false;
   }
   return true;
 }
 
-// Sets type, rank, dimensions and strides of a tensor with room for the usual rank. Returns its bytes, which
-// may be more than its fields can hold.
-// Out of line: a program that repeats itself mostly finds a tensor that has its shape.
+// Sets type, rank, dimensions and strides of a tensor with room for kPooledRank of them. Returns its bytes,
+// which may be more than its fields can hold. Out of line: a program that repeats itself mostly finds a
+// tensor that has its shape.
 template <typename Shape>
-__attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDataType dtype, Shape shape) {
+__attribute__((noinline)) std::uint64_t SetPooledDims(TensorObject* tensor, DLDataType dtype, Shape shape) {
   const std::uint32_t rank = shape.size();
   std::int64_t* const dims = tensor->dims();
   std::int64_t count = 1;
@@ -83,7 +83,7 @@ __attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDat
     --place;
     const std::int64_t dim = shape[static_cast<std::uint32_t>(place - dims)];
     *place = dim;
-    place[kUsualRank] = count;  // the stride
+    place[kPooledRank] = count;  // the stride
     count *= dim;
   }
   tensor->tensor.dtype = dtype;
@@ -91,21 +91,20 @@ __attribute__((noinline)) std::uint64_t SetUsualDims(TensorObject* tensor, DLDat
   return static_cast<std::uint64_t>(count) * ElementBytes(dtype);
 }
 
-// The usual tensor: of usual rank, on a storage of this VM in which it fits, not in the memory of an output.
-// False, with nothing changed but the storage's memory taken, if something is not usual. The size of the
-// shape must have been checked.
+// The fast path: a tensor of at most kPooledRank, on a storage of this VM in which it fits, not in the memory
+// of an output. For other tensors returns false and changes nothing, but that the storage may have taken its
+// memory. The size of the shape must have been checked.
 template <typename Shape>
-REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* registers,
-                                                Word storage_register, Word offset_register, DLDataType dtype,
-                                                Shape shape, Word dst) {
+REWIRE_INLINE bool Interpreter::AllocTensorFastPath(const Word* pc, RewireFFIAny* registers,
+                                                    Word storage_register, Word offset_register,
+                                                    DLDataType dtype, Shape shape, Word dst) {
   const RewireFFIAny on = Reg(registers, storage_register);
   const auto rank = static_cast<std::uint32_t>(shape.size());
-  const bool placed =
-      __builtin_expect(sites_ != nullptr, 0) && sites_[pc - code_] != FunctionPlan::kNotRewired;
-  if (__builtin_expect(on.type_index != kStorageKind || rank > kUsualRank || placed, 0)) return false;
+  const bool placed = REWIRE_UNLIKELY(sites_ != nullptr) && sites_[pc - code_] != FunctionPlan::kNotRewired;
+  if (REWIRE_UNLIKELY(on.type_index != kStorageKind || rank > kPooledRank || placed)) return false;
   StorageObject* storage = StorageOf(on);
   std::uint64_t start = 0;
-  if (__builtin_expect(offset_register != kNone, 0)) {
+  if (REWIRE_UNLIKELY(offset_register != kNone)) {
     const RewireFFIAny& offset = Reg(registers, offset_register);
     if (!IsIntegerKind(offset.type_index)) return false;
     start = static_cast<std::uint64_t>(offset.v_int64);
@@ -116,22 +115,22 @@ REWIRE_INLINE bool Interpreter::MakeUsualTensor(const Word* pc, RewireFFIAny* re
   ObjectHeap& heap = heap_;
   // A storage that is counted locally is this VM's.
   const std::uint32_t references = storage->local;
-  if (__builtin_expect(references >= kSharing, 0) || !heap.TakeMemory(storage)) return false;
-  TensorObject* tensor = heap.TakeUsualTensor();
-  if (__builtin_expect(tensor == nullptr, 0)) return false;
+  if (REWIRE_UNLIKELY(references >= kSharing) || !heap.TakeMemory(storage)) return false;
+  TensorObject* tensor = heap.TakeTensorBlock();
+  if (REWIRE_UNLIKELY(tensor == nullptr)) return false;
   std::uint64_t fields = 0, bytes = 0;
-  if (__builtin_expect(ObjectHeap::IsDeadTensor(tensor) && HasShape(*tensor, dtype, shape), 1)) {
+  if (REWIRE_LIKELY(ObjectHeap::IsDeadTensor(tensor) && HasShape(*tensor, dtype, shape))) {
     fields = tensor->fields & ~std::uint64_t{0xFF};  // without the flags
     bytes = fields >> 16;
-    ObjectHeap::ReviveUsualTensor(tensor);
+    ObjectHeap::ReuseTensor(tensor);
   } else {
-    bytes = SetUsualDims(tensor, dtype, shape);
-    fields = TensorObject::FieldsOf(kUsualRank) | bytes << 16;
-    heap.InitUsualTensor(tensor);
+    bytes = SetPooledDims(tensor, dtype, shape);
+    fields = TensorObject::FieldsOf(kPooledRank) | bytes << 16;
+    heap.InitTensor(tensor);
   }
-  // It must fit. A tensor of no bytes is not usual.
-  if (__builtin_expect(bytes - 1 >= storage->size - start, 0)) {
-    heap.GiveUsualTensor(tensor);
+  // It must fit. A tensor of no bytes takes the slow path.
+  if (REWIRE_UNLIKELY(bytes - 1 >= storage->size - start)) {
+    heap.GiveTensorBlock(tensor);
     return false;
   }
   tensor->fields = fields;
@@ -153,10 +152,10 @@ struct StaticShape {
 
 REWIRE_INLINE bool Interpreter::AllocTensor(const Word* pc, RewireFFIAny* registers) {
   constexpr Opcode kOp = Opcode::kAllocTensor;
-  const bool usual =
-      MakeUsualTensor(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
-                      DecodeDType(pc[WordOf(kOp, "dtype")]), StaticShape{pc}, pc[WordOf(kOp, "dst")]);
-  return __builtin_expect(usual, 1) || (pc_ = pc, AllocTensorSlowly());
+  const bool done =
+      AllocTensorFastPath(pc, registers, pc[WordOf(kOp, "storage")], pc[WordOf(kOp, "offset")],
+                          DecodeDType(pc[WordOf(kOp, "dtype")]), StaticShape{pc}, pc[WordOf(kOp, "dst")]);
+  return REWIRE_LIKELY(done) || AllocTensorSlowPath(pc);
 }
 
 }  // namespace rewire

@@ -2,6 +2,7 @@
 // Calls, returns and failures of the interpreter.
 #include <cstring>
 
+#include "rewire/base/likely.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/run/interpreter_run.h"
 #include "rewire/vm/value/shape.h"
@@ -57,7 +58,7 @@ REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame&
   destinations_ = frame.destinations;
   FindSites(frame.function);
   RewireFFIAny* const rest = registers + inputs;
-  if (__builtin_expect(count > inputs + kFewRegisters, 0)) {
+  if (REWIRE_UNLIKELY(count > inputs + kFewRegisters)) {
     std::memset(rest, 0, (count - inputs) * sizeof(RewireFFIAny));
     return;
   }
@@ -68,18 +69,18 @@ REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame&
 }
 
 // The caller of this fills the registers of the callee's inputs, and nothing may fail before it has. The
-// usual way calls nothing, so that it need not save registers of the CPU.
+// fast path calls nothing, so that it need not save registers of the CPU.
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
   const LinkedFunction& callee = rep_.functions[function];
-  const bool usual = vm_.frames.size() < vm_.limits.depth && !callee.prepares &&
-                     vm_.stack.HasRoom(callee.register_count) && vm_.frames.HasRoom(1);
+  const bool fast = vm_.frames.size() < vm_.limits.depth && !callee.prepares &&
+                    vm_.stack.HasRoom(callee.register_count) && vm_.frames.HasRoom(1);
   const Frame frame = {callee.code, return_pc, function, vm_.stack.size(), dst, destinations};
-  if (__builtin_expect(!usual, 0)) return EnterUnusually(frame);
+  if (REWIRE_UNLIKELY(!fast)) return EnterSlowPath(frame);
   Begin(callee, frame);
   return true;
 }
 
-bool Interpreter::EnterUnusually(Frame frame) {
+bool Interpreter::EnterSlowPath(Frame frame) {
   const LinkedFunction& callee = rep_.functions[frame.function];
   const std::uint32_t count = callee.register_count;
   if (vm_.frames.size() >= vm_.limits.depth) return FailDepth();

@@ -51,7 +51,8 @@ bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t
          std::binary_search(import.also_written.begin(), import.also_written.end(), position);
 }
 
-bool Interpreter::CallKernelSlowly() {
+bool Interpreter::CallKernelSlowPath(const Word* pc) {
+  pc_ = pc;
   const Word index = pc_[WordOf(kOp, "kernel")];
   const LinkedKernel& kernel = kernels_[index];
   const Word outputs = pc_[WordOf(kOp, "outputs")];

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
+#include "rewire/vm/loader/kernel_context.h"
 #include "rewire/vm/run/interpreter.h"
-#include "rewire/vm/run/kernel_context.h"
 
 namespace rewire {
 
@@ -14,10 +15,10 @@ namespace rewire {
 REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIAny* inputs, bool bound) {
   RewireFFIAny* const given = bound || inputs != vm_.given_inputs ? nullptr : vm_.given_inputs;
   RewireFFIAny* const registers = registers_;
-  if (__builtin_expect(given == nullptr, 1)) {
+  if (REWIRE_LIKELY(given == nullptr)) {
     for (std::uint32_t i = 0; i < count; ++i) {
       registers[i] = inputs[i];
-      if (__builtin_expect(IsObjectKind(inputs[i].type_index), 1)) ObjectHeap::Retain(ObjectOf(inputs[i]));
+      if (REWIRE_LIKELY(IsObjectKind(inputs[i].type_index))) ObjectHeap::Retain(ObjectOf(inputs[i]));
     }
     return;
   }
@@ -29,14 +30,14 @@ REWIRE_INLINE void Interpreter::TakeInputs(std::uint32_t count, const RewireFFIA
 
 // Returns the result, or nothing if the run failed.
 REWIRE_INLINE RewireFFIAny Interpreter::EndRun(bool ok) {
-  if (__builtin_expect(vm_.work.open(), 0)) ok = EndWork(ok);
-  if (__builtin_expect(ok, 1)) return result_;
+  if (REWIRE_UNLIKELY(vm_.work.open())) ok = EndWork(ok);
+  if (REWIRE_LIKELY(ok)) return result_;
   Unwind();
   return {};
 }
 
-REWIRE_INLINE void Interpreter::RunPlainly(std::uint32_t function, const RewireFFIAny* inputs,
-                                           RewireFFIAny* result) {
+REWIRE_INLINE void Interpreter::RunFastPath(std::uint32_t function, const RewireFFIAny* inputs,
+                                            RewireFFIAny* result) {
   const KernelContext context(&vm_);
   bool ok = Enter(function, nullptr, 0, kNone);
   if (ok) {
@@ -53,7 +54,7 @@ REWIRE_INLINE void Interpreter::Run(std::uint32_t function, const RewireFFIAny* 
   bool ok = (!bound || BindDestinations(function)) && Enter(function, nullptr, 0, bound ? 0 : kNone);
   if (ok) {
     TakeInputs(target.input_count, inputs, bound);
-    ok = __builtin_expect(vm_.observer == nullptr, 1) ? Loop() : LoopObserved();
+    ok = REWIRE_LIKELY(vm_.observer == nullptr) ? Loop() : LoopObserved();
   }
   *result = EndRun(ok);
 }

@@ -2,6 +2,7 @@
 // The interpreter's instructions on storage and tensors.
 #include <cstring>
 
+#include "rewire/base/likely.h"
 #include "rewire/vm/run/interpreter.h"
 #include "rewire/vm/run/interpreter_alloc.h"
 #include "rewire/vm/value/shape.h"
@@ -55,7 +56,7 @@ const TensorObject* Interpreter::Tensor(Word index) {
   return nullptr;
 }
 
-bool Interpreter::ReadAnyInteger(const RewireFFIAny& value, const char* what, std::int64_t* out) {
+bool Interpreter::ReadIntegerSlowPath(const RewireFFIAny& value, const char* what, std::int64_t* out) {
   if (value.type_index != kTensorKind) {
     return Fail(StatusCode::kRuntimeFailed, "{} is no integer scalar", what);
   }
@@ -152,7 +153,8 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
   return true;
 }
 
-bool Interpreter::AllocTensorSlowly() {
+bool Interpreter::AllocTensorSlowPath(const Word* pc) {
+  pc_ = pc;
   constexpr Opcode kOp = Opcode::kAllocTensor;
   const DimsView shape(pc_ + WordOf(kOp, "shape"));
   const DLDataType dtype = DecodeDType(pc_[WordOf(kOp, "dtype")]);
@@ -238,7 +240,7 @@ bool Interpreter::ReshapeTensor() {
   std::uint64_t count = 0;
   const bool same = QuickBytes(kUInt8, ShapeSpan(tensor->tensor), &given) &&
                     QuickBytes(kUInt8, {dims, rank}, &count) && count == given && count != 0;
-  if (__builtin_expect(!same, 0) && !CheckElements(tensor->tensor, {dims, rank})) return false;
+  if (REWIRE_UNLIKELY(!same) && !CheckElements(tensor->tensor, {dims, rank})) return false;
   TensorObject* view = heap_.NewTensor(rank);
   if (view == nullptr) return FailMemory(sizeof(TensorObject));
   view->flags = tensor->flags & (TensorObject::kReadOnly | TensorObject::kImmutable);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 
 #include <atomic>
 #include <chrono>
@@ -9,9 +9,9 @@
 
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/kernel/branches.h"
+#include "rewire/vm/loader/kernel_context.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/run/interpreter.h"
-#include "rewire/vm/run/kernel_context.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 #include "rewire/base/status.h"
 #include "rewire/vm/run/vm_impl.h"
 
@@ -23,7 +24,7 @@ class VmHold {
   // `vm` is null if the VM was moved from.
   explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
     Begin(vm);
-    if (__builtin_expect(purpose == kChange && vm_ != nullptr && vm_->open_ends != 0, 0)) vm_->Settle();
+    if (REWIRE_UNLIKELY(purpose == kChange && vm_ != nullptr && vm_->open_ends != 0)) vm_->Settle();
   }
   // The same as kRun, inlined.
   struct ForRun {};

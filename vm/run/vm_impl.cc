@@ -83,7 +83,7 @@ VmImpl::VmImpl(const Program& linked, MemoryAccount* run_account, MemoryAccount*
   account->set_reclaim(
       [](void* vm) {
         static_cast<VmImpl*>(vm)->blocks.Free();
-        static_cast<VmImpl*>(vm)->heap.Reclaim();
+        static_cast<VmImpl*>(vm)->heap.FreeSpare();
       },
       this);
 }
@@ -123,13 +123,13 @@ void VmImpl::ReleaseArrays() {
 void VmImpl::FreeSpareMemory() {
   ReleaseArrays();
   blocks.Free();
-  heap.Reclaim();
+  heap.FreeSpare();
 }
 
 void VmImpl::GiveBackRunMemory() {
   ReleaseArrays();
   blocks.Free();
-  heap.Release();
+  heap.FreeAll();
 }
 
 void VmImpl::SetLimits(const Limits& given) {

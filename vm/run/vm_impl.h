@@ -13,15 +13,16 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/base/likely.h"
 #include "rewire/executable_format/isa.h"
+#include "rewire/vm/heap/evacuation.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/input.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/account_array.h"
 #include "rewire/vm/memory/arena_rep.h"
 #include "rewire/vm/memory/cache_line.h"
-#include "rewire/vm/memory/evacuation.h"
 #include "rewire/vm/memory/growing_array.h"
-#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/observer.h"
 #include "rewire/vm/output.h"
 #include "rewire/vm/outputs/output_slot.h"
@@ -119,7 +120,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   bool MoveInput(InputHandle handle, const TensorView& view);
   bool MayDescribeAnother(const TensorObject& object) const;
 
-  // Outputs (vm_outputs.cc, outputs/output_binding.cc).
+  // Outputs (vm_outputs.cc, output_binding.cc).
   Result<OutputSlot*> SlotOf(OutputHandle handle);
   const OutputSlot* LastSlot(OutputHandle handle) const;
   Status CheckDevice(OutputHandle handle, DLDevice device) const;
@@ -127,7 +128,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   void ResetSlot(OutputHandle handle, OutputSlot* slot, OutputSlot::Mode mode);
   Status BindForCall(std::uint32_t function, const OutputBinding& binding);
   void DetachOutputs(std::uint32_t function);
-  // How memory of outputs enters a run (outputs/output_memory.cc).
+  // How memory of outputs enters a run (output_memory.cc).
   Status PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs);
   Status PrepareDonation(std::uint32_t function_index, std::uint32_t leaf, const RewireFFIAny* run_inputs);
   Status AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void* data, std::uint64_t bytes);
@@ -146,14 +147,14 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   [[gnu::cold]] Status CheckFunction(std::uint32_t function) const;
   [[gnu::cold]] Status InputMissing(std::uint32_t function, const RewireFFIAny* input);
   // Invoke, for the one caller that counts: a plain run is inline, too.
-  template <bool kPlainly>
+  template <bool kFastPath>
   Status InvokeInline(std::uint32_t function);
   Status InvokeWith(std::uint32_t function, Span<const Value> values);
-  template <bool kPlainly>
+  template <bool kFastPath>
   Status Run(std::uint32_t function, const RewireFFIAny* run_inputs);
-  [[gnu::cold]] Status RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs);
+  [[gnu::cold]] Status RunSlowPath(std::uint32_t function, const RewireFFIAny* run_inputs);
   Status RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs);
-  Status RunPlainly(std::uint32_t function, const RewireFFIAny* run_inputs);
+  Status RunFastPath(std::uint32_t function, const RewireFFIAny* run_inputs);
   bool IsBound(std::uint32_t function) const { return !outputs.empty() && outputs[function].bound > 0; }
   [[gnu::cold]] Status TakeOut(const Status& status, RewireFFIAny* value);
   [[gnu::cold]] Status RunBounded(std::uint32_t function, const RewireFFIAny* run_inputs);
@@ -197,7 +198,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   bool limited() const { return limits.bytes != std::numeric_limits<std::uint64_t>::max(); }
   [[gnu::cold]] Status NoMemory(const char* what) const;
   void DropKernelState();
-  void EndOfUsualCall();  // of a run without limits of memory
+  void EndOfUnlimitedCall();  // of a run without limits of memory
   void EndOfCall();
   [[gnu::cold]] void ShrinkArrays();
 
@@ -278,7 +279,7 @@ struct alignas(kCacheLine) VmImpl : OnCacheLines {
   }
   // Before a run, or the wait for one: what was asked of an earlier run is not asked of this one.
   void BeginRun() {
-    if (__builtin_expect((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0, 0)) {
+    if (REWIRE_UNLIKELY((interrupts.load(std::memory_order_relaxed) & kCancelRequested) != 0)) {
       interrupts.fetch_and(~kCancelRequested, std::memory_order_relaxed);
     }
     runs.Begin();

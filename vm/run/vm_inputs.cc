@@ -3,7 +3,9 @@
 // A VM's inputs: setting them, and what becomes of one that cannot be used as it lies.
 #include <utility>
 
+#include "rewire/base/likely.h"
 #include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/value/device_tensor.h"
 #include "rewire/vm/value/shape.h"
 #include "rewire/vm/value/type_check.h"
 
@@ -66,7 +68,7 @@ bool VmImpl::MayDescribeAnother(const TensorObject& object) const {
 
 // A tensor that has a handle of the driver's, with an address in its place. Empty for all others.
 Result<Tensor> VmImpl::Imported(const DLTensor& dl) const {
-  if (__builtin_expect(IsHostDevice(dl.device), 1)) return Tensor();
+  if (REWIRE_LIKELY(IsHostDevice(dl.device))) return Tensor();
   for (const LinkedDevice& linked : rep.devices) {
     if (linked.api == nullptr || !HasHandles(*linked.api) || !IsSameDevice(linked.device, dl.device))
       continue;
@@ -79,7 +81,7 @@ Result<Tensor> VmImpl::Imported(const DLTensor& dl) const {
 }
 
 Status VmImpl::SetInput(InputHandle handle, const TensorView& view, InputMode mode) {
-  if (__builtin_expect(!IsHostDevice(view.device()), 0)) {
+  if (REWIRE_UNLIKELY(!IsHostDevice(view.device()))) {
     Result<Tensor> imported = Imported(view.dl());
     if (!imported) return Forward(imported, InputText(rep.module().functions[handle.function], handle.index));
     if (*imported) return SetInput(handle, Value(*std::move(imported)));
@@ -108,7 +110,7 @@ Status VmImpl::SetInput(InputHandle handle, const TensorView& view, InputMode mo
   const bool as_it_lies = mode == InputMode::kBorrow && view.IsContiguous() && address % element == 0 &&
                           (type.kind == TypeKind::kTensor ? TensorFits(module, type, dl)
                                                           : !IsWantedElsewhere(module, type, dl.device));
-  if (__builtin_expect(!as_it_lies, 0)) {
+  if (REWIRE_UNLIKELY(!as_it_lies)) {
     const Result<TensorObject*> copy = CopyIfNeeded(handle, dl, mode);
     if (!copy) return Forward(copy);
     object = *copy;

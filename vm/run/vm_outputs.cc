@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A VM's outputs: which one a host means, binding them, and what became of them. The checks of each kind of
-// memory are in outputs/output_binding.cc.
+// memory are in output_binding.cc.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/run/vm_pool.h"
 
+#include "rewire/base/likely.h"
+
 #include <utility>
 
 namespace rewire {
@@ -64,7 +66,7 @@ class PooledVm {
       : pool_(pool),
         thread_(VmPool::NumberOfThread()),
         vm_(pool != nullptr ? pool->Take(program, thread_) : VmImpl::Make(program, {})) {
-    if (__builtin_expect(!AreSame(vm_->limits, limits), 0)) vm_->SetLimits(limits);
+    if (REWIRE_UNLIKELY(!AreSame(vm_->limits, limits))) vm_->SetLimits(limits);
   }
   ~PooledVm() {
     if (vm_->has_result()) vm_->DropResult();
@@ -86,7 +88,7 @@ Result<Value> Program::TryRun(std::string_view function, Span<const Value> input
                               const Limits& limits) const {
   const Module& module = rep_->module();
   std::size_t index = PositionOfFunction(module, function);
-  if (__builtin_expect(index == module.functions.size(), 0)) {
+  if (REWIRE_UNLIKELY(index == module.functions.size())) {
     // The empty name, which stands for a function, or a wrong one.
     const Result<std::uint32_t> found = FindFunction(function);
     if (!found) return Forward(found);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 #include "rewire/vm/run/interpreter_run.h"
 #include "rewire/vm/run/vm_hold.h"
 #include "rewire/vm/run/vm_impl.h"
@@ -32,16 +33,16 @@ class ArenaGuard {
 
 }  // namespace
 
-// Takes over the run's reference to `value`. It stays the VM's own if it is the usual one: a tensor that
-// nothing outside refers to. All others are shared at once. A kernel may hold a part of an ADT, and nobody
-// else keeps a constant of another Program. Results of hosts that ask for them are shared at once, too.
-// Otherwise their blocks would count for the next run.
+// Takes over the run's reference to `value`. It stays the VM's own if it is a tensor that
+// nothing outside refers to, as most are. All others are shared at once. A kernel may hold a part of an ADT,
+// and nobody else keeps a constant of another Program. Results of hosts that ask for them are shared at once,
+// too. Otherwise their blocks would count for the next run.
 REWIRE_INLINE void VmImpl::SetResult(const RewireFFIAny& value) {
-  if (__builtin_expect(shared_result.any().type_index != kRewireFFINone, 0)) DropResult();
+  if (REWIRE_UNLIKELY(shared_result.any().type_index != kRewireFFINone)) DropResult();
   heap.Release(std::exchange(own_result, value));
   const bool stays = value.type_index == kTensorKind && TensorOf(value)->local < kSharing &&
                      TensorOf(value)->alone() && !result_wanted;
-  if (__builtin_expect(!stays, 0)) ShareResult();
+  if (REWIRE_UNLIKELY(!stays)) ShareResult();
 }
 
 void VmImpl::DropResult() {
@@ -71,17 +72,17 @@ Status VmImpl::MakeArrays() {
 }
 
 // Without what a plain run does not need: its first time, bound outputs, an observer, memory of its own.
-REWIRE_INLINE Status VmImpl::RunPlainly(std::uint32_t function, const RewireFFIAny* run_inputs) {
+REWIRE_INLINE Status VmImpl::RunFastPath(std::uint32_t function, const RewireFFIAny* run_inputs) {
   RewireFFIAny value;
   Status status;
-  Interpreter(*this, &status).RunPlainly(function, run_inputs, &value);
+  Interpreter(*this, &status).RunFastPath(function, run_inputs, &value);
   SetResult(value);
   result_function = function;
   return status;
 }
 
 Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
-  if (__builtin_expect(!has_arrays, 0)) {
+  if (REWIRE_UNLIKELY(!has_arrays)) {
     if (Status ok = MakeArrays(); !ok) return ok;
   }
   const bool bound = IsBound(function);
@@ -92,38 +93,38 @@ Status VmImpl::RunOnce(std::uint32_t function, const RewireFFIAny* run_inputs) {
   Status status;
   Interpreter(*this, &status).Run(function, run_inputs, bound, &value);
   if (bound) inputs_of_run = nullptr;
-  if (__builtin_expect(account != home, 0)) status = TakeOut(status, &value);
+  if (REWIRE_UNLIKELY(account != home)) status = TakeOut(status, &value);
   SetResult(value);
   result_function = function;
   return status;
 }
 
-REWIRE_INLINE void VmImpl::EndOfUsualCall() {
+REWIRE_INLINE void VmImpl::EndOfUnlimitedCall() {
   heap.EndOfCall();
-  if (__builtin_expect(blocks.has_large(), 0)) ShrinkArrays();
+  if (REWIRE_UNLIKELY(blocks.has_large())) ShrinkArrays();
 }
 
 void VmImpl::EndOfCall() {
   ShareResult();
-  EndOfUsualCall();
+  EndOfUnlimitedCall();
   if (limited()) blocks.EndRun();
 }
 
-template <bool kPlainly>
+template <bool kFastPath>
 REWIRE_INLINE Status VmImpl::Run(std::uint32_t function, const RewireFFIAny* run_inputs) {
   const Array<EqualAxes>& equal_axes = rep.functions[function].equal_axes;
-  if (__builtin_expect(!AxesAreEqual(equal_axes, run_inputs), 0))
+  if (REWIRE_UNLIKELY(!AxesAreEqual(equal_axes, run_inputs)))
     return AxesDiffer(rep.module(), function, equal_axes, run_inputs);
   BeginRun();
-  const bool usual = open_ends == 0 && !limited() && !bounded();
+  const bool unlimited = open_ends == 0 && !limited() && !bounded();
   const bool plain =
-      kPlainly && usual && has_arrays && observer == nullptr && account == home && !IsBound(function);
-  Status status = __builtin_expect(plain, 1)   ? RunPlainly(function, run_inputs)
-                  : __builtin_expect(usual, 1) ? RunOnce(function, run_inputs)
-                                               : RunUnusually(function, run_inputs);
+      kFastPath && unlimited && has_arrays && observer == nullptr && account == home && !IsBound(function);
+  Status status = REWIRE_LIKELY(plain)       ? RunFastPath(function, run_inputs)
+                  : REWIRE_LIKELY(unlimited) ? RunOnce(function, run_inputs)
+                                             : RunSlowPath(function, run_inputs);
   // Work that goes on would have to end before the memory of a result of the VM's own is used again.
-  if (__builtin_expect(open_ends != 0, 0)) ShareResult();
-  if (__builtin_expect(usual, 1)) EndOfUsualCall();
+  if (REWIRE_UNLIKELY(open_ends != 0)) ShareResult();
+  if (REWIRE_LIKELY(unlimited)) EndOfUnlimitedCall();
   runs.End();
   return status;
 }
@@ -147,18 +148,18 @@ Status VmImpl::InputMissing(std::uint32_t function, const RewireFFIAny* input) {
       InputText(rep.module().functions[function], static_cast<std::uint32_t>(input - inputs.data()) - first));
 }
 
-template <bool kPlainly>
+template <bool kFastPath>
 REWIRE_INLINE Status VmImpl::InvokeInline(std::uint32_t function) {
-  if (__builtin_expect(function >= rep.functions.size(), 0)) return CheckFunction(function);
+  if (REWIRE_UNLIKELY(function >= rep.functions.size())) return CheckFunction(function);
   const LinkedFunction& linked = rep.functions[function];
   const std::uint32_t count = linked.input_count;
-  if (__builtin_expect(inputs.empty() && count > 0, 0) && InputsOf(function) == nullptr)
+  if (REWIRE_UNLIKELY(inputs.empty() && count > 0) && InputsOf(function) == nullptr)
     return NoMemory("inputs");
   const RewireFFIAny* const set = count > 0 ? inputs.data() + linked.first_input : nullptr;
   for (const RewireFFIAny* input = set; input != set + count; ++input) {
-    if (__builtin_expect(input->type_index == kRewireFFINone, 0)) return InputMissing(function, input);
+    if (REWIRE_UNLIKELY(input->type_index == kRewireFFINone)) return InputMissing(function, input);
   }
-  return Run<kPlainly>(function, set);
+  return Run<kFastPath>(function, set);
 }
 
 Status VmImpl::Invoke(std::uint32_t function) { return InvokeInline<false>(function); }
@@ -191,9 +192,9 @@ Status VmImpl::Invoke(std::string_view function, Span<const Value> values,
 
 namespace {
 
-// True of the usual input: a tensor of the type on the host, which can be used as it lies. False says
-// nothing: VmImpl::TakeInput looks at everything.
-REWIRE_INLINE bool IsUsualInput(const Module& module, const TypeNode& type, const RewireFFIAny& value) {
+// The fast path of VmImpl::TakeInput: true of a tensor of the type on the host that can be used as it lies.
+// False means that TakeInput must look.
+REWIRE_INLINE bool IsReadyInput(const Module& module, const TypeNode& type, const RewireFFIAny& value) {
   if (type.kind != TypeKind::kTensor || value.type_index != kTensorKind) return false;
   const TensorObject& object = *TensorOf(value);
   const DLTensor& dl = object.tensor;
@@ -236,7 +237,7 @@ Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
   std::uint32_t done = 0;
   for (; done < count; ++done) {
     const RewireFFIAny& value = values[done].any();
-    if (__builtin_expect(IsUsualInput(module, target.inputs[done].type.nodes[0], value), 1)) {
+    if (REWIRE_LIKELY(IsReadyInput(module, target.inputs[done].type.nodes[0], value))) {
       taken[done] = value;
       ObjectHeap::Pin(value);
       continue;
@@ -255,7 +256,7 @@ Status VmImpl::InvokeWith(std::uint32_t function, Span<const Value> values) {
 }
 
 // A run after one that left something behind, or with memory that is limited.
-Status VmImpl::RunUnusually(std::uint32_t function, const RewireFFIAny* run_inputs) {
+Status VmImpl::RunSlowPath(std::uint32_t function, const RewireFFIAny* run_inputs) {
   Status status;
   bool done = false;
   if (open_ends != 0) status = ContinueRun(function, run_inputs, &done);

@@ -26,6 +26,7 @@
 #include "rewire/base/assert.h"
 #include "rewire/base/dtype.h"
 #include "rewire/base/inline.h"
+#include "rewire/base/likely.h"
 #include "rewire/base/span.h"
 #include "rewire/vm/kernel/device_api.h"
 #include "rewire/vm/kernel/ffi_abi.h"
@@ -129,7 +130,7 @@ struct TensorObject : Object {
   };
 
   DLTensor tensor;
-  // Packed into one word, so that headers of the usual rank fill their memory blocks exactly.
+  // Packed into one word, so that headers of kPooledRank dimensions fill their memory blocks exactly.
   union {
     struct {
       std::uint64_t flags : 8;
@@ -288,7 +289,7 @@ REWIRE_INLINE void SetContiguousDims(TensorObject* object, DLDataType dtype, con
   object->tensor.ndim = static_cast<std::int32_t>(rank);
   object->tensor.shape = dims;
   object->tensor.strides = strides;
-  if (__builtin_expect(bytes == 0, 0)) object->flags |= TensorObject::kEmpty;
+  if (REWIRE_UNLIKELY(bytes == 0)) object->flags |= TensorObject::kEmpty;
 }
 
 // The same where the size is not at hand.

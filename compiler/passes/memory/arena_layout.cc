@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/heap/object_heap.h"
 
 namespace rewire::compiler {
 namespace {
@@ -17,10 +17,9 @@ std::uint64_t Rounded(std::uint64_t bytes, std::uint64_t alignment) {
 // The sizes of the blocks that the VM makes for a storage: its object's and its memory's, or one for both.
 std::vector<std::uint64_t> PoolBlocks(std::uint64_t bytes, bool device) {
   if (device) return {BlockPool::BlockBytes(bytes)};
-  if (ObjectHeap::HasOwnMemory(bytes, kArenaAlignment, StorageFill::kUndefined)) {
-    return {BlockPool::BlockBytes(ObjectHeap::OwnMemoryBytes(bytes, kArenaAlignment))};
-  }
-  return {BlockPool::BlockBytes(sizeof(StorageObject)), BlockPool::BlockBytes(bytes)};
+  const auto requests = ObjectHeap::RequestsOf(bytes, kArenaAlignment, StorageFill::kUndefined);
+  if (requests.one_block) return {BlockPool::BlockBytes(requests.object)};
+  return {BlockPool::BlockBytes(requests.object), BlockPool::BlockBytes(requests.memory)};
 }
 
 using Before = bool (*)(const ArenaBlock& a, const ArenaBlock& b);

@@ -14,7 +14,7 @@
 #include "rewire/tests/vm/link_cost/growing_modules.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/link/program_rep.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 
 namespace rewire::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "rewire/tests/executable_format/import/memory_watch.h"
 #include "rewire/tests/vm/link_cost/growing_modules.h"
 #include "rewire/vm/link/program_rep.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 
 #ifndef __has_feature
 #define __has_feature(feature) 0

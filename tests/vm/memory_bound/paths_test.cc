@@ -9,7 +9,7 @@
 
 #include "rewire/tests/vm/memory_bound/bounded_program.h"
 #include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/run/kernel_api.h"
+#include "rewire/vm/loader/kernel_api.h"
 
 namespace rewire::test {
 namespace {

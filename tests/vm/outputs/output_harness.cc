@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "rewire/executable_format/text/assembler.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/host_function.h"
-#include "rewire/vm/memory/object_heap.h"
 #include "rewire/vm/value/objects.h"
 
 namespace rewire::test {

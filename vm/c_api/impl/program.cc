@@ -10,8 +10,8 @@
 #include "rewire/vm/c_api/impl/handles.h"
 #include "rewire/vm/c_api/impl/services.h"
 #include "rewire/vm/device/linked_device.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/loader/kernel_table.h"
-#include "rewire/vm/run/kernel_api.h"
 
 using rewire::Fail;
 using rewire::Forward;

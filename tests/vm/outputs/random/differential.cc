@@ -17,8 +17,8 @@
 #include "rewire/tests/vm/outputs/bound_memory.h"
 #include "rewire/tests/vm/outputs/random/program_inputs.h"
 #include "rewire/vm/devices.h"
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/link/program_rep.h"
-#include "rewire/vm/memory/object_heap.h"
 
 namespace rewire::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "rewire/executable_format/executable.h"
 #include "rewire/tests/vm/outputs/output_harness.h"
 #include "rewire/tests/vm/outputs/random/program_generator.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 
 namespace rewire::test {
 

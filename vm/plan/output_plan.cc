@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/output_plan.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "rewire/base/sort.h"
 #include "rewire/executable_format/instruction.h"
-#include "rewire/vm/link/link_budget.h"
-#include "rewire/vm/outputs/call_order.h"
-#include "rewire/vm/outputs/function_planner.h"
-#include "rewire/vm/outputs/origins.h"
+#include "rewire/executable_format/module_size.h"
+#include "rewire/vm/plan/call_order.h"
+#include "rewire/vm/plan/function_planner.h"
+#include "rewire/vm/plan/origins.h"
 
 namespace rewire {
 
@@ -197,7 +197,9 @@ Array<FunctionPlan> PlanOutputs(const Module& module, const PlanRules& rules, Wo
 }
 
 Array<FunctionPlan> PlanOutputs(const Module& module) {
-  WorkMeter meter(LinkBudget(module, {}, {}));
+  WorkMeter::Budget budget;
+  budget.units = DefaultWork(ModuleSize(module));
+  WorkMeter meter(budget);
   return PlanOutputs(module, {}, &meter);
 }
 

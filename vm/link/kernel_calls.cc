@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/run/kernel_calls.h"
+#include "rewire/vm/link/kernel_calls.h"
 
 #include <algorithm>
 #include <limits>

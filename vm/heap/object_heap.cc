@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/heap/object_heap.h"
 
 #include <cstring>
 
+#include "rewire/base/likely.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {
@@ -103,18 +104,15 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
 }
 
 bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
-  if (__builtin_expect(storage->device_api != nullptr, 0)) return TakeDeviceMemory(storage);
-  // A pool's own alignment serves nearly everyone; more is bought with room.
-  std::uint64_t bytes = storage->size;
-  const bool over_aligned = storage->alignment > BlockPool::BlockAlignment(BlockPool::BlockBytes(bytes));
-  if (over_aligned) bytes += storage->alignment;
+  if (REWIRE_UNLIKELY(storage->device_api != nullptr)) return TakeDeviceMemory(storage);
+  const std::uint64_t bytes = MemoryBytes(storage->size, storage->alignment);
   void* block = pool_.Take(bytes);
   if (block == nullptr) return false;
   storage->block = block;
   storage->block_bytes = BlockPool::BlockBytes(bytes);
-  const std::uint64_t mask = over_aligned ? storage->alignment - 1 : 0;
+  const std::uint64_t mask = bytes != storage->size ? storage->alignment - 1 : 0;
   storage->data = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(block) + mask) & ~mask);
-  if (__builtin_expect(fill_ != StorageFill::kUndefined, 0)) Fill(storage);
+  if (REWIRE_UNLIKELY(fill_ != StorageFill::kUndefined)) Fill(storage);
   return true;
 }
 
@@ -132,7 +130,7 @@ bool ObjectHeap::TakeNewMemory(StorageObject* storage) {
 }
 
 inline void ObjectHeap::GiveTensor(TensorObject* tensor) {
-  if (__builtin_expect(tensor->capacity == kUsualRank, 1)) return pool_.GiveSmall(tensor, kUsualTensor);
+  if (REWIRE_LIKELY(tensor->capacity == kPooledRank)) return pool_.GiveSmall(tensor, kTensorBlock);
   pool_.Give(tensor, TensorObject::Bytes(tensor->capacity));
 }
 
@@ -147,12 +145,12 @@ void ObjectHeap::GiveMemory(StorageObject* storage) {
   }
 }
 
-void ObjectHeap::Recycle(StorageObject* storage) {
+void ObjectHeap::Free(StorageObject* storage) {
   GiveMemory(storage);
   pool_.GiveSmall(storage, storage->object_bytes);
 }
 
-void ObjectHeap::Recycle(TensorObject* tensor) {
+void ObjectHeap::Free(TensorObject* tensor) {
   StorageObject* storage = tensor->storage;
   GiveTensor(tensor);
   if (storage != nullptr) ReleaseField(storage);
@@ -160,35 +158,34 @@ void ObjectHeap::Recycle(TensorObject* tensor) {
 
 // The blocks of an object that leaves the VM no longer count as the pool's live ones, and the other way
 // round.
-void ObjectHeap::ForgetBlocks(Object* object) {
-  pool_.Forget(PooledBytes(object));
+void ObjectHeap::DetachBlocks(Object* object) {
+  pool_.Detach(PooledBytes(object));
   if (object->type_index != kStorageKind) return;
   auto* storage = static_cast<StorageObject*>(object);
-  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Forget(storage->block_bytes);
+  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Detach(storage->block_bytes);
   // From now on any thread may end the storage.
   if (own_release_ != nullptr && storage->release == own_release_)
     own_share_(storage->release_context, storage);
 }
 
-void ObjectHeap::RememberBlocks(Object* object) {
-  pool_.Remember(PooledBytes(object));
+void ObjectHeap::AttachBlocks(Object* object) {
+  pool_.Attach(PooledBytes(object));
   if (object->type_index != kStorageKind) return;
   auto* storage = static_cast<StorageObject*>(object);
-  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Remember(storage->block_bytes);
+  if (storage->block != nullptr && storage->device_api == nullptr) pool_.Attach(storage->block_bytes);
 }
 
-bool ObjectHeap::CanReclaim(const Object* object) const {
-  if (!pool_.CanRemember(PooledBytes(object))) return false;
+bool ObjectHeap::CanTakeBack(const Object* object) const {
+  if (!pool_.CanAttach(PooledBytes(object))) return false;
   if (object->type_index != kStorageKind) return true;
   const auto* storage = static_cast<const StorageObject*>(object);
-  return storage->block == nullptr || storage->device_api != nullptr ||
-         pool_.CanRemember(storage->block_bytes);
+  return storage->block == nullptr || storage->device_api != nullptr || pool_.CanAttach(storage->block_bytes);
 }
 
 // The last reference of a shared object is the VM's: it is a local one again, and the constants in a tuple
 // are not counted any more.
-void ObjectHeap::Reclaim(Object* object) {
-  RememberBlocks(object);
+void ObjectHeap::TakeBack(Object* object) {
+  AttachBlocks(object);
   if (!IsTupleKind(object->type_index)) return;
   auto* tuple = static_cast<TupleObject*>(object);
   for (std::uint32_t i = 0; i < tuple->count; ++i) {
@@ -201,7 +198,7 @@ void ObjectHeap::Reclaim(Object* object) {
 
 // The VM's last reference is gone, but somebody outside holds or names the object. From now on all references
 // are strong.
-void ObjectHeap::LetGo(Object* object) {
+void ObjectHeap::HandOver(Object* object) {
   // From now on any thread may end it, in no stream's order. So what devices do with it comes first.
   if (own_release_ != nullptr) own_release_(own_context_);
   object->local = 1;  // stands for the VM's strong reference, which is about to be dropped
@@ -214,22 +211,22 @@ void ObjectHeap::ReleaseField(Object* object) {
     if (--object->local != 0) return;
   } else if (object->local == kUncounted) {
     return;
-  } else if (AccountOf(object) == account_ && object->alone() && CanReclaim(object)) {
-    Reclaim(object);
+  } else if (AccountOf(object) == account_ && object->alone() && CanTakeBack(object)) {
+    TakeBack(object);
   } else {
     DropStrong(object);
     return;
   }
   if (!object->alone()) {
-    LetGo(object);
+    HandOver(object);
     return;
   }
   switch (object->type_index) {
     case kTensorKind:
-      Recycle(static_cast<TensorObject*>(object));
+      Free(static_cast<TensorObject*>(object));
       return;
     case kStorageKind:
-      Recycle(static_cast<StorageObject*>(object));
+      Free(static_cast<StorageObject*>(object));
       return;
     default: {
       auto* tuple = static_cast<TupleObject*>(object);
@@ -252,12 +249,12 @@ void ObjectHeap::Drain() {
 }
 
 void ObjectHeap::ReleaseLast(Object* object) {
-  // The usual cases without a loop: a storage, or a tensor on a storage that others use, without references
+  // The fast path has no loop: a storage, or a tensor on a storage that others use, without references
   // from outside.
-  if (__builtin_expect(object->alone(), 1)) {
+  if (REWIRE_LIKELY(object->alone())) {
     if (object->type_index == kTensorKind) {
       auto* tensor = static_cast<TensorObject*>(object);
-      if (RecycleUsual(tensor)) return;
+      if (FreeFastPath(tensor)) return;
       if (tensor->storage == nullptr) return GiveTensor(tensor);
     } else if (object->type_index == kStorageKind) {
       auto* storage = static_cast<StorageObject*>(object);
@@ -265,11 +262,11 @@ void ObjectHeap::ReleaseLast(Object* object) {
         return pool_.GiveSmall(storage, storage->object_bytes);
     }
   }
-  ReleaseUnusual(object);
+  ReleaseSlowPath(object);
 }
 
-// Out of line, so that the usual ends need no room on the stack.
-__attribute__((noinline)) void ObjectHeap::ReleaseUnusual(Object* object) {
+// Out of line, so that the fast path needs no room on the stack.
+__attribute__((noinline)) void ObjectHeap::ReleaseSlowPath(Object* object) {
   object->local = 1;  // ReleaseField takes the last one away
   ReleaseField(object);
   Drain();
@@ -290,7 +287,7 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
   TupleObject* shared = nullptr;  // tuples whose fields are being shared or are shared
   // Turns local references into strong ones.
   auto convert = [this](Object* object) {
-    ForgetBlocks(object);
+    DetachBlocks(object);
     if (object->local > 1) object->AddStrong(object->local - 1);
     object->local = kSharing;
   };
@@ -340,7 +337,7 @@ void ObjectHeap::Share(const RewireFFIAny& value) {
 TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLDataType dtype,
                             Span<const std::int64_t> shape, std::uint64_t alignment) {
   std::uint64_t bytes = 0;
-  if (__builtin_expect(!QuickBytes(dtype, shape, &bytes), 0)) {
+  if (REWIRE_UNLIKELY(!QuickBytes(dtype, shape, &bytes))) {
     const std::optional<std::uint64_t> counted = TensorBytes(dtype, shape);
     if (!counted) return nullptr;
     bytes = *counted;
@@ -362,7 +359,7 @@ TensorObject* NewHeapTensor(ObjectHeap& heap, const LinkedDevice& device, DLData
   return tensor;
 }
 
-void ObjectHeap::Reclaim() {
+void ObjectHeap::FreeSpare() {
   Trim();
   pool_.DropEmptyTable();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/memory/evacuation.h"
+#include "rewire/vm/heap/evacuation.h"
 
 #include "rewire/vm/value/shape.h"
 

@@ -12,8 +12,8 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/analysis/liveness.h"
-#include "rewire/vm/outputs/origins.h"
-#include "rewire/vm/outputs/unwritten_reads.h"
+#include "rewire/vm/plan/origins.h"
+#include "rewire/vm/plan/unwritten_reads.h"
 
 namespace rewire {
 

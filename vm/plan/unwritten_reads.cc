@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/unwritten_reads.h"
+#include "rewire/vm/plan/unwritten_reads.h"
 
 #include "rewire/executable_format/analysis/register_set.h"
 

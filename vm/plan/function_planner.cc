@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/function_planner.h"
+#include "rewire/vm/plan/function_planner.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "rewire/base/sort.h"
-#include "rewire/vm/outputs/site_facts.h"
+#include "rewire/vm/plan/site_facts.h"
 
 namespace rewire {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Tarjan's algorithm for strongly connected components. It uses an explicit stack, because a file may nest
 // calls to any depth.
-#include "rewire/vm/outputs/call_order.h"
+#include "rewire/vm/plan/call_order.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/function_summary.h"
+#include "rewire/vm/plan/function_summary.h"
 
 namespace rewire {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "rewire/base/array.h"
-#include "rewire/vm/outputs/origins.h"
+#include "rewire/vm/plan/origins.h"
 
 namespace rewire {
 

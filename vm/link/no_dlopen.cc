@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces load_library.cc in builds without dlopen.
+// Replaces loader/load_library.cc, loader/device_library.cc and link_device_code.cc in builds without dlopen.
 #include "rewire/base/array.h"
 #include "rewire/vm/devices.h"
 #include "rewire/vm/link/link_device_code.h"

@@ -3,8 +3,8 @@
 // Evacuation: copies a run's result out of an arena that the next run will use.
 #pragma once
 
+#include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/memory/growing_array.h"
-#include "rewire/vm/memory/object_heap.h"
 
 namespace rewire {
 

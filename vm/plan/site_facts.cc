@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/site_facts.h"
+#include "rewire/vm/plan/site_facts.h"
 
 #include <algorithm>
 #include <utility>

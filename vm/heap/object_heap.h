@@ -3,6 +3,16 @@
 // ObjectHeap: makes, counts and recycles the objects of one VM. objects.h explains the three modes of
 // counting.
 //
+// The names say what happens to an object:
+//   Retain, Release            count the references of registers; the last Release frees the object
+//   Pin, Unpin                 count references outside registers, to constants too
+//   Share                      before it leaves the VM: its references become strong, and its blocks are
+//                              detached from the pool
+//   HandOver                   the VM's last reference goes, and somebody outside holds the object
+//   TakeBack                   undoes Share: the last reference to a shared object is the VM's
+//   Free                       gives the object's blocks to the pool; ReuseTensor makes a freed tensor new
+//   Trim, FreeSpare, FreeAll   give free blocks back to the allocator; they touch no object
+//
 // One thread at a time. A function that returns null was refused by the byte limit or the allocator.
 #pragma once
 
@@ -12,6 +22,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/assert.h"
+#include "rewire/base/likely.h"
 #include "rewire/base/span.h"
 #include "rewire/vm/device/device_streams.h"
 #include "rewire/vm/device/linked_device.h"
@@ -27,7 +38,7 @@ namespace rewire {
 inline constexpr int kPoisonByte = 0xCB;
 
 // Tensors of lower rank get room for this many dimensions, so that their headers can be recycled.
-inline constexpr std::uint32_t kUsualRank = 6;
+inline constexpr std::uint32_t kPooledRank = 6;
 
 class ObjectHeap {
  public:
@@ -40,49 +51,56 @@ class ObjectHeap {
   // Functions that make objects. A new object has one local reference, which the caller owns. The caller sets
   // the tensor's flags, storage and dims.
   REWIRE_INLINE TensorObject* NewTensor(std::uint32_t rank) {
-    const std::uint32_t capacity = rank <= kUsualRank ? kUsualRank : rank;
-    auto* tensor = static_cast<TensorObject*>(rank <= kUsualRank ? pool_.TakeSmall(kUsualTensor)
-                                                                 : pool_.Take(TensorObject::Bytes(rank)));
-    if (__builtin_expect(tensor == nullptr, 0)) return nullptr;
+    const std::uint32_t capacity = rank <= kPooledRank ? kPooledRank : rank;
+    auto* tensor = static_cast<TensorObject*>(rank <= kPooledRank ? pool_.TakeSmall(kTensorBlock)
+                                                                  : pool_.Take(TensorObject::Bytes(rank)));
+    if (REWIRE_UNLIKELY(tensor == nullptr)) return nullptr;
     InitLocal(tensor, kTensorKind);
     tensor->fields = TensorObject::FieldsOf(capacity);  // no flags, no bytes
     tensor->account = account_;
     return tensor;
   }
-  // The memory of a tensor of usual rank. It is the caller's to make it one: by InitUsualTensor, or by
-  // ReviveUsualTensor if the tensor that was there before has the right shape.
-  REWIRE_INLINE TensorObject* TakeUsualTensor() {
-    return static_cast<TensorObject*>(pool_.TakeSmall(kUsualTensor));
+  // The memory of a tensor of at most kPooledRank. It is the caller's to make it one: by InitTensor, or by
+  // ReuseTensor if the tensor that was there before has the right shape.
+  REWIRE_INLINE TensorObject* TakeTensorBlock() {
+    return static_cast<TensorObject*>(pool_.TakeSmall(kTensorBlock));
   }
   // Before anything is written to it: the tensor that was there before is whole, but for its first two words.
   static bool IsDeadTensor(const TensorObject* tensor) { return BlockPool::MarkOf(tensor) == kDeadTensor; }
-  // Sets what all tensors of usual rank have in common. The caller sets also the tensor's data, device, type,
-  // rank and dimensions, and the fields.
-  REWIRE_INLINE void InitUsualTensor(TensorObject* tensor) {
+  // Sets what all tensors of such memory have in common. The caller sets also the tensor's data, device,
+  // type, rank and dimensions, and the fields.
+  REWIRE_INLINE void InitTensor(TensorObject* tensor) {
     InitLocal(tensor, kTensorKind);
     tensor->account = account_;
     tensor->tensor.shape = tensor->dims();
-    tensor->tensor.strides = tensor->dims() + kUsualRank;
+    tensor->tensor.strides = tensor->dims() + kPooledRank;
     tensor->tensor.byte_offset = 0;
   }
   // Makes a dead tensor a new one of the same type and shape. The caller sets also its data, device, storage
   // and fields.
-  REWIRE_INLINE static void ReviveUsualTensor(TensorObject* tensor) {
+  REWIRE_INLINE static void ReuseTensor(TensorObject* tensor) {
     tensor->combined_ref_count = kNewObjectCount;
     tensor->type_index = kTensorKind;
     tensor->local.Init(1);
     tensor->tensor.byte_offset = 0;
   }
-  void GiveUsualTensor(TensorObject* tensor) { pool_.GiveSmall(tensor, kUsualTensor); }
+  void GiveTensorBlock(TensorObject* tensor) { pool_.GiveSmall(tensor, kTensorBlock); }
   // True if a host storage has its memory in the same block, behind the object.
   static constexpr bool HasOwnMemory(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
     return size - 1 < kMaxOwnMemory - OwnMemoryPadding(alignment) && alignment <= kMaxOwnAlignment &&
            fill == StorageFill::kUndefined;
   }
-  // Size of the block of such a storage. It includes room for alignment, because the address is not yet
-  // known.
-  static constexpr std::uint64_t OwnMemoryBytes(std::uint64_t size, std::uint64_t alignment) {
-    return StorageObject::kOwnMemory + size + OwnMemoryPadding(alignment);
+  // A storage on the host asks the pool for its object and for its memory, or for both in one block. Whoever
+  // foresees blocks (plan/loop_blocks.cc, prepare/bound_analysis.cc, the
+  // compiler's arena) asks here.
+  struct Requests {
+    std::uint64_t object;
+    std::uint64_t memory;  // 0 if it is in the block of the object
+    bool one_block;
+  };
+  static constexpr Requests RequestsOf(std::uint64_t size, std::uint64_t alignment, StorageFill fill) {
+    if (HasOwnMemory(size, alignment, fill)) return {OwnMemoryBytes(size, alignment), 0, true};
+    return {sizeof(StorageObject), MemoryBytes(size, alignment), false};
   }
   // Makes a storage without memory. TakeMemory allocates it later. A small storage has its memory at once.
   // `made_as`: StorageObject::made_as, if the storage may serve again (IsAsNew).
@@ -92,7 +110,7 @@ class ObjectHeap {
     const bool own_memory = device.api == nullptr && HasOwnMemory(size, alignment, fill_);
     const std::uint64_t bytes = own_memory ? OwnMemoryBytes(size, alignment) : sizeof(StorageObject);
     auto* storage = static_cast<StorageObject*>(pool_.TakeSmall(bytes));
-    if (__builtin_expect(storage == nullptr, 0)) return nullptr;
+    if (REWIRE_UNLIKELY(storage == nullptr)) return nullptr;
     InitLocal(storage, kStorageKind);
     storage->data = own_memory ? storage->own_memory(alignment) : nullptr;
     storage->size = size;
@@ -108,7 +126,7 @@ class ObjectHeap {
     return storage;
   }
   // Size of the block that a storage takes of a device, or of the memory of the host that a device pins.
-  // Pinned memory has the usual alignment; more is bought with room.
+  // Pinned memory has the alignment of other blocks; more is bought with room.
   static std::uint64_t DeviceBlockBytes(std::uint64_t size, std::uint64_t alignment, bool pinned) {
     return BlockPool::BlockBytes(size + (pinned && alignment > kBlockAlignment ? alignment : 0));
   }
@@ -129,7 +147,7 @@ class ObjectHeap {
   static void Retain(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is used", object->type_index);
     const std::uint32_t local = object->local;  // read once: the compiler may not merge atomic reads
-    if (__builtin_expect(local < kSharing, 1)) {
+    if (REWIRE_LIKELY(local < kSharing)) {
       object->local = local + 1;
     } else if (local != kUncounted) {
       object->AddStrong();
@@ -141,17 +159,17 @@ class ObjectHeap {
   void Release(Object* object) {
     REWIRE_ASSERT(object->local != 0, "a dead object of kind {} is released", object->type_index);
     const std::uint32_t local = object->local;
-    if (__builtin_expect(local < kSharing, 1)) {
+    if (REWIRE_LIKELY(local < kSharing)) {
       object->local = local - 1;
       if (local == 1) ReleaseLast(object);
     } else if (local != kUncounted) {
       ReleaseShared(object);
     }
   }
-  // Releases the usual tensor that dies: its last reference, where nobody outside holds it and its storage
-  // has other references. Otherwise returns false and does nothing.
-  REWIRE_INLINE bool ReleaseUsual(TensorObject* tensor) {
-    return __builtin_expect(tensor->local == 1 && tensor->alone(), 1) && RecycleUsual(tensor);
+  // The fast path of Release: frees a tensor whose last reference this is, if nobody outside holds it and its
+  // storage has other references. Otherwise returns false and does nothing.
+  REWIRE_INLINE bool ReleaseFastPath(TensorObject* tensor) {
+    return REWIRE_LIKELY(tensor->local == 1 && tensor->alone()) && FreeFastPath(tensor);
   }
 
   // True if this VM may count references to a Rewire object that a kernel passes to it. It may if the object
@@ -185,9 +203,9 @@ class ObjectHeap {
   void Trim();
   // Trims, and also frees the pool's table if no block needs it. May be called while the heap allocates
   // memory.
-  void Reclaim();
+  void FreeSpare();
   // Trims, and also frees the pool's table if no object is left.
-  void Release() {
+  void FreeAll() {
     Trim();
     pool_.Release();
   }
@@ -210,28 +228,37 @@ class ObjectHeap {
   MemoryAccount* account() const { return account_; }
 
  private:
-  static constexpr std::uint64_t kUsualTensor = TensorObject::Bytes(kUsualRank);
+  static constexpr std::uint64_t kTensorBlock = TensorObject::Bytes(kPooledRank);
   static constexpr std::uint64_t kMaxOwnMemory = BlockPool::kMaxSmall - StorageObject::kOwnMemory;
-  static_assert(kUsualTensor <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
+  static_assert(kTensorBlock <= BlockPool::kMaxSmall && sizeof(StorageObject) <= BlockPool::kMaxSmall);
   static constexpr std::uint64_t kBlockAlignment = 64;    // of every block
   static constexpr std::uint64_t kMaxOwnAlignment = 128;  // what TVM up to 0.9 requires
   static constexpr std::uint64_t OwnMemoryPadding(std::uint64_t alignment) {
     return alignment > kBlockAlignment ? alignment - kBlockAlignment : 0;
   }
 
+  // The block of a storage that has own memory. It includes room for alignment, because the address is not
+  // yet known.
+  static constexpr std::uint64_t OwnMemoryBytes(std::uint64_t size, std::uint64_t alignment) {
+    return StorageObject::kOwnMemory + size + OwnMemoryPadding(alignment);
+  }
+  // A pool's own alignment serves nearly everyone; more is bought with room.
+  static constexpr std::uint64_t MemoryBytes(std::uint64_t size, std::uint64_t alignment) {
+    return alignment <= BlockPool::BlockAlignment(size) ? size : size + alignment;
+  }
+
   // The mark of a block that was a tensor of this VM's: its second word, for which it has no references.
   static constexpr std::uint64_t kDeadTensor = static_cast<std::uint64_t>(kTensorKind);
 
   static void InitLocal(Object* object, std::int32_t kind) { InitObject(object, kind, 1); }
-  // The second half of ReleaseUsual.
-  REWIRE_INLINE bool RecycleUsual(TensorObject* tensor) {
+  // The second half of ReleaseFastPath.
+  REWIRE_INLINE bool FreeFastPath(TensorObject* tensor) {
     StorageObject* const storage = tensor->storage;
-    if (__builtin_expect(tensor->capacity != kUsualRank || storage == nullptr, 0)) return false;
+    if (REWIRE_UNLIKELY(tensor->capacity != kPooledRank || storage == nullptr)) return false;
     const std::uint32_t others = storage->local - 1;
-    if (__builtin_expect(others - 1 >= kSharing - 2, 0))
-      return false;  // none, or they are counted atomically
+    if (REWIRE_UNLIKELY(others - 1 >= kSharing - 2)) return false;  // none, or they are counted atomically
     storage->local = others;
-    pool_.GiveSmall(tensor, kUsualTensor, kDeadTensor);
+    pool_.GiveSmall(tensor, kTensorBlock, kDeadTensor);
     return true;
   }
   bool TakeNewMemory(StorageObject* storage);
@@ -240,18 +267,18 @@ class ObjectHeap {
   bool AllocateOnDevice(StorageObject* storage, std::uint64_t bytes);
   void Fill(StorageObject* storage);
   void ReleaseLast(Object* object);
-  void ReleaseUnusual(Object* object);
+  void ReleaseSlowPath(Object* object);
   void GiveTensor(TensorObject* tensor);
   void ReleaseShared(Object* object);
   void Drain();
   void ReleaseField(Object* object);
-  void Recycle(TensorObject* tensor);
-  void Recycle(StorageObject* storage);
-  void LetGo(Object* object);
-  void ForgetBlocks(Object* object);
-  void RememberBlocks(Object* object);
-  bool CanReclaim(const Object* object) const;
-  void Reclaim(Object* object);
+  void Free(TensorObject* tensor);
+  void Free(StorageObject* storage);
+  void HandOver(Object* object);
+  void DetachBlocks(Object* object);
+  void AttachBlocks(Object* object);
+  bool CanTakeBack(const Object* object) const;
+  void TakeBack(Object* object);
 
   struct DeviceBlock {
     const DeviceApi* api;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/origins.h"
+#include "rewire/vm/plan/origins.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/outputs/origin_table.h"
+#include "rewire/vm/plan/origin_table.h"
 
 #include <algorithm>
 #include <utility>

@@ -17,8 +17,8 @@
 #include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/module.h"
-#include "rewire/vm/outputs/function_summary.h"
-#include "rewire/vm/outputs/origin_table.h"
+#include "rewire/vm/plan/function_summary.h"
+#include "rewire/vm/plan/origin_table.h"
 
 namespace rewire {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/vm/link/loop_blocks.h"
+#include "rewire/vm/plan/loop_blocks.h"
 
 #include <algorithm>
 
 #include "rewire/executable_format/analysis/forward_dataflow.h"
 #include "rewire/executable_format/analysis/register_set.h"
 #include "rewire/executable_format/instruction.h"
-#include "rewire/vm/memory/object_heap.h"
+#include "rewire/vm/heap/object_heap.h"
 
 namespace rewire {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 constexpr std::uint32_t kInteger = 0;  // takes blocks when a kernel is called with it
 constexpr std::uint32_t kHeader = 1;   // of a tensor
 constexpr std::uint32_t kFirstOther = 2;
-constexpr std::uint64_t kHeaderBytes = TensorObject::Bytes(kUsualRank);
+constexpr std::uint64_t kHeaderBytes = TensorObject::Bytes(kPooledRank);
 
 // The data of a boxed integer or of a shape, in bytes at most.
-constexpr std::uint64_t kSmallData = kUsualRank * sizeof(std::int64_t);
+constexpr std::uint64_t kSmallData = kPooledRank * sizeof(std::int64_t);
 
 // Whether it jumps backwards. Most functions do not, and then nothing else is to be found out.
 bool HasLoop(const Array<std::uint32_t>& code) {
@@ -127,10 +127,9 @@ class LoopAnalysis {
   [[gnu::cold, gnu::noinline]] TwoBlocks StorageBlocks(std::uint64_t bytes,
                                                        std::uint32_t asked_alignment) const {
     const std::uint32_t alignment = std::max(asked_alignment, least_alignment_);
-    if (ObjectHeap::HasOwnMemory(bytes, alignment, fill_))
-      return {{BlockPool::BlockBytes(ObjectHeap::OwnMemoryBytes(bytes, alignment)), 0}};
-    const bool small = bytes <= BlockPool::kMaxSmall && alignment <= BlockPool::BlockAlignment(0);
-    return {{BlockPool::BlockBytes(sizeof(StorageObject)), small ? BlockPool::BlockBytes(bytes) : 0}};
+    const ObjectHeap::Requests requests = ObjectHeap::RequestsOf(bytes, alignment, fill_);
+    const bool small = !requests.one_block && requests.memory <= BlockPool::kMaxSmall;
+    return {{BlockPool::BlockBytes(requests.object), small ? BlockPool::BlockBytes(requests.memory) : 0}};
   }
   TwoBlocks StorageBlocks(const std::uint32_t* at) const {
     constexpr Opcode kOp = Opcode::kAllocStorage;

@@ -4,9 +4,9 @@
 // (kernel_api.h).
 #pragma once
 
-#include "rewire/vm/run/vm_impl.h"
-
 namespace rewire {
+
+struct VmImpl;  // vm/run/vm_impl.h
 
 // Makes `vm` the thread's current VM for a scope. Scopes nest, because a kernel may run a VM itself.
 class KernelContext {

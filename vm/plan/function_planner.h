@@ -3,8 +3,8 @@
 // Makes the output plan of one function, before its callees' plans are known.
 #pragma once
 
-#include "rewire/vm/outputs/origins.h"
-#include "rewire/vm/outputs/output_plan.h"
+#include "rewire/vm/plan/origins.h"
+#include "rewire/vm/plan/output_plan.h"
 
 namespace rewire {
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From linked code to a Program: constants get their memory, and `__init` runs.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "rewire/base/array.h"
+#include "rewire/vm/link/link_constants.h"
+#include "rewire/vm/link/program_rep.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/vm_pool.h"
+
+namespace rewire {
+namespace {
+
+// What `__init` may use: its own limits, as far as the meter has so much left.
+Limits InitLimits(const Limits& given, const WorkMeter& meter) {
+  Limits limits = given;
+  limits.steps = std::min(limits.steps, meter.left());
+  limits.bytes = std::min(limits.bytes, meter.bytes_left());
+  return limits;
+}
+
+// Its run ended at what linking may take, and not at its own limits.
+bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used) {
+  return (failed.code() == StatusCode::kStepLimit && used.steps < given.steps) ||
+         (failed.code() == StatusCode::kMemoryLimit && used.bytes < given.bytes);
+}
+
+// Runs `__init`, if there is one, and stores its results in the computed constants. If a donor has the same
+// code and everything that `__init` may load, its computed constants are used instead. `__init` may use what
+// the meter has left.
+Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
+  const Module& module = rep->module();
+  const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
+  if (!init) return {};
+  const Array<std::uint32_t>& loaded = rep->code->init_constants;
+  const auto is_donors = [&](std::uint32_t i) {
+    return ObjectOf(rep->constants[i]) == ObjectOf(donor->constants[i]);
+  };
+  if (donor != nullptr && std::all_of(loaded.begin(), loaded.end(), is_donors)) {
+    ShareComputed(rep, *donor);
+    return {};
+  }
+  const Limits limits = InitLimits(rep->code->init_limits, *meter);
+  const OwnedVm vm = VmImpl::Make(program, limits);
+  vm->SetDeadline(meter->budget().deadline);
+  if (Status ok = vm->Invoke(*init); !ok) {
+    if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
+    const bool steps = ok.code() == StatusCode::kStepLimit;
+    return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
+                        steps ? "units of work" : "bytes",
+                        steps ? meter->budget().units_option : meter->budget().bytes_option});
+  }
+  if (Status ok = meter->ChargeBytes(vm->bytes_held()); !ok) return ok;
+  std::uint32_t field = 0;
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    const Constant& constant = module.constants[i];
+    if (constant.kind != ConstantKind::kComputed) continue;
+    const Tensor computed = vm->SharedResult().field(field++).tensor();
+    const Result<RewireFFIAny> placed = PlaceComputed(*rep, constant, computed, meter);
+    if (!placed) return Forward(placed);
+    rep->constants[i] = *placed;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const ParameterSet> parameters,
+                              bool ignore_extra, const ProgramRep* donor, WorkMeter* meter) {
+  auto rep = std::make_shared<ProgramRep>(std::move(code));
+  if (Status ok = LinkConstants(rep.get(), parameters, ignore_extra, donor, meter); !ok) return Forward(ok);
+  Program program(rep, std::make_shared<VmPool>());
+  if (Status ok = RunInit(program, rep.get(), donor, meter); !ok) return Forward(ok);
+  rep->link_work = meter->spent();
+  rep->link_bytes = meter->bytes();
+  FindConstantRanges(rep.get());
+  return program;
+}
+
+}  // namespace rewire
