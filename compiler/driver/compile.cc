@@ -20,6 +20,7 @@
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/vm/kernel/amx.h"
 
 namespace rewire::compiler {
@@ -41,7 +42,7 @@ void CountCalls(const Block& block, std::map<std::pair<std::string, std::string>
   for (const Node* node : block.nodes) {
     for (const Block& inner : node->blocks) CountCalls(inner, on_host, on_device);
     if (node->kind != NodeKind::kKernel) continue;
-    if (node->kernel.starts_with("rewire.device.")) {
+    if (names::IsOnDevice(node->kernel)) {
       ++*on_device;
     } else {
       const char* why = node->why_on_host;

@@ -6,6 +6,7 @@
 
 #include "rewire/compiler/driver/compile.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/kernel_set.h"
 
 namespace rewire {
@@ -21,10 +22,9 @@ void Begin(const CompileOptions& options, const char* what) {
 MemoryBound BoundOf(const Executable& executable) {
   KernelSet kernels;
   // A missing library is no error: its kernels are then not bounded.
-  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
-  (void)kernels.AddLibrary("librewire_kernels_onednn.so");
-  (void)kernels.AddLibrary("librewire_kernels_re2.so");
-  (void)kernels.AddLibrary("librewire_kernels_image.so");
+  for (const names::StockLibrary& library : names::kStockLibraries) {
+    if (!library.on_device) (void)kernels.AddLibrary(library.file);
+  }
   MemoryBoundOptions options;
   options.outputs_bound = true;
   Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);

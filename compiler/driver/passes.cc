@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/passes.h"
 
+#include "rewire/kernels/contract/libraries.h"
+
 namespace rewire::compiler {
 
 std::span<const Pass> Passes() {
@@ -38,7 +40,7 @@ std::span<const Pass> Passes() {
       {.name = "pack-onednn",
        .run = PackOneDnn,
        .effect = kSpecialValues,
-       .library = "librewire_kernels_onednn.so",
+       .library = names::kOneDnnLibrary,
        .for_host = true},
       {.name = "transpose-late", .run = TransposeLate, .effect = kNothing},
       {.name = "channels-last", .run = ChannelsLast, .effect = kSumOrder, .for_host = true},

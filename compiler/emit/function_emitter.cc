@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 FunctionEmitter::Reg FunctionEmitter::Of(const Value* value) {
@@ -286,7 +287,7 @@ Status FunctionEmitter::EmitLoop(const Node& node) {
   EmitLoopResults(body, carried, body.results[0] == nullptr ? kNone : condition);
   const Reg next = NewReg();
   AllocateStatic(kInt64, {}, next);
-  CallKernel(tables_.Kernel("rewire.add", {}, 0), 1, kNone, {iteration, Integer(1), next});
+  CallKernel(tables_.Kernel(names::kAdd, {}, 0), 1, kNone, {iteration, Integer(1), next});
   code_.Move(next, iteration);
   code_.Kill(next);
   code_.Goto(head);

@@ -9,6 +9,7 @@
 #include "rewire/base/checked_math.h"
 #include "rewire/compiler/emit/function_emitter.h"
 #include "rewire/compiler/passes/memory/arena_layout.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -83,7 +84,7 @@ Status FunctionEmitter::MakeShapeArena(const ShapeArena& arena, bool device) {
   outputs.push_back(total);
   MakeIntegers(outputs, std::vector<std::int64_t>(outputs.size(), -1));
   program.args.insert(program.args.end(), outputs.begin(), outputs.end());
-  CallKernel(tables_.Kernel("rewire.shape.layout",
+  CallKernel(tables_.Kernel(names::kShapeLayout,
                             {{"program", program.codes}, {"blocks", blocks}, {"offsets", told}}, 0),
              static_cast<std::uint32_t>(outputs.size()), kNone, program.args);
   shape_arenas_[device] = NewReg();
@@ -154,7 +155,7 @@ Status FunctionEmitter::Allocate(const Value* output, const Node::Extent& extent
     sizes = {Of(extent.shape), NewReg()};
     AllocateStatic(kInt64, {}, sizes.bytes);
     const auto element_bytes = static_cast<std::int64_t>(ElementBytes(dtype));
-    CallKernel(tables_.Kernel("rewire.shape.bytes", {{"element_bytes", element_bytes}}, 0), 1, kNone,
+    CallKernel(tables_.Kernel(names::kShapeBytes, {{"element_bytes", element_bytes}}, 0), 1, kNone,
                {sizes.shape, sizes.bytes});
   } else {
     const Result<Extent> evaluated =

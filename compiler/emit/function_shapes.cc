@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rewire/compiler/emit/function_emitter.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -82,9 +83,9 @@ class FunctionEmitter::SizesCall {
     emitter_.MakeIntegers(outputs_, lengths_);
     std::vector<Reg> args = program_.args;
     args.insert(args.end(), outputs_.begin(), outputs_.end());
-    emitter_.CallKernel(emitter_.tables_.Kernel("rewire.shape.sizes",
-                                                {{"program", program_.codes}, {"outputs", lengths_}}, 0),
-                        static_cast<std::uint32_t>(outputs_.size()), kNone, args);
+    emitter_.CallKernel(
+        emitter_.tables_.Kernel(names::kShapeSizes, {{"program", program_.codes}, {"outputs", lengths_}}, 0),
+        static_cast<std::uint32_t>(outputs_.size()), kNone, args);
   }
 
  private:
@@ -169,7 +170,7 @@ Result<FunctionEmitter::Reg> FunctionEmitter::EvaluateElements(const Shape& dims
   program.args.insert(program.args.end(), {values, bytes});
   const std::vector<Attribute> attributes = {{"program", program.codes},
                                              {"element_bytes", std::int64_t{sizeof(std::int64_t)}}};
-  CallKernel(tables_.Kernel("rewire.shape.eval", attributes, 0), 2, kNone, program.args);
+  CallKernel(tables_.Kernel(names::kShapeEval, attributes, 0), 2, kNone, program.args);
   path_.back().computed[key] = values;
   return values;
 }

@@ -15,6 +15,7 @@
 #include "rewire/compiler/lower/implied_ranks.h"
 #include "rewire/compiler/lower/op.h"
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
 namespace {
@@ -314,7 +315,7 @@ Status Lowering::AddInputs(Scope* scope) {
     strings_.SetInput(input, list);
     // A list from outside is checked once, so that all that follows can rely on it.
     Node* check = graph_.NewNode(NodeKind::kKernel);
-    check->kernel = "rewire.text.check";
+    check->kernel = names::kTextCheck;
     check->inputs = {input, list.offsets, list.bytes};
     check->extents.push_back({input->type.dims, nullptr});
     check->outputs.push_back(graph_.NewValue(input->name, input->type));

@@ -10,6 +10,9 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/lower/call_casts.h"
 #include "rewire/compiler/lower/op.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -263,9 +266,9 @@ Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   Type type = x->type;
   type.dtype = dtype;
   KernelCall call;
-  call.kernel = "rewire.cast";
+  call.kernel = names::kCast;
   if (IsNarrow(x->type.dtype) || IsNarrow(dtype)) {
-    call.kernel = "rewire.cast_narrow";
+    call.kernel = names::kCastNarrow;
     call.attributes = std::move(of_narrow);
   }
   call.inputs.push_back(x);
@@ -286,7 +289,7 @@ Value* Op::Transpose(Value* x, const Ints& perm) {
     same = same && perm[i] == static_cast<std::int64_t>(i);
   }
   if (same) return x;
-  return Call("rewire.transpose", {x}, {{"perm", perm}}, std::move(type));
+  return Call(names::kTranspose, {x}, {{"perm", perm}}, std::move(type));
 }
 
 Value* Op::Unary(const std::string& kernel, Value* x, Attributes attributes) {
@@ -305,7 +308,7 @@ Result<Value*> Op::BinaryTo(const std::string& kernel, Value* a, Value* b, DLDat
     Value* right = ShapeOf(b);
     const DimExpr rank = DimExpr::Max(left->type.dims[0], right->type.dims[0]);
     KernelCall call{kernel, {a, b}, {}, {UnrankedTensorOf(dtype)}, {}};
-    call.shapes.push_back(Call("rewire.shape.broadcast", {left, right}, {}, TensorOf(kInt64, {rank})));
+    call.shapes.push_back(Call(names::kShapeBroadcast, {left, right}, {}, TensorOf(kInt64, {rank})));
     return Call(std::move(call))[0];
   }
   Result<Shape> dims = Broadcast(a->type.dims, b->type.dims);

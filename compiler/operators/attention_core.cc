@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/operators/attention_core.h"
+#include "rewire/kernels/contract/attention.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/generator.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/reduction.h"
 
 #include <cmath>
 #include <limits>
@@ -10,7 +18,7 @@ namespace {
 
 // The product of the last two axes. The others broadcast.
 Value* Product(Op& op, Value* a, Value* b, Shape dims) {
-  return op.Call("rewire.matmul", {a, b}, {}, TensorOf(a->type.dtype, std::move(dims)));
+  return op.Call(names::kMatMul, {a, b}, {}, TensorOf(a->type.dtype, std::move(dims)));
 }
 
 // 1 / sqrt(dim), of rank 0.
@@ -18,7 +26,7 @@ Value* InverseRoot(Op& op, const DimExpr& dim, DLDataType dtype) {
   if (const std::optional<std::int64_t> size = dim.constant()) {
     return op.Scalar(dtype, 1 / std::sqrt(static_cast<double>(*size)));
   }
-  return op.Unary("rewire.reciprocal", op.Unary("rewire.sqrt", op.Cast(DimValue(op, dim), dtype)));
+  return op.Unary(names::kReciprocal, op.Unary(names::kSqrt, op.Cast(DimValue(op, dim), dtype)));
 }
 
 Status CheckShapes(const Op& op, const AttentionInputs& inputs) {
@@ -93,7 +101,7 @@ AttentionOutputs CallKernel(Op& op, const AttentionInputs& inputs) {
   Value* bias = inputs.bias != nullptr ? op.Cast(inputs.bias, kFloat32) : nullptr;
   if (inputs.allowed != nullptr) {
     Value* masked = MaskBias(op, inputs.allowed, kFloat32);
-    bias = bias != nullptr ? op.Apply("rewire.add", bias, masked) : masked;
+    bias = bias != nullptr ? op.Apply(names::kAdd, bias, masked) : masked;
   }
   const PositionMask positions = inputs.positions.value_or(PositionMask());
   const bool by_position = positions.left >= 0 || positions.right >= 0;
@@ -111,10 +119,10 @@ AttentionOutputs CallKernel(Op& op, const AttentionInputs& inputs) {
   if (positions.right >= 0) attributes.push_back({"right", positions.right});
   AttentionOutputs outputs;
   if (joined) {
-    outputs.joined = op.Call("rewire.attention", std::move(arguments), std::move(attributes),
+    outputs.joined = op.Call(names::kAttention, std::move(arguments), std::move(attributes),
                              TensorOf(dtype, {q[0], q[2], q[1] * v[3]}));
   } else {
-    outputs.y = op.Call("rewire.attention", std::move(arguments), std::move(attributes),
+    outputs.y = op.Call(names::kAttention, std::move(arguments), std::move(attributes),
                         TensorOf(dtype, {q[0], q[1], q[2], v[3]}));
   }
   return outputs;
@@ -125,7 +133,7 @@ Value* RowsOf(Op& op, Value* table, Value* positions) {
   if (positions != nullptr) {
     Shape dims = positions->type.dims;
     dims.push_back(table->type.dims.back());
-    table = op.Call("rewire.gather", {table, positions}, {{"axis", std::int64_t{0}}},
+    table = op.Call(names::kGather, {table, positions}, {{"axis", std::int64_t{0}}},
                     TensorOf(table->type.dtype, std::move(dims)));
   }
   const Shape& dims = table->type.dims;
@@ -138,9 +146,9 @@ Value* RotateByParts(Op& op, const Rotation& is, Value* x) {
   Value* sines = RowsOf(op, is.sines, is.positions);
   const DimExpr size = x->type.dims[3];
   const auto [a, b] = Pairs(op, SliceOf(op, x, 3, 0, is.turned), is.interleaved);
-  Value* real = op.Apply("rewire.sub", op.Apply("rewire.mul", a, cosines), op.Apply("rewire.mul", b, sines));
+  Value* real = op.Apply(names::kSub, op.Apply(names::kMul, a, cosines), op.Apply(names::kMul, b, sines));
   Value* imaginary =
-      op.Apply("rewire.add", op.Apply("rewire.mul", a, sines), op.Apply("rewire.mul", b, cosines));
+      op.Apply(names::kAdd, op.Apply(names::kMul, a, sines), op.Apply(names::kMul, b, cosines));
   Value* y = JoinPairs(op, real, imaginary, is.interleaved);
   return is.turned == size ? y : ConcatTo(op, y, SliceOf(op, x, 3, is.turned, size), 3);
 }
@@ -166,7 +174,7 @@ Value* RotateByKernel(Op& op, const Rotation& is, Value* x, std::int64_t heads) 
   Attributes attributes;
   if (joined) attributes.push_back({"heads", heads});
   if (is.interleaved) attributes.push_back({"interleaved", std::int64_t{1}});
-  return op.Call("rewire.rotary", std::move(arguments), std::move(attributes), x->type);
+  return op.Call(names::kRotary, std::move(arguments), std::move(attributes), x->type);
 }
 
 }  // namespace
@@ -174,34 +182,34 @@ Value* RotateByKernel(Op& op, const Rotation& is, Value* x, std::int64_t heads) 
 Value* DimValue(Op& op, const DimExpr& dim) { return op.Reshape(op.DimsValue({dim}), {}); }
 
 Value* CountTo(Op& op, const DimExpr& count) {
-  return op.Call("rewire.arange", {op.IntValue(0), DimValue(op, count), op.IntValue(1)}, {},
+  return op.Call(names::kArange, {op.IntValue(0), DimValue(op, count), op.IntValue(1)}, {},
                  TensorOf(kInt64, {count}));
 }
 
 Value* MaskBias(Op& op, Value* allowed, DLDataType dtype) {
   Value* nothing = op.Scalar(dtype, 0);
   Value* least = op.Scalar(dtype, -std::numeric_limits<double>::infinity());
-  return op.Call("rewire.where", {allowed, nothing, least}, {}, TensorOf(dtype, allowed->type.dims));
+  return op.Call(names::kWhere, {allowed, nothing, least}, {}, TensorOf(dtype, allowed->type.dims));
 }
 
 Value* AndOf(Op& op, Value* a, Value* b) {
   if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
-  return op.Compare("rewire.and", a, b);
+  return op.Compare(names::kAnd, a, b);
 }
 
 Value* AllowedKeys(Op& op, const PositionMask& mask) {
   Value* allowed = nullptr;
   if (mask.left >= 0 || mask.right >= 0) {
     Value* position = op.Reshape(CountTo(op, mask.queries), {mask.queries, 1});
-    if (mask.offset != nullptr) position = op.Apply("rewire.add", position, mask.offset);
+    if (mask.offset != nullptr) position = op.Apply(names::kAdd, position, mask.offset);
     // How far a key lies before the query.
-    Value* distance = op.Apply("rewire.sub", position, CountTo(op, mask.keys));
-    if (mask.right >= 0) allowed = op.Compare("rewire.greater_equal", distance, op.IntValue(-mask.right));
+    Value* distance = op.Apply(names::kSub, position, CountTo(op, mask.keys));
+    if (mask.right >= 0) allowed = op.Compare(names::kGreaterEqual, distance, op.IntValue(-mask.right));
     if (mask.left >= 0)
-      allowed = AndOf(op, allowed, op.Compare("rewire.less_equal", distance, op.IntValue(mask.left)));
+      allowed = AndOf(op, allowed, op.Compare(names::kLessEqual, distance, op.IntValue(mask.left)));
   }
   if (mask.lengths == nullptr) return allowed;
-  return AndOf(op, allowed, op.Compare("rewire.less", CountTo(op, mask.keys), mask.lengths));
+  return AndOf(op, allowed, op.Compare(names::kLess, CountTo(op, mask.keys), mask.lengths));
 }
 
 Value* ConcatTo(Op& op, Value* a, Value* b, int axis) {
@@ -216,7 +224,7 @@ Value* ConcatTo(Op& op, Value* a, Value* b, int axis) {
       dims[i] = other;
     }
   }
-  return op.Call("rewire.concat", {a, b}, {{"axis", std::int64_t{axis}}},
+  return op.Call(names::kConcat, {a, b}, {{"axis", std::int64_t{axis}}},
                  TensorOf(b->type.dtype, std::move(dims)));
 }
 
@@ -224,15 +232,15 @@ Value* SliceOf(Op& op, Value* x, int axis, const DimExpr& start, const DimExpr& 
   Type type = x->type;
   type.dims[static_cast<std::size_t>(axis)] = end - start;
   if (start.IsConstant() && end.IsConstant()) {
-    return op.Call("rewire.slice", {x},
+    return op.Call(names::kSlice, {x},
                    {{"starts", Ints{*start.constant()}},
                     {"ends", Ints{*end.constant()}},
                     {"axes", Ints{axis}},
                     {"steps", Ints{1}}},
                    std::move(type));
   }
-  return op.Call("rewire.dynamic_slice",
-                 {x, op.DimsValue({start}), op.DimsValue({end}), op.IntsValue({axis})}, {}, std::move(type));
+  return op.Call(names::kDynamicSlice, {x, op.DimsValue({start}), op.DimsValue({end}), op.IntsValue({axis})},
+                 {}, std::move(type));
 }
 
 Value* SplitInto(Op& op, Value* x, const DimExpr& heads, const DimExpr& size) {
@@ -266,7 +274,7 @@ Value* JoinedOf(Op& op, const AttentionOutputs& outputs) {
 }
 
 Value* AppendToCache(Op& op, Value* cache, Value* x, Value* begin) {
-  Value* appended = op.Call("rewire.cache.append", {cache, x, begin}, {}, cache->type);
+  Value* appended = op.Call(names::kCacheAppend, {cache, x, begin}, {}, cache->type);
   if (appended->producer != nullptr) appended->producer->flags |= kKernelInPlace;
   return appended;
 }
@@ -283,7 +291,7 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   Value* allowed = inputs.allowed;
   if (inputs.positions) allowed = AndOf(op, AllowedKeys(op, *inputs.positions), allowed);
   Value* scale = inputs.scale ? op.Scalar(dtype, *inputs.scale) : InverseRoot(op, q[3], dtype);
-  Value* queries = op.Apply("rewire.mul", op.Cast(inputs.q, dtype), scale);
+  Value* queries = op.Apply(names::kMul, op.Cast(inputs.q, dtype), scale);
   Value* keys = op.Transpose(op.Cast(inputs.k, dtype), {0, 1, 3, 2});
   Value* values = op.Cast(inputs.v, dtype);
   const Shape all = {q[0], q[1], q[2], k[2]};
@@ -306,14 +314,14 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   if (inputs.softcap > 0) {
     Value* cap = op.Scalar(dtype, inputs.softcap);
     outputs.capped =
-        op.Apply("rewire.mul", op.Unary("rewire.tanh", op.Apply("rewire.div", outputs.scores, cap)), cap);
+        op.Apply(names::kMul, op.Unary(names::kTanh, op.Apply(names::kDiv, outputs.scores, cap)), cap);
   }
   Value* bias = inputs.bias != nullptr ? op.Cast(inputs.bias, dtype) : nullptr;
   if (allowed != nullptr) {
     Value* masked = MaskBias(op, allowed, dtype);
-    bias = bias != nullptr ? op.Apply("rewire.add", bias, masked) : masked;
+    bias = bias != nullptr ? op.Apply(names::kAdd, bias, masked) : masked;
   }
-  outputs.biased = bias != nullptr ? op.Apply("rewire.add", outputs.capped, bias) : outputs.capped;
+  outputs.biased = bias != nullptr ? op.Apply(names::kAdd, outputs.capped, bias) : outputs.capped;
   const DLDataType precise =
       inputs.softmax_dtype && inputs.softmax_dtype->bits > dtype.bits ? *inputs.softmax_dtype : dtype;
   Value* logits = op.Cast(outputs.biased, precise);
@@ -322,13 +330,13 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
     if (!changed) return Forward(changed);
     logits = *changed;
   }
-  Value* probabilities = op.Call("rewire.softmax", {logits}, {{"axis", std::int64_t{3}}}, logits->type);
+  Value* probabilities = op.Call(names::kSoftmax, {logits}, {{"axis", std::int64_t{3}}}, logits->type);
   if (bias != nullptr && bias->type.rank() > 0) {
     // The softmax of a row of -inf is NaN. Which rows are such is a matter of the bias, as scores may be NaN.
-    Value* highest = op.Reduce("rewire.reduce_max", bias, {bias->type.rank() - 1}, true);
+    Value* highest = op.Reduce(names::kReduceMax, bias, {bias->type.rank() - 1}, true);
     Value* none =
-        op.Compare("rewire.equal", highest, op.Scalar(dtype, -std::numeric_limits<double>::infinity()));
-    probabilities = op.Call("rewire.where", {none, op.Scalar(precise, 0), probabilities}, {}, logits->type);
+        op.Compare(names::kEqual, highest, op.Scalar(dtype, -std::numeric_limits<double>::infinity()));
+    probabilities = op.Call(names::kWhere, {none, op.Scalar(precise, 0), probabilities}, {}, logits->type);
   }
   if (inputs.change_probabilities) {
     const Result<Value*> changed = inputs.change_probabilities(probabilities);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/vm/loader/ffi_shim/half.h"
 
 namespace rewire::compiler {
@@ -73,13 +74,13 @@ Value* MultiplyBlocked(Op& op, Value* x, const BlockedWeights& weights, Value* b
   const DLDataType scale_dtype = FitHalf(*weights.scales) ? kFloat16 : kFloat32;
   std::vector<Value*> inputs = {
       x,
-      Prepared(op, "rewire.blocked.pack", {weights.codes},
+      Prepared(op, names::kBlockedPack, {weights.codes},
                {{"columns", weights.columns}, {"bits", weights.bits}},
                TensorOf(kUInt8, {panels, weights.depth * kWidth * weights.bits / 8})),
-      Prepared(op, "rewire.blocked.pack_scales", {weights.scales}, {{"columns", weights.columns}},
+      Prepared(op, names::kBlockedPackScales, {weights.scales}, {{"columns", weights.columns}},
                TensorOf(scale_dtype, terms))};
   if (weights.zeros != nullptr) {
-    inputs.push_back(Prepared(op, "rewire.blocked.pack_offsets", {weights.scales, weights.zeros},
+    inputs.push_back(Prepared(op, names::kBlockedPackOffsets, {weights.scales, weights.zeros},
                               {{"columns", weights.columns}, {"bits", weights.bits}},
                               TensorOf(kFloat32, terms)));
   }
@@ -89,7 +90,7 @@ Value* MultiplyBlocked(Op& op, Value* x, const BlockedWeights& weights, Value* b
   }
   Type type = x->type;
   type.dims.back() = weights.columns;
-  return op.Call("rewire.blocked.matmul", std::move(inputs),
+  return op.Call(names::kBlockedMatMul, std::move(inputs),
                  {{"columns", weights.columns},
                   {"block", weights.block},
                   {"bits", weights.bits},

@@ -7,6 +7,7 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/decomposition.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -61,9 +62,9 @@ Value* Unpacked(Op& op, Decomposition* parts, Value* x, std::int64_t bits, const
   std::vector<std::string> elements;
   for (std::int64_t i = 0; i < per_byte; ++i) {
     Value* shifted = i == 0 ? x
-                            : op.Call("rewire.bit_shift", {x, byte(i * bits)},
+                            : op.Call(names::kBitShift, {x, byte(i * bits)},
                                       {{"direction", std::string("RIGHT")}}, x->type);
-    Value* element = op.Apply("rewire.bit_and", shifted, byte((1 << bits) - 1));
+    Value* element = op.Apply(names::kBitAnd, shifted, byte((1 << bits) - 1));
     elements.push_back(parts->Add("Unsqueeze", {parts->Name(element), last}));
   }
   const std::string joined = parts->Add("Concat", elements, along);

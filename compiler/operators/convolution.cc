@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and pools: operators that slide a window over spatial axes.
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -117,9 +123,9 @@ Status LowerQLinearConv(Op& op, const Operator& row) {
   if (Value* bias = op.in(8)) {
     Shape dims(static_cast<std::size_t>(op.in(0)->type.rank() - 1), DimExpr(1));
     dims[0] = bias->type.dims[0];
-    sums = op.Apply("rewire.add", sums, op.Reshape(bias, std::move(dims)));
+    sums = op.Apply(names::kAdd, sums, op.Reshape(bias, std::move(dims)));
   }
-  op.Set(0, op.Call("rewire.requantize", {sums, op.in(1), op.in(4), op.in(6), op.in(7)},
+  op.Set(0, op.Call(names::kRequantize, {sums, op.in(1), op.in(4), op.in(6), op.in(7)},
                     {{"axis", std::int64_t{1}}}, TensorOf(op.in(7)->type.dtype, convolution->dims)));
   return {};
 }
@@ -163,9 +169,8 @@ Status LowerConvTranspose(Op& op, const Operator& row) {
     known[0] = x->type.dims[0];
     known[1] = op.in(1)->type.dims[1] * DimExpr(op.Int("group", 1));
   }
-  op.Set(0,
-         op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, known,
-                       {"rewire.shape.conv_transpose", {op.ShapeOf(x), op.ShapeOf(op.in(1))}, attributes}));
+  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, 2), attributes, x->type.dtype, known,
+                          {names::kShapeConvTranspose, {op.ShapeOf(x), op.ShapeOf(op.in(1))}, attributes}));
   return {};
 }
 
@@ -191,7 +196,7 @@ Status LowerPool(Op& op, const Operator& row) {
   Shape dims = {x->type.dims[0], x->type.dims[1]};
   if (ceil) {
     // The kernel says which windows count.
-    Value* shape = op.ShapeValue({"rewire.shape.pool", {op.ShapeOf(x)}, of_shape}, x->type.rank());
+    Value* shape = op.ShapeValue({names::kShapePool, {op.ShapeOf(x)}, of_shape}, x->type.rank());
     if (const std::optional<Shape> known = KnownElements(shape)) {
       dims = *known;
     } else {
@@ -227,16 +232,16 @@ Status LowerGlobalLpPool(Op& op, const Operator& row) {
   if (axes.empty()) return op.Invalid("X has shape {}, which has no spatial axes", ShapeText(x->type.dims));
   if (!(p > 0)) return op.Invalid("p is {}, expected a positive number", p);
   if (p == 1 || p == 2) {
-    op.Set(0, op.Reduce(p == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2", x, axes, true));
+    op.Set(0, op.Reduce(p == 1 ? names::kReduceL1 : names::kReduceL2, x, axes, true));
     return {};
   }
   // Powers leave the range of narrow floats soon.
   const DLDataType dtype = x->type.dtype;
-  Value* wide = op.Cast(op.Unary("rewire.abs", x), dtype == kFloat64 ? kFloat64 : kFloat32);
+  Value* wide = op.Cast(op.Unary(names::kAbs, x), dtype == kFloat64 ? kFloat64 : kFloat32);
   const auto power = [&](Value* base, double exponent) {
-    return op.Apply("rewire.pow", base, op.Scalar(base->type.dtype, exponent));
+    return op.Apply(names::kPow, base, op.Scalar(base->type.dtype, exponent));
   };
-  Value* sum = op.Reduce("rewire.reduce_sum", power(wide, p), axes, true);
+  Value* sum = op.Reduce(names::kReduceSum, power(wide, p), axes, true);
   op.Set(0, op.Cast(power(sum, 1 / p), dtype));
   return {};
 }
@@ -256,7 +261,7 @@ Status LowerMaxUnpool(Op& op, const Operator& row) {
     return {};
   }
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, known,
-                          {"rewire.shape.max_unpool", {op.ShapeOf(x)}, attributes}));
+                          {names::kShapeMaxUnpool, {op.ShapeOf(x)}, attributes}));
   return {};
 }
 
@@ -271,7 +276,7 @@ Status LowerCol2Im(Op& op, const Operator& row) {
   Op::OpenShape known(static_cast<std::size_t>(*spatial) + 2);
   known[0] = x->type.dims[0];
   op.Set(0, op.CallShaped(row.kernel, {x, op.in(1), op.in(2)}, attributes, x->type.dtype, known,
-                          {"rewire.shape.col2im", {op.ShapeOf(x), op.in(1), op.in(2)}, attributes}));
+                          {names::kShapeCol2im, {op.ShapeOf(x), op.in(1), op.in(2)}, attributes}));
   return {};
 }
 
@@ -298,34 +303,34 @@ Status LowerDeformConv(Op& op, const Operator& row) {
 Result<Value*> ConvOf(Op& op) {
   Result<Convolution> convolution = ReadConvolution(op, op.in(0), op.in(1));
   if (!convolution) return Forward(convolution);
-  return op.Call("rewire.conv", op.Arguments(0, 2), convolution->attributes,
+  return op.Call(names::kConv, op.Arguments(0, 2), convolution->attributes,
                  TensorOf(op.in(0)->type.dtype, convolution->dims));
 }
 
 std::span<const Operator> ConvolutionOperators() {
   static constexpr Operator kOperators[] = {
       {"AveragePool", 1, 0, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
-       LowerPool, "rewire.avg_pool"},
-      {"Col2Im", 18, 0, 3, 3, "dilations pads strides", LowerCol2Im, "rewire.col2im"},
+       LowerPool, names::kAvgPool},
+      {"Col2Im", 18, 0, 3, 3, "dilations pads strides", LowerCol2Im, names::kCol2im},
       {"Conv", 1, 0, 2, 3, "auto_pad dilations group kernel_shape pads strides", LowerConv},
       {"ConvInteger", 10, 0, 2, 4, "auto_pad dilations group kernel_shape pads strides", LowerConvInteger,
-       "rewire.conv_integer"},
+       names::kConvInteger},
       {"ConvTranspose", 1, 0, 2, 3,
        "auto_pad dilations group kernel_shape output_padding output_shape pads strides", LowerConvTranspose,
-       "rewire.conv_transpose"},
+       names::kConvTranspose},
       {"DeformConv", 19, 0, 3, 5, "dilations group kernel_shape offset_group pads strides", LowerDeformConv,
-       "rewire.deform_conv"},
-      {"GlobalAveragePool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_mean"},
+       names::kDeformConv},
+      {"GlobalAveragePool", 1, 0, 1, 1, "", LowerGlobalPool, names::kReduceMean},
       {"GlobalLpPool", 1, 1, 1, 1, "p", LowerGlobalLpPool},
       {"GlobalLpPool", 2, 0, 1, 1, "p", LowerGlobalLpPool},
-      {"GlobalMaxPool", 1, 0, 1, 1, "", LowerGlobalPool, "rewire.reduce_max"},
+      {"GlobalMaxPool", 1, 0, 1, 1, "", LowerGlobalPool, names::kReduceMax},
       {"LpPool", 2, 0, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", LowerPool,
-       "rewire.lp_pool"},
+       names::kLpPool},
       {"MaxPool", 1, 0, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
-       LowerPool, "rewire.max_pool"},
-      {"MaxUnpool", 9, 0, 2, 3, "kernel_shape pads strides", LowerMaxUnpool, "rewire.max_unpool"},
+       LowerPool, names::kMaxPool},
+      {"MaxUnpool", 9, 0, 2, 3, "kernel_shape pads strides", LowerMaxUnpool, names::kMaxUnpool},
       {"QLinearConv", 10, 0, 8, 9, "auto_pad dilations group kernel_shape pads strides", LowerQLinearConv,
-       "rewire.conv_integer"},
+       names::kConvInteger},
   };
   return kOperators;
 }

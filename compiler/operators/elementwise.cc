@@ -8,6 +8,9 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/known_elements.h"
 #include "rewire/compiler/operators/text_values.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/shape.h"
+#include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
 namespace {
@@ -80,8 +83,8 @@ Status LowerGelu(Op& op, const Operator& row) {
 // x / (1 + exp(-alpha * x))
 Value* Swish(Op& op, Value* x) {
   const double alpha = op.Float("alpha", 1);
-  Value* scaled = alpha == 1 ? x : op.Apply("rewire.mul", x, op.Scalar(x->type.dtype, alpha));
-  return op.Apply("rewire.mul", x, op.Unary("rewire.sigmoid", scaled));
+  Value* scaled = alpha == 1 ? x : op.Apply(names::kMul, x, op.Scalar(x->type.dtype, alpha));
+  return op.Apply(names::kMul, x, op.Unary(names::kSigmoid, scaled));
 }
 
 Status LowerSwish(Op& op, const Operator& /*row*/) {
@@ -90,7 +93,7 @@ Status LowerSwish(Op& op, const Operator& /*row*/) {
 }
 
 Status LowerSwiGlu(Op& op, const Operator& /*row*/) {
-  op.Set(0, op.Apply("rewire.mul", Swish(op, op.in(0)), op.in(1)));
+  op.Set(0, op.Apply(names::kMul, Swish(op, op.in(0)), op.in(1)));
   return {};
 }
 
@@ -154,7 +157,7 @@ Status LowerEqual(Op& op, const Operator& row) {
     for (Value* part : ExpandedTexts(op, TextTensorOf(op, op.in(i)), *dims).arguments())
       arguments.push_back(part);
   }
-  op.Set(0, op.Call("rewire.text.equal", arguments, {}, TensorOf(kBool8, *dims)));
+  op.Set(0, op.Call(names::kTextEqual, arguments, {}, TensorOf(kBool8, *dims)));
   return {};
 }
 
@@ -172,11 +175,11 @@ Status LowerVariadic(Op& op, const Operator& row) {
 Status LowerMean(Op& op, const Operator& /*row*/) {
   Value* sum = op.in(0);
   for (int i = 1; i < op.inputs(); ++i) {
-    Result<Value*> next = op.Binary("rewire.add", sum, op.in(i));
+    Result<Value*> next = op.Binary(names::kAdd, sum, op.in(i));
     if (!next) return Forward(next);
     sum = *next;
   }
-  Result<Value*> mean = op.Binary("rewire.div", sum, op.Scalar(sum->type.dtype, op.inputs()));
+  Result<Value*> mean = op.Binary(names::kDiv, sum, op.Scalar(sum->type.dtype, op.inputs()));
   if (!mean) return Forward(mean);
   op.Set(0, *mean);
   return {};
@@ -184,7 +187,7 @@ Status LowerMean(Op& op, const Operator& /*row*/) {
 
 Status LowerMod(Op& op, const Operator& /*row*/) {
   const bool fmod = op.Int("fmod", 0) != 0;
-  Result<Value*> result = op.Binary(fmod ? "rewire.fmod" : "rewire.mod", op.in(0), op.in(1));
+  Result<Value*> result = op.Binary(fmod ? names::kFmod : names::kMod, op.in(0), op.in(1));
   if (!result) return Forward(result);
   op.Set(0, *result);
   return {};
@@ -237,7 +240,7 @@ Status LowerClip(Op& op, const Operator& row) {
   }
   for (const int i : {1, 2}) {
     if (op.in(i) == nullptr) continue;
-    Result<Value*> bounded = op.Binary(i == 1 ? "rewire.at_least" : "rewire.at_most", x, op.in(i));
+    Result<Value*> bounded = op.Binary(i == 1 ? names::kAtLeast : names::kAtMost, x, op.in(i));
     if (!bounded) return Forward(bounded);
     x = *bounded;
   }
@@ -254,7 +257,7 @@ Status LowerUnrankedWhere(Op& op, const Operator& row) {
   for (int i = 1; i < 3; ++i) {
     Value* other = op.ShapeOf(op.in(i));
     const DimExpr rank = DimExpr::Max(shape->type.dims[0], other->type.dims[0]);
-    shape = op.Call("rewire.shape.broadcast", {shape, other}, {}, TensorOf(kInt64, {rank}));
+    shape = op.Call(names::kShapeBroadcast, {shape, other}, {}, TensorOf(kInt64, {rank}));
   }
   Op::KernelCall call{
       row.kernel, {op.in(0), op.in(1), op.in(2)}, {}, {UnrankedTensorOf(op.in(1)->type.dtype)}, {shape}};
@@ -314,10 +317,10 @@ Status CastStrings(Op& op, bool of_strings, bool to_strings, DLDataType dtype) {
   if (dtype.code == kComplex || (!of_strings && x->type.dtype.code == kComplex))
     return op.Unsupported("a cast between strings and complex numbers");
   if (of_strings) {
-    op.Set(0, op.Call("rewire.text.to_number", TextTensorOf(op, x).arguments(), {},
-                      TensorOf(dtype, x->type.dims)));
+    op.Set(0,
+           op.Call(names::kTextToNumber, TextTensorOf(op, x).arguments(), {}, TensorOf(dtype, x->type.dims)));
   } else {
-    SetTexts(op, 0, NewTexts(op, "rewire.text.from_number", {x}, {}, x->type.dims));
+    SetTexts(op, 0, NewTexts(op, names::kTextFromNumber, {x}, {}, x->type.dims));
   }
   return {};
 }
@@ -353,77 +356,77 @@ Status LowerBitShift(Op& op, const Operator& row) {
 
 std::span<const Operator> ElementwiseOperators() {
   static constexpr Operator kOperators[] = {
-      {"Abs", 1, 0, 1, 1, "", LowerUnary, "rewire.abs", kAnyRank},
-      {"Acos", 7, 0, 1, 1, "", LowerUnary, "rewire.acos", kAnyRank},
-      {"Acosh", 9, 0, 1, 1, "", LowerUnary, "rewire.acosh", kAnyRank},
-      {"Add", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.add", kAnyRank},
-      {"And", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.and", kAnyRank},
-      {"Asin", 7, 0, 1, 1, "", LowerUnary, "rewire.asin", kAnyRank},
-      {"Asinh", 9, 0, 1, 1, "", LowerUnary, "rewire.asinh", kAnyRank},
-      {"Atan", 7, 0, 1, 1, "", LowerUnary, "rewire.atan", kAnyRank},
-      {"Atanh", 9, 0, 1, 1, "", LowerUnary, "rewire.atanh", kAnyRank},
-      {"BitCast", 26, 0, 1, 1, "to", LowerBitCast, "rewire.bit_cast"},
-      {"BitShift", 11, 0, 2, 2, "direction", LowerBitShift, "rewire.bit_shift"},
-      {"BitwiseAnd", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_and", kAnyRank},
-      {"BitwiseNot", 18, 0, 1, 1, "", LowerUnary, "rewire.bit_not", kAnyRank},
-      {"BitwiseOr", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_or", kAnyRank},
-      {"BitwiseXor", 18, 0, 2, 2, "", LowerBinary, "rewire.bit_xor", kAnyRank},
+      {"Abs", 1, 0, 1, 1, "", LowerUnary, names::kAbs, kAnyRank},
+      {"Acos", 7, 0, 1, 1, "", LowerUnary, names::kAcos, kAnyRank},
+      {"Acosh", 9, 0, 1, 1, "", LowerUnary, names::kAcosh, kAnyRank},
+      {"Add", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, names::kAdd, kAnyRank},
+      {"And", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, names::kAnd, kAnyRank},
+      {"Asin", 7, 0, 1, 1, "", LowerUnary, names::kAsin, kAnyRank},
+      {"Asinh", 9, 0, 1, 1, "", LowerUnary, names::kAsinh, kAnyRank},
+      {"Atan", 7, 0, 1, 1, "", LowerUnary, names::kAtan, kAnyRank},
+      {"Atanh", 9, 0, 1, 1, "", LowerUnary, names::kAtanh, kAnyRank},
+      {"BitCast", 26, 0, 1, 1, "to", LowerBitCast, names::kBitCast},
+      {"BitShift", 11, 0, 2, 2, "direction", LowerBitShift, names::kBitShift},
+      {"BitwiseAnd", 18, 0, 2, 2, "", LowerBinary, names::kBitAnd, kAnyRank},
+      {"BitwiseNot", 18, 0, 1, 1, "", LowerUnary, names::kBitNot, kAnyRank},
+      {"BitwiseOr", 18, 0, 2, 2, "", LowerBinary, names::kBitOr, kAnyRank},
+      {"BitwiseXor", 18, 0, 2, 2, "", LowerBinary, names::kBitXor, kAnyRank},
       {"Cast", 6, 0, 1, 1, "~round_mode ~saturate to", LowerCast, nullptr, kAnyRank | kTakesStrings},
       {"CastLike", 15, 0, 2, 2, "~round_mode ~saturate", LowerCast, nullptr, kAnyRank | kTakesStrings},
-      {"Ceil", 1, 0, 1, 1, "", LowerUnary, "rewire.ceil", kAnyRank},
-      {"Celu", 12, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.celu", kAnyRank},
-      {"Clip", 6, 0, 1, 3, "max<11 min<11", LowerClip, "rewire.clip", kAnyRank},
-      {"Cos", 7, 0, 1, 1, "", LowerUnary, "rewire.cos", kAnyRank},
-      {"Cosh", 9, 0, 1, 1, "", LowerUnary, "rewire.cosh", kAnyRank},
-      {"Div", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.div", kAnyRank},
-      {"Elu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.elu", kAnyRank},
-      {"Equal", 1, 0, 2, 2, "axis<7 broadcast<7", LowerEqual, "rewire.equal", kAnyRank | kTakesStrings},
-      {"Erf", 9, 0, 1, 1, "", LowerUnary, "rewire.erf", kAnyRank},
-      {"Exp", 1, 0, 1, 1, "", LowerUnary, "rewire.exp", kAnyRank},
-      {"Floor", 1, 0, 1, 1, "", LowerUnary, "rewire.floor", kAnyRank},
-      {"Gelu", 20, 0, 1, 1, "approximate", LowerGelu, "rewire.gelu", kAnyRank},
-      {"Greater", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.greater", kAnyRank},
-      {"GreaterOrEqual", 12, 0, 2, 2, "", LowerCompare, "rewire.greater_equal", kAnyRank},
-      {"HardSigmoid", 6, 0, 1, 1, "alpha beta", LowerHardSigmoid, "rewire.hard_sigmoid", kAnyRank},
-      {"HardSwish", 14, 0, 1, 1, "", LowerUnary, "rewire.hard_swish", kAnyRank},
-      {"IsInf", 10, 0, 1, 1, "detect_negative detect_positive", LowerIsInf, "rewire.isinf", kAnyRank},
-      {"IsNaN", 9, 0, 1, 1, "", LowerUnaryBool, "rewire.isnan", kAnyRank},
-      {"LeakyRelu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 100>, "rewire.leaky_relu", kAnyRank},
-      {"Less", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.less", kAnyRank},
-      {"LessOrEqual", 12, 0, 2, 2, "", LowerCompare, "rewire.less_equal", kAnyRank},
-      {"Log", 1, 0, 1, 1, "", LowerUnary, "rewire.log", kAnyRank},
-      {"Max", 1, 0, 1, kAnyNumber, "", LowerVariadic, "rewire.max", kAnyRank},
+      {"Ceil", 1, 0, 1, 1, "", LowerUnary, names::kCeil, kAnyRank},
+      {"Celu", 12, 0, 1, 1, "alpha", LowerAlpha<1, 1>, names::kCelu, kAnyRank},
+      {"Clip", 6, 0, 1, 3, "max<11 min<11", LowerClip, names::kClip, kAnyRank},
+      {"Cos", 7, 0, 1, 1, "", LowerUnary, names::kCos, kAnyRank},
+      {"Cosh", 9, 0, 1, 1, "", LowerUnary, names::kCosh, kAnyRank},
+      {"Div", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, names::kDiv, kAnyRank},
+      {"Elu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 1>, names::kElu, kAnyRank},
+      {"Equal", 1, 0, 2, 2, "axis<7 broadcast<7", LowerEqual, names::kEqual, kAnyRank | kTakesStrings},
+      {"Erf", 9, 0, 1, 1, "", LowerUnary, names::kErf, kAnyRank},
+      {"Exp", 1, 0, 1, 1, "", LowerUnary, names::kExp, kAnyRank},
+      {"Floor", 1, 0, 1, 1, "", LowerUnary, names::kFloor, kAnyRank},
+      {"Gelu", 20, 0, 1, 1, "approximate", LowerGelu, names::kGelu, kAnyRank},
+      {"Greater", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, names::kGreater, kAnyRank},
+      {"GreaterOrEqual", 12, 0, 2, 2, "", LowerCompare, names::kGreaterEqual, kAnyRank},
+      {"HardSigmoid", 6, 0, 1, 1, "alpha beta", LowerHardSigmoid, names::kHardSigmoid, kAnyRank},
+      {"HardSwish", 14, 0, 1, 1, "", LowerUnary, names::kHardSwish, kAnyRank},
+      {"IsInf", 10, 0, 1, 1, "detect_negative detect_positive", LowerIsInf, names::kIsInf, kAnyRank},
+      {"IsNaN", 9, 0, 1, 1, "", LowerUnaryBool, names::kIsNan, kAnyRank},
+      {"LeakyRelu", 6, 0, 1, 1, "alpha", LowerAlpha<1, 100>, names::kLeakyRelu, kAnyRank},
+      {"Less", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, names::kLess, kAnyRank},
+      {"LessOrEqual", 12, 0, 2, 2, "", LowerCompare, names::kLessEqual, kAnyRank},
+      {"Log", 1, 0, 1, 1, "", LowerUnary, names::kLog, kAnyRank},
+      {"Max", 1, 0, 1, kAnyNumber, "", LowerVariadic, names::kMax, kAnyRank},
       {"Mean", 1, 0, 1, kAnyNumber, "", LowerMean, nullptr, kAnyRank},
-      {"Min", 1, 0, 1, kAnyNumber, "", LowerVariadic, "rewire.min", kAnyRank},
-      {"Mish", 18, 0, 1, 1, "", LowerUnary, "rewire.mish", kAnyRank},
+      {"Min", 1, 0, 1, kAnyNumber, "", LowerVariadic, names::kMin, kAnyRank},
+      {"Mish", 18, 0, 1, 1, "", LowerUnary, names::kMish, kAnyRank},
       {"Mod", 10, 0, 2, 2, "fmod", LowerMod, nullptr, kAnyRank},
-      {"Mul", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.mul", kAnyRank},
-      {"Neg", 1, 0, 1, 1, "", LowerNeg, "rewire.neg", kAnyRank},
-      {"Not", 1, 0, 1, 1, "", LowerUnary, "rewire.not", kAnyRank},
-      {"Or", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.or", kAnyRank},
-      {"PRelu", 6, 0, 2, 2, "", LowerPRelu, "rewire.prelu", kAnyRank},
-      {"Pow", 1, 0, 2, 2, "axis<7 broadcast<7", LowerPow, "rewire.pow", kAnyRank},
-      {"Reciprocal", 1, 0, 1, 1, "", LowerUnary, "rewire.reciprocal", kAnyRank},
-      {"Relu", 1, 0, 1, 1, "", LowerUnary, "rewire.relu", kAnyRank},
-      {"Round", 11, 0, 1, 1, "", LowerUnary, "rewire.round", kAnyRank},
-      {"Selu", 6, 0, 1, 1, "alpha gamma", LowerSelu, "rewire.selu", kAnyRank},
-      {"Shrink", 9, 0, 1, 1, "bias lambd", LowerShrink, "rewire.shrink", kAnyRank},
-      {"Sigmoid", 1, 0, 1, 1, "", LowerUnary, "rewire.sigmoid", kAnyRank},
-      {"Sign", 9, 0, 1, 1, "", LowerUnary, "rewire.sign", kAnyRank},
-      {"Sin", 7, 0, 1, 1, "", LowerUnary, "rewire.sin", kAnyRank},
-      {"Sinh", 9, 0, 1, 1, "", LowerUnary, "rewire.sinh", kAnyRank},
-      {"Softplus", 1, 0, 1, 1, "", LowerUnary, "rewire.softplus", kAnyRank},
-      {"Softsign", 1, 0, 1, 1, "", LowerUnary, "rewire.softsign", kAnyRank},
-      {"Sqrt", 1, 0, 1, 1, "", LowerUnary, "rewire.sqrt", kAnyRank},
-      {"Sub", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, "rewire.sub", kAnyRank},
-      {"Sum", 1, 0, 1, kAnyNumber, "", LowerVariadic, "rewire.add", kAnyRank},
+      {"Mul", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, names::kMul, kAnyRank},
+      {"Neg", 1, 0, 1, 1, "", LowerNeg, names::kNeg, kAnyRank},
+      {"Not", 1, 0, 1, 1, "", LowerUnary, names::kNot, kAnyRank},
+      {"Or", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, names::kOr, kAnyRank},
+      {"PRelu", 6, 0, 2, 2, "", LowerPRelu, names::kPRelu, kAnyRank},
+      {"Pow", 1, 0, 2, 2, "axis<7 broadcast<7", LowerPow, names::kPow, kAnyRank},
+      {"Reciprocal", 1, 0, 1, 1, "", LowerUnary, names::kReciprocal, kAnyRank},
+      {"Relu", 1, 0, 1, 1, "", LowerUnary, names::kRelu, kAnyRank},
+      {"Round", 11, 0, 1, 1, "", LowerUnary, names::kRound, kAnyRank},
+      {"Selu", 6, 0, 1, 1, "alpha gamma", LowerSelu, names::kSelu, kAnyRank},
+      {"Shrink", 9, 0, 1, 1, "bias lambd", LowerShrink, names::kShrink, kAnyRank},
+      {"Sigmoid", 1, 0, 1, 1, "", LowerUnary, names::kSigmoid, kAnyRank},
+      {"Sign", 9, 0, 1, 1, "", LowerUnary, names::kSign, kAnyRank},
+      {"Sin", 7, 0, 1, 1, "", LowerUnary, names::kSin, kAnyRank},
+      {"Sinh", 9, 0, 1, 1, "", LowerUnary, names::kSinh, kAnyRank},
+      {"Softplus", 1, 0, 1, 1, "", LowerUnary, names::kSoftplus, kAnyRank},
+      {"Softsign", 1, 0, 1, 1, "", LowerUnary, names::kSoftsign, kAnyRank},
+      {"Sqrt", 1, 0, 1, 1, "", LowerUnary, names::kSqrt, kAnyRank},
+      {"Sub", 1, 0, 2, 2, "axis<7 broadcast<7", LowerBinary, names::kSub, kAnyRank},
+      {"Sum", 1, 0, 1, kAnyNumber, "", LowerVariadic, names::kAdd, kAnyRank},
       {"SwiGLU", 28, 0, 2, 2, "alpha", LowerSwiGlu},
       {"Swish", 24, 0, 1, 1, "alpha", LowerSwish, nullptr, kAnyRank},
-      {"Tan", 7, 0, 1, 1, "", LowerUnary, "rewire.tan", kAnyRank},
-      {"Tanh", 1, 0, 1, 1, "", LowerUnary, "rewire.tanh", kAnyRank},
-      {"ThresholdedRelu", 1, 0, 1, 1, "alpha", LowerAlpha<1, 1>, "rewire.thresholded_relu", kAnyRank},
-      {"Where", 9, 0, 3, 3, "", LowerWhere, "rewire.where", kAnyRank | kTakesStrings},
-      {"Xor", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, "rewire.xor", kAnyRank},
+      {"Tan", 7, 0, 1, 1, "", LowerUnary, names::kTan, kAnyRank},
+      {"Tanh", 1, 0, 1, 1, "", LowerUnary, names::kTanh, kAnyRank},
+      {"ThresholdedRelu", 1, 0, 1, 1, "alpha", LowerAlpha<1, 1>, names::kThresholdedRelu, kAnyRank},
+      {"Where", 9, 0, 3, 3, "", LowerWhere, names::kWhere, kAnyRank | kTakesStrings},
+      {"Xor", 1, 0, 2, 2, "axis<7 broadcast<7", LowerCompare, names::kXor, kAnyRank},
   };
   return kOperators;
 }

@@ -4,6 +4,9 @@
 #include <numbers>
 
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/generator.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -18,7 +21,7 @@ Status LowerRange(Op& op, const Operator& row) {
     return {};
   }
   op.Set(0, op.CallShaped(row.kernel, inputs, {}, op.in(0)->type.dtype, Op::AllOpen(1),
-                          {"rewire.shape.arange", inputs, {}}));
+                          {names::kShapeArange, inputs, {}}));
   return {};
 }
 
@@ -46,16 +49,15 @@ Status LowerWindow(Op& op, const Operator& row) {
   }
   Value* size = op.Cast(op.Reshape(op.in(0), {}), kInt64);
   const std::vector<Value*> bounds = {op.IntValue(0), size, op.IntValue(1)};
-  Value* n =
-      op.CallShaped(row.kernel, bounds, {}, kInt64, Op::AllOpen(1), {"rewire.shape.arange", bounds, {}});
-  Value* period = op.Int("periodic", 1) != 0 ? size : op.Apply("rewire.sub", size, op.IntValue(1));
-  Value* turns = op.Apply("rewire.div", op.Cast(n, kFloat64), op.Cast(period, kFloat64));
+  Value* n = op.CallShaped(row.kernel, bounds, {}, kInt64, Op::AllOpen(1), {names::kShapeArange, bounds, {}});
+  Value* period = op.Int("periodic", 1) != 0 ? size : op.Apply(names::kSub, size, op.IntValue(1));
+  Value* turns = op.Apply(names::kDiv, op.Cast(n, kFloat64), op.Cast(period, kFloat64));
   const auto wave = [&](double turn, double amplitude) {
-    Value* angle = op.Apply("rewire.mul", turns, op.Scalar(kFloat64, turn * std::numbers::pi));
-    return op.Apply("rewire.mul", op.Unary("rewire.cos", angle), op.Scalar(kFloat64, amplitude));
+    Value* angle = op.Apply(names::kMul, turns, op.Scalar(kFloat64, turn * std::numbers::pi));
+    return op.Apply(names::kMul, op.Unary(names::kCos, angle), op.Scalar(kFloat64, amplitude));
   };
-  Value* window = op.Apply("rewire.add", wave(2, -a1), op.Scalar(kFloat64, a0));
-  if (a2 != 0) window = op.Apply("rewire.add", window, wave(4, a2));
+  Value* window = op.Apply(names::kAdd, wave(2, -a1), op.Scalar(kFloat64, a0));
+  if (a2 != 0) window = op.Apply(names::kAdd, window, wave(4, a2));
   op.Set(0, op.Cast(window, *dtype));
   return {};
 }
@@ -73,7 +75,7 @@ Status LowerRandom(Op& op, const Operator& row) {
   if (op.HasAttribute("seed")) {
     attributes.push_back({"seed", std::bit_cast<std::int64_t>(op.Float("seed", 0))});
   }
-  const bool reads = std::string(row.kernel) == "rewire.bernoulli";
+  const bool reads = std::string(row.kernel) == names::kBernoulli;
   Shape dims = like != nullptr ? like->type.dims : ShapeOfInts(op.IntList("shape"));
   op.Set(0, op.Call(row.kernel, reads ? std::vector<Value*>{like} : std::vector<Value*>(),
                     std::move(attributes), TensorOf(*dtype, std::move(dims))));
@@ -84,16 +86,16 @@ Status LowerRandom(Op& op, const Operator& row) {
 
 std::span<const Operator> GeneratorOperators() {
   static constexpr Operator kOperators[] = {
-      {"Bernoulli", 15, 0, 1, 1, "dtype seed", LowerRandom, "rewire.bernoulli"},
-      {"BlackmanWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
-      {"EyeLike", 9, 0, 1, 1, "dtype k", LowerEyeLike, "rewire.eye"},
-      {"HammingWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
-      {"HannWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, "rewire.arange"},
-      {"RandomNormal", 1, 0, 0, 0, "dtype mean scale seed shape", LowerRandom, "rewire.random_normal"},
-      {"RandomNormalLike", 1, 0, 1, 1, "dtype mean scale seed", LowerRandom, "rewire.random_normal"},
-      {"RandomUniform", 1, 0, 0, 0, "dtype high low seed shape", LowerRandom, "rewire.random_uniform"},
-      {"RandomUniformLike", 1, 0, 1, 1, "dtype high low seed", LowerRandom, "rewire.random_uniform"},
-      {"Range", 11, 0, 3, 3, "~stash_type", LowerRange, "rewire.arange"},
+      {"Bernoulli", 15, 0, 1, 1, "dtype seed", LowerRandom, names::kBernoulli},
+      {"BlackmanWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, names::kArange},
+      {"EyeLike", 9, 0, 1, 1, "dtype k", LowerEyeLike, names::kEye},
+      {"HammingWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, names::kArange},
+      {"HannWindow", 17, 0, 1, 1, "output_datatype periodic", LowerWindow, names::kArange},
+      {"RandomNormal", 1, 0, 0, 0, "dtype mean scale seed shape", LowerRandom, names::kRandomNormal},
+      {"RandomNormalLike", 1, 0, 1, 1, "dtype mean scale seed", LowerRandom, names::kRandomNormal},
+      {"RandomUniform", 1, 0, 0, 0, "dtype high low seed shape", LowerRandom, names::kRandomUniform},
+      {"RandomUniformLike", 1, 0, 1, 1, "dtype high low seed", LowerRandom, names::kRandomUniform},
+      {"Range", 11, 0, 3, 3, "~stash_type", LowerRange, names::kArange},
   };
   return kOperators;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that pick elements by index, order or condition.
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
 namespace {
@@ -93,7 +97,7 @@ Status LowerOneHot(Op& op, const Operator& row) {
   Op::OpenShape known(indices->type.dims.begin(), indices->type.dims.end());
   known.insert(known.begin() + *axis, std::nullopt);
   op.Set(0, op.CallShaped(row.kernel, {indices, values}, attributes, values->type.dtype, known,
-                          {"rewire.shape.one_hot", {op.ShapeOf(indices), op.in(1)}, attributes}));
+                          {names::kShapeOneHot, {op.ShapeOf(indices), op.in(1)}, attributes}));
   return {};
 }
 
@@ -112,8 +116,8 @@ Status LowerTopK(Op& op, const Operator& row) {
   if (const std::optional<Shape> known = KnownElements(count); known && known->size() == 1) {
     dims[static_cast<std::size_t>(*axis)] = (*known)[0];
   } else {
-    Value* shape = op.ShapeValue(
-        {"rewire.shape.top_k", {op.ShapeOf(x), count}, {{"axis", std::int64_t{*axis}}}}, x->type.rank());
+    Value* shape = op.ShapeValue({names::kShapeTopK, {op.ShapeOf(x), count}, {{"axis", std::int64_t{*axis}}}},
+                                 x->type.rank());
     dims[static_cast<std::size_t>(*axis)] = DimExpr::Symbol(op.lowering().graph().FreshSymbol("k"));
     call.shapes = {shape, shape};
   }
@@ -129,7 +133,7 @@ Status LowerNonZero(Op& op, const Operator& row) {
   // A row for each axis; of a scalar the kernel says how many.
   Op::OpenShape known = Op::AllOpen(2);
   if (x->type.rank() > 0) known[0] = x->type.rank();
-  op.Set(0, op.CallShaped(row.kernel, {x}, {}, kInt64, known, {"rewire.shape.non_zero", {x}, {}}));
+  op.Set(0, op.CallShaped(row.kernel, {x}, {}, kInt64, known, {names::kShapeNonZero, {x}, {}}));
   return {};
 }
 
@@ -140,7 +144,7 @@ Status LowerCompress(Op& op, const Operator& row) {
   const Op::OpenShape known =
       op.HasAttribute("axis") ? Op::Open(x->type.dims, {op.Int("axis", 0)}) : Op::AllOpen(1);
   op.Set(0, op.CallShaped(row.kernel, {x, op.in(1)}, attributes, x->type.dtype, known,
-                          {"rewire.shape.compress", {x, op.in(1)}, attributes}));
+                          {names::kShapeCompress, {x, op.in(1)}, attributes}));
   return {};
 }
 
@@ -149,7 +153,7 @@ Status LowerUnique(Op& op, const Operator& row) {
   const bool are_strings = op.lowering().strings().Has(op.in(0));
   // Equal strings have equal ranks.
   Value* x = op.in(0);
-  if (are_strings) x = op.Call("rewire.text.rank", TextTensorOf(op, x).arguments(), {}, x->type);
+  if (are_strings) x = op.Call(names::kTextRank, TextTensorOf(op, x).arguments(), {}, x->type);
   Graph& graph = op.lowering().graph();
   Attributes attributes = {{"sorted", op.Int("sorted", 1)}};
   Shape dims(1);
@@ -163,7 +167,7 @@ Status LowerUnique(Op& op, const Operator& row) {
     along = static_cast<std::size_t>(*axis);
     length = dims[along];
   }
-  Value* count = op.ShapeValue({"rewire.shape.unique", {x}, attributes}, 1);
+  Value* count = op.ShapeValue({names::kShapeUnique, {x}, attributes}, 1);
   const std::optional<Shape> known = KnownElements(count);
   dims[along] = known ? (*known)[0] : DimExpr::Symbol(graph.FreshSymbol("unique"));
   Op::KernelCall call;
@@ -184,7 +188,7 @@ Status LowerUnique(Op& op, const Operator& row) {
         parts.push_back(
             op.DimsValue(Shape(dims.begin() + static_cast<std::ptrdiff_t>(along) + 1, dims.end())));
       }
-      shape = op.Call("rewire.concat", parts, {{"axis", std::int64_t{0}}},
+      shape = op.Call(names::kConcat, parts, {{"axis", std::int64_t{0}}},
                       TensorOf(kInt64, {static_cast<std::int64_t>(dims.size())}));
     }
     call.shapes = {shape, count, nullptr, count};
@@ -194,7 +198,7 @@ Status LowerUnique(Op& op, const Operator& row) {
   if (!are_strings) return {};
   // The strings are where their ranks are first.
   Value* from = op.HasAttribute("axis") ? op.in(0) : op.Reshape(op.in(0), {length});
-  Value* strings = op.Call("rewire.gather", {from, outputs[1]}, {{"axis", static_cast<std::int64_t>(along)}},
+  Value* strings = op.Call(names::kGather, {from, outputs[1]}, {{"axis", static_cast<std::int64_t>(along)}},
                            outputs[0]->type);
   op.Set(0, strings);
   op.lowering().strings().Copy(op.in(0), strings);
@@ -212,19 +216,19 @@ Status LowerRunning(Op& op, const Operator& row) {
 
 std::span<const Operator> IndexingOperators() {
   static constexpr Operator kOperators[] = {
-      {"Compress", 9, 0, 2, 2, "axis", LowerCompress, "rewire.compress", kMovesStrings},
-      {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumprod"},
-      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, "rewire.cumsum"},
-      {"Gather", 1, 0, 2, 2, "axis", LowerGather, "rewire.gather", kMovesStrings},
-      {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, "rewire.gather_elements", kMovesStrings},
-      {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, "rewire.gather_nd", kMovesStrings},
-      {"NonZero", 9, 0, 1, 1, "", LowerNonZero, "rewire.non_zero"},
-      {"OneHot", 9, 0, 3, 3, "axis", LowerOneHot, "rewire.one_hot"},
-      {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, "rewire.scatter_elements"},
-      {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, "rewire.scatter_elements"},
-      {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, "rewire.scatter_nd"},
-      {"TopK", 1, 0, 1, 2, "axis k<10 largest sorted", LowerTopK, "rewire.top_k"},
-      {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, "rewire.unique", kTakesStrings},
+      {"Compress", 9, 0, 2, 2, "axis", LowerCompress, names::kCompress, kMovesStrings},
+      {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, names::kCumProd},
+      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, names::kCumSum},
+      {"Gather", 1, 0, 2, 2, "axis", LowerGather, names::kGather, kMovesStrings},
+      {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, names::kGatherElements, kMovesStrings},
+      {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, names::kGatherNd, kMovesStrings},
+      {"NonZero", 9, 0, 1, 1, "", LowerNonZero, names::kNonZero},
+      {"OneHot", 9, 0, 3, 3, "axis", LowerOneHot, names::kOneHot},
+      {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, names::kScatterElements},
+      {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, names::kScatterElements},
+      {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, names::kScatterNd},
+      {"TopK", 1, 0, 1, 2, "axis k<10 largest sorted", LowerTopK, names::kTopK},
+      {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, names::kUnique, kTakesStrings},
   };
   return kOperators;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/training.h"
 
 namespace rewire::compiler {
 namespace {
@@ -23,7 +25,7 @@ Status LowerNegativeLogLikelihoodLoss(Op& op, const Operator& row) {
 Status LowerSoftmaxCrossEntropyLoss(Op& op, const Operator& row) {
   Value* x = op.in(0);
   if (x->type.rank() < 2) return op.Invalid("scores {} have no classes", ShapeText(x->type.dims));
-  Value* log_probabilities = op.Call("rewire.log_softmax", {x}, {{"axis", std::int64_t{1}}}, x->type);
+  Value* log_probabilities = op.Call(names::kLogSoftmax, {x}, {{"axis", std::int64_t{1}}}, x->type);
   op.Set(0, NegativeLogLikelihood(op, row.kernel, log_probabilities));
   op.Set(1, log_probabilities);
   return {};
@@ -34,9 +36,9 @@ Status LowerSoftmaxCrossEntropyLoss(Op& op, const Operator& row) {
 std::span<const Operator> LossOperators() {
   static constexpr Operator kOperators[] = {
       {"NegativeLogLikelihoodLoss", 12, 0, 2, 3, "ignore_index reduction", LowerNegativeLogLikelihoodLoss,
-       "rewire.nll_loss"},
+       names::kNllLoss},
       {"SoftmaxCrossEntropyLoss", 12, 0, 2, 3, "ignore_index reduction", LowerSoftmaxCrossEntropyLoss,
-       "rewire.nll_loss"},
+       names::kNllLoss},
   };
   return kOperators;
 }

@@ -3,6 +3,12 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/generator.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -24,26 +30,26 @@ Status LowerFusedMatMul(Op& op, const Operator& /*row*/) {
   if (!product) return Forward(product);
   const double alpha = op.Float("alpha", 1);
   op.Set(0,
-         alpha == 1 ? *product : op.Apply("rewire.mul", *product, op.Scalar((*product)->type.dtype, alpha)));
+         alpha == 1 ? *product : op.Apply(names::kMul, *product, op.Scalar((*product)->type.dtype, alpha)));
   return {};
 }
 
 // Applies the activation that follows a fused operator, with up to two numbers.
 Result<Value*> Activate(Op& op, Value* x, const std::string& name, double alpha, double beta) {
   if (name.empty()) return x;
-  if (name == "Relu") return op.Unary("rewire.relu", x);
-  if (name == "Tanh") return op.Unary("rewire.tanh", x);
-  if (name == "Sigmoid") return op.Unary("rewire.sigmoid", x);
-  if (name == "LeakyRelu") return op.Unary("rewire.leaky_relu", x, {{"alpha", alpha}});
-  if (name == "Clip") return op.Unary("rewire.clip", x, {{"min", alpha}, {"max", beta}});
-  if (name == "HardSigmoid") return op.Unary("rewire.hard_sigmoid", x, {{"alpha", alpha}, {"beta", beta}});
+  if (name == "Relu") return op.Unary(names::kRelu, x);
+  if (name == "Tanh") return op.Unary(names::kTanh, x);
+  if (name == "Sigmoid") return op.Unary(names::kSigmoid, x);
+  if (name == "LeakyRelu") return op.Unary(names::kLeakyRelu, x, {{"alpha", alpha}});
+  if (name == "Clip") return op.Unary(names::kClip, x, {{"min", alpha}, {"max", beta}});
+  if (name == "HardSigmoid") return op.Unary(names::kHardSigmoid, x, {{"alpha", alpha}, {"beta", beta}});
   return op.Unsupported("activation '{}'", name);
 }
 
 Status LowerFusedConv(Op& op, const Operator& /*row*/) {
   Result<Value*> y = ConvOf(op);
   if (!y) return Forward(y);
-  if (op.in(3) != nullptr) y = op.Apply("rewire.add", *y, op.in(3));
+  if (op.in(3) != nullptr) y = op.Apply(names::kAdd, *y, op.in(3));
   const std::string activation = op.String("activation", "");
   std::vector<double> given = op.FloatList("activation_params");
   const std::size_t wanted = activation == "LeakyRelu"                             ? 1
@@ -74,22 +80,22 @@ Status LowerFusedGemm(Op& op, const Operator& /*row*/) {
 // Gelu of x and a bias; the row's kernel attribute says which formula.
 Status LowerBiasGelu(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  if (op.in(1) != nullptr) x = op.Apply("rewire.add", x, op.in(1));
-  op.Set(0, op.Unary("rewire.gelu", x, {{"approximate", std::string(row.kernel)}}));
+  if (op.in(1) != nullptr) x = op.Apply(names::kAdd, x, op.in(1));
+  op.Set(0, op.Unary(names::kGelu, x, {{"approximate", std::string(row.kernel)}}));
   return {};
 }
 
 Status LowerQuickGelu(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
-  Value* scaled = op.Apply("rewire.mul", x, op.Scalar(x->type.dtype, op.Float("alpha", 1.702)));
-  op.Set(0, op.Apply("rewire.mul", x, op.Unary("rewire.sigmoid", scaled)));
+  Value* scaled = op.Apply(names::kMul, x, op.Scalar(x->type.dtype, op.Float("alpha", 1.702)));
+  op.Set(0, op.Apply(names::kMul, x, op.Unary(names::kSigmoid, scaled)));
   return {};
 }
 
 // Layer normalization over the last axis, with the means and inverse deviations.
 std::vector<Value*> LayerNorm(Op& op, Value* x, Value* scale, Value* bias, double epsilon, bool statistics) {
   Op::KernelCall call;
-  call.kernel = "rewire.layer_norm";
+  call.kernel = names::kLayerNorm;
   call.inputs = {x, scale, bias != nullptr ? bias : op.Missing(x->type.dtype)};
   call.attributes = {{"axis", std::int64_t{x->type.rank() - 1}}, {"epsilon", epsilon}};
   call.outputs = {x->type};
@@ -106,8 +112,8 @@ std::vector<Value*> LayerNorm(Op& op, Value* x, Value* scale, Value* bias, doubl
 Status LowerSkipNormalization(Op& op, const Operator& row) {
   const bool simplified = std::string_view(row.type) == "SkipSimplifiedLayerNormalization";
   if (op.in(0)->type.rank() < 1) return op.Invalid("input 0 is a scalar");
-  Value* sum = op.Apply("rewire.add", op.in(0), op.in(1));
-  if (Value* bias = op.in(simplified ? 3 : 4)) sum = op.Apply("rewire.add", sum, bias);
+  Value* sum = op.Apply(names::kAdd, op.in(0), op.in(1));
+  if (Value* bias = op.in(simplified ? 3 : 4)) sum = op.Apply(names::kAdd, sum, bias);
   const double epsilon = op.Float("epsilon", simplified ? 1e-6 : 1e-12);
   const bool statistics = op.Wants(1) || op.Wants(2);
   op.Set(3, sum);
@@ -124,7 +130,7 @@ Status LowerSkipNormalization(Op& op, const Operator& row) {
 Value* RowsAt(Op& op, Value* table, Value* indices) {
   Shape dims = indices->type.dims;
   dims.push_back(table->type.dims.back());
-  return op.Call("rewire.gather", {table, indices}, {{"axis", std::int64_t{0}}},
+  return op.Call(names::kGather, {table, indices}, {{"axis", std::int64_t{0}}},
                  TensorOf(table->type.dtype, std::move(dims)));
 }
 
@@ -140,24 +146,24 @@ Status LowerEmbedLayerNormalization(Op& op, const Operator& /*row*/) {
     return op.Invalid("segment_embedding has shape {}, expected rank 2", ShapeText(op.in(4)->type.dims));
   Value* sum = RowsAt(op, op.in(2), words);
   if (positions != nullptr) {
-    sum = op.Apply("rewire.add", sum, RowsAt(op, op.in(3), positions));
+    sum = op.Apply(names::kAdd, sum, RowsAt(op, op.in(3), positions));
   } else {
     const DimExpr length = words->type.dims[1];
     Value* limit = op.Reshape(op.DimsValue({length}), {});
     Value* places =
-        op.Call("rewire.arange", {op.IntValue(0), limit, op.IntValue(1)}, {}, TensorOf(kInt64, {length}));
-    sum = op.Apply("rewire.add", sum, RowsAt(op, op.in(3), places));
+        op.Call(names::kArange, {op.IntValue(0), limit, op.IntValue(1)}, {}, TensorOf(kInt64, {length}));
+    sum = op.Apply(names::kAdd, sum, RowsAt(op, op.in(3), places));
   }
   if (op.in(1) != nullptr && op.in(4) != nullptr)
-    sum = op.Apply("rewire.add", sum, RowsAt(op, op.in(4), op.in(1)));
+    sum = op.Apply(names::kAdd, sum, RowsAt(op, op.in(4), op.in(1)));
   op.Set(2, sum);
   op.Set(0, LayerNorm(op, sum, op.in(5), op.in(6), op.Float("epsilon", 1e-12), false)[0]);
   if (!op.Wants(1)) return {};
   // How many words of each sentence the mask lets through.
   const Type counts = TensorOf(kInt32, {words->type.dims[0]});
   op.Set(1, op.in(7) != nullptr && op.Int("mask_index_type", 1) != 0
-                ? op.Reduce("rewire.reduce_sum", op.Cast(op.in(7), kInt32), {1}, false)
-                : op.Call("rewire.expand", {op.Scalar(kInt32, 0)}, {}, counts));
+                ? op.Reduce(names::kReduceSum, op.Cast(op.in(7), kInt32), {1}, false)
+                : op.Call(names::kExpand, {op.Scalar(kInt32, 0)}, {}, counts));
   return {};
 }
 

@@ -6,6 +6,9 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -101,7 +104,7 @@ Status LowerSplit(Op& op, const Operator& row) {
       type.dims[at] = (*lengths)[static_cast<std::size_t>(i)];
     } else {
       type.dims[at] = DimExpr::Symbol(op.lowering().graph().FreshSymbol(""));
-      call.shapes.push_back(op.ShapeValue({"rewire.shape.split",
+      call.shapes.push_back(op.ShapeValue({names::kShapeSplit,
                                            {op.ShapeOf(x), given},
                                            {{"index", std::int64_t{i}}, {"axis", std::int64_t{*axis}}}},
                                           x->type.rank()));
@@ -209,12 +212,12 @@ Status LowerSlice(Op& op, const Operator& row) {
     std::vector<Value*> inputs = {x}, shapes = {op.ShapeOf(x)};
     inputs.insert(inputs.end(), more.begin(), more.end());
     if (std::optional<Shape> dims = DynamicSliceDims(op)) {
-      op.Set(0, op.Call("rewire.dynamic_slice", inputs, {}, TensorOf(x->type.dtype, *std::move(dims))));
+      op.Set(0, op.Call(names::kDynamicSlice, inputs, {}, TensorOf(x->type.dtype, *std::move(dims))));
       return {};
     }
     shapes.insert(shapes.end(), more.begin(), more.end());
-    op.Set(0, op.CallShaped("rewire.dynamic_slice", inputs, {}, x->type.dtype, UnslicedDims(op),
-                            {"rewire.shape.slice", shapes, {}}));
+    op.Set(0, op.CallShaped(names::kDynamicSlice, inputs, {}, x->type.dtype, UnslicedDims(op),
+                            {names::kShapeSlice, shapes, {}}));
     return {};
   }
   if (!axes) {
@@ -248,7 +251,7 @@ Status LowerSlice(Op& op, const Operator& row) {
   const Attributes list = {{"starts", *starts}, {"ends", *ends}, {"axes", *axes}, {"steps", *steps}};
   if (!all) {
     op.Set(0, op.CallShaped(row.kernel, {x}, list, x->type.dtype, open,
-                            {"rewire.shape.slice",
+                            {names::kShapeSlice,
                              {op.ShapeOf(x), op.IntsValue(*starts), op.IntsValue(*ends), op.IntsValue(*axes),
                               op.IntsValue(*steps)},
                              {}}));
@@ -278,7 +281,7 @@ Status LowerTile(Op& op, const Operator& row) {
     return {};
   }
   op.Set(0, op.CallShaped(row.kernel, {x}, {}, x->type.dtype, Op::AllOpen(x->type.rank()),
-                          {"rewire.shape.tile", {op.ShapeOf(x), repeats}, {}}));
+                          {names::kShapeTile, {op.ShapeOf(x), repeats}, {}}));
   return {};
 }
 
@@ -334,8 +337,8 @@ Status LowerPad(Op& op, const Operator& row) {
       shapes.push_back(op.in(3));
     }
     const Op::OpenShape known = axes ? Op::Open(x->type.dims, *axes) : Op::AllOpen(x->type.rank());
-    set(op.CallShaped("rewire.dynamic_pad", inputs, {{"mode", mode}}, x->type.dtype, known,
-                      {"rewire.shape.dynamic_pad", shapes, {}}));
+    set(op.CallShaped(names::kDynamicPad, inputs, {{"mode", mode}}, x->type.dtype, known,
+                      {names::kShapeDynamicPad, shapes, {}}));
     return {};
   }
   Ints all = *pads;
@@ -375,23 +378,23 @@ Status LowerCenterCropPad(Op& op, const Operator& /*row*/) {
     dims.push_back(x->type.dims[static_cast<std::size_t>(*at)]);
   }
   Value *size = op.DimsValue(dims), *target = op.Cast(op.in(1), kInt64), *two = op.IntValue(2);
-  Value* kept = op.Apply("rewire.min", size, target);
-  Value* start = op.Apply("rewire.div", op.Apply("rewire.sub", size, kept), two);
-  Value* missing = op.Apply("rewire.sub", target, kept);
-  Value* before = op.Apply("rewire.div", missing, two);
-  Value* pads = op.Call("rewire.concat", {before, op.Apply("rewire.sub", missing, before)},
+  Value* kept = op.Apply(names::kMin, size, target);
+  Value* start = op.Apply(names::kDiv, op.Apply(names::kSub, size, kept), two);
+  Value* missing = op.Apply(names::kSub, target, kept);
+  Value* before = op.Apply(names::kDiv, missing, two);
+  Value* pads = op.Call(names::kConcat, {before, op.Apply(names::kSub, missing, before)},
                         {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {2 * *count}));
-  const std::vector<Value*> cut = {start, op.Apply("rewire.add", start, kept), op.IntsValue(axes)};
+  const std::vector<Value*> cut = {start, op.Apply(names::kAdd, start, kept), op.IntsValue(axes)};
   const auto with = [&](std::vector<Value*> inputs, const std::vector<Value*>& more) {
     inputs.insert(inputs.end(), more.begin(), more.end());
     return inputs;
   };
   const Op::OpenShape known = Op::Open(x->type.dims, axes);
-  Value* middle = op.CallShaped("rewire.dynamic_slice", with({x}, cut), {}, x->type.dtype, known,
-                                {"rewire.shape.slice", with({op.ShapeOf(x)}, cut), {}});
-  op.Set(0, op.CallShaped("rewire.dynamic_pad", {middle, pads, op.Missing(x->type.dtype), cut[2]},
+  Value* middle = op.CallShaped(names::kDynamicSlice, with({x}, cut), {}, x->type.dtype, known,
+                                {names::kShapeSlice, with({op.ShapeOf(x)}, cut), {}});
+  op.Set(0, op.CallShaped(names::kDynamicPad, {middle, pads, op.Missing(x->type.dtype), cut[2]},
                           {{"mode", std::string("constant")}}, x->type.dtype, known,
-                          {"rewire.shape.dynamic_pad", {op.ShapeOf(middle), pads, cut[2]}, {}}));
+                          {names::kShapeDynamicPad, {op.ShapeOf(middle), pads, cut[2]}, {}}));
   return {};
 }
 
@@ -451,16 +454,16 @@ Status LowerSpaceToDepth(Op& op, const Operator& /*row*/) {
 std::span<const Operator> MovementOperators() {
   static constexpr Operator kOperators[] = {
       {"CenterCropPad", 18, 0, 2, 2, "axes", LowerCenterCropPad},
-      {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, "rewire.concat", kTakesStrings},
+      {"Concat", 1, 0, 1, kAnyNumber, "axis", LowerConcat, names::kConcat, kTakesStrings},
       {"DepthToSpace", 1, 0, 1, 1, "blocksize mode", LowerDepthToSpace},
-      {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, "rewire.pad", kTakesStrings},
-      {"ReverseSequence", 10, 0, 2, 2, "batch_axis time_axis", LowerReverseSequence,
-       "rewire.reverse_sequence", kMovesStrings},
-      {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, "rewire.slice", kMovesStrings},
+      {"Pad", 1, 0, 1, 4, "mode paddings<2 pads<11 value<11", LowerPad, names::kPad, kTakesStrings},
+      {"ReverseSequence", 10, 0, 2, 2, "batch_axis time_axis", LowerReverseSequence, names::kReverseSequence,
+       kMovesStrings},
+      {"Slice", 1, 0, 1, 5, "axes<10 ends<10 starts<10", LowerSlice, names::kSlice, kMovesStrings},
       {"SpaceToDepth", 1, 0, 1, 1, "blocksize mode", LowerSpaceToDepth},
-      {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, "rewire.split", kMovesStrings},
-      {"Tile", 6, 0, 2, 2, "", LowerTile, "rewire.tile", kMovesStrings},
-      {"Trilu", 14, 0, 1, 2, "upper", LowerTrilu, "rewire.trilu"},
+      {"Split", 1, 0, 1, 2, "axis num_outputs split<13", LowerSplit, names::kSplit, kMovesStrings},
+      {"Tile", 6, 0, 2, 2, "", LowerTile, names::kTile, kMovesStrings},
+      {"Trilu", 14, 0, 1, 2, "upper", LowerTrilu, names::kTrilu},
   };
   return kOperators;
 }

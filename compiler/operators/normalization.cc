@@ -5,6 +5,10 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -37,18 +41,18 @@ Status LowerTrainingBatchNorm(Op& op, const Operator& row) {
     if (i != 1) axes.push_back(i);
   }
   const double momentum = op.Float("momentum", 0.9);
-  Value* kept = op.Reduce("rewire.reduce_mean", x, axes, true);
-  Value* centered = op.Apply("rewire.sub", x, kept);
-  Value* squares = op.Apply("rewire.mul", centered, centered);
-  Value* statistics[] = {op.Reduce("rewire.reduce_mean", x, axes, false),
-                         op.Reduce("rewire.reduce_mean", squares, axes, false)};
+  Value* kept = op.Reduce(names::kReduceMean, x, axes, true);
+  Value* centered = op.Apply(names::kSub, x, kept);
+  Value* squares = op.Apply(names::kMul, centered, centered);
+  Value* statistics[] = {op.Reduce(names::kReduceMean, x, axes, false),
+                         op.Reduce(names::kReduceMean, squares, axes, false)};
   op.Set(0, op.Call(row.kernel, {x, op.in(1), op.in(2), statistics[0], statistics[1]},
                     {{"epsilon", op.Float("epsilon", 1e-5)}}, x->type));
   for (int i = 0; i < 2; ++i) {
     const DLDataType dtype = op.in(3 + i)->type.dtype;
-    Value* old = op.Apply("rewire.mul", op.in(3 + i), op.Scalar(dtype, momentum));
-    Value* fresh = op.Apply("rewire.mul", op.Cast(statistics[i], dtype), op.Scalar(dtype, 1 - momentum));
-    op.Set(1 + i, op.Apply("rewire.add", old, fresh));
+    Value* old = op.Apply(names::kMul, op.in(3 + i), op.Scalar(dtype, momentum));
+    Value* fresh = op.Apply(names::kMul, op.Cast(statistics[i], dtype), op.Scalar(dtype, 1 - momentum));
+    op.Set(1 + i, op.Apply(names::kAdd, old, fresh));
   }
   return {};
 }
@@ -111,12 +115,11 @@ Status LowerMeanVarianceNormalization(Op& op, const Operator& /*row*/) {
   for (const std::int64_t axis : axes) {
     if (Result<int> at = op.Axis(axis, x->type.rank()); !at) return Forward(at);
   }
-  Value* mean = op.Reduce("rewire.reduce_mean", x, axes, true);
-  Value* centered = op.Apply("rewire.sub", x, mean);
-  Value* variance = op.Reduce("rewire.reduce_mean", op.Apply("rewire.mul", centered, centered), axes, true);
-  Value* deviation =
-      op.Apply("rewire.add", op.Unary("rewire.sqrt", variance), op.Scalar(x->type.dtype, 1e-9));
-  op.Set(0, op.Apply("rewire.div", centered, deviation));
+  Value* mean = op.Reduce(names::kReduceMean, x, axes, true);
+  Value* centered = op.Apply(names::kSub, x, mean);
+  Value* variance = op.Reduce(names::kReduceMean, op.Apply(names::kMul, centered, centered), axes, true);
+  Value* deviation = op.Apply(names::kAdd, op.Unary(names::kSqrt, variance), op.Scalar(x->type.dtype, 1e-9));
+  op.Set(0, op.Apply(names::kDiv, centered, deviation));
   return {};
 }
 
@@ -124,13 +127,13 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
   if (!axis) return Forward(axis);
-  const char* kernel = op.Int("p", 2) == 1 ? "rewire.reduce_l1" : "rewire.reduce_l2";
+  const char* kernel = op.Int("p", 2) == 1 ? names::kReduceL1 : names::kReduceL2;
   // A norm of 0 gives 0: an infinite divisor does that.
   Value* norm = op.Reduce(kernel, x, {*axis}, true);
-  Value* is_zero = op.Compare("rewire.equal", norm, op.Scalar(x->type.dtype, 0));
+  Value* is_zero = op.Compare(names::kEqual, norm, op.Scalar(x->type.dtype, 0));
   Value* infinity = op.Scalar(x->type.dtype, std::numeric_limits<double>::infinity());
-  Value* divisor = op.Call("rewire.where", {is_zero, infinity, norm}, {}, norm->type);
-  op.Set(0, op.Apply("rewire.div", x, divisor));
+  Value* divisor = op.Call(names::kWhere, {is_zero, infinity, norm}, {}, norm->type);
+  op.Set(0, op.Apply(names::kDiv, x, divisor));
   return {};
 }
 
@@ -139,31 +142,30 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
 Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon) {
   const Shape inside(x->type.dims.begin() + axis, x->type.dims.end());
   if (ShapeText(scale->type.dims) != ShapeText(inside))
-    scale = op.Call("rewire.expand", {scale}, {}, TensorOf(scale->type.dtype, inside));
-  return op.Call("rewire.rms_norm", {x, scale}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}},
-                 x->type);
+    scale = op.Call(names::kExpand, {scale}, {}, TensorOf(scale->type.dtype, inside));
+  return op.Call(names::kRmsNorm, {x, scale}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}}, x->type);
 }
 
 std::span<const Operator> NormalizationOperators() {
   static constexpr Operator kOperators[] = {
       {"BatchNormalization", 7, 0, 5, 5, "epsilon ~momentum spatial=1 training_mode", LowerBatchNormalization,
-       "rewire.batch_norm"},
+       names::kBatchNorm},
       {"BatchNormalization", 1, 6, 5, 5, "epsilon ~is_test ~momentum spatial=1", LowerBatchNormalization,
-       "rewire.batch_norm"},
+       names::kBatchNorm},
       {"GroupNormalization", 18, 0, 3, 3, "epsilon num_groups ~stash_type", LowerGroupNormalization,
-       "rewire.group_norm"},
-      {"Hardmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.hardmax"},
-      {"InstanceNormalization", 6, 0, 3, 3, "epsilon", LowerGroupNormalization, "rewire.group_norm"},
-      {"LRN", 1, 0, 1, 1, "alpha beta bias size", LowerLrn, "rewire.lrn"},
+       names::kGroupNorm},
+      {"Hardmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kHardmax},
+      {"InstanceNormalization", 6, 0, 3, 3, "epsilon", LowerGroupNormalization, names::kGroupNorm},
+      {"LRN", 1, 0, 1, 1, "alpha beta bias size", LowerLrn, names::kLrn},
       {"LayerNormalization", 17, 0, 2, 3, "axis epsilon ~stash_type", LowerLayerNormalization,
-       "rewire.layer_norm"},
-      {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.log_softmax"},
+       names::kLayerNorm},
+      {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kLogSoftmax},
       {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
       {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
       {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
       // ONNX Runtime's optimizer writes it into ONNX's own domain.
       {"SimplifiedLayerNormalization", 1, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
-      {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, "rewire.softmax"},
+      {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kSoftmax},
   };
   return kOperators;
 }

@@ -5,6 +5,8 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -47,7 +49,7 @@ Status LowerQLinearMatMul(Op& op, const Operator& row) {
   if (!dims) return Forward(dims);
   Value* sums = op.Call(row.kernel, {op.in(0), op.in(3), op.in(2), op.in(5)}, {}, TensorOf(kInt32, *dims));
   const auto last = static_cast<std::int64_t>(dims->size()) - 1;
-  op.Set(0, op.Call("rewire.requantize", {sums, op.in(1), op.in(4), op.in(6), op.in(7)}, {{"axis", last}},
+  op.Set(0, op.Call(names::kRequantize, {sums, op.in(1), op.in(4), op.in(6), op.in(7)}, {{"axis", last}},
                     TensorOf(op.in(7)->type.dtype, *std::move(dims))));
   return {};
 }
@@ -93,9 +95,8 @@ Status LowerEinsum(Op& op, const Operator& row) {
   shapes.reserve(static_cast<std::size_t>(op.inputs()));
   for (int i = 0; i < op.inputs(); ++i) shapes.push_back(op.ShapeOf(op.in(i)));
   const Attributes attributes = {{"equation", equation}};
-  op.Set(0,
-         op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
-                       Op::AllOpen(EinsumRank(op, equation)), {"rewire.shape.einsum", shapes, attributes}));
+  op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
+                          Op::AllOpen(EinsumRank(op, equation)), {names::kShapeEinsum, shapes, attributes}));
   return {};
 }
 
@@ -104,7 +105,7 @@ Status LowerEinsum(Op& op, const Operator& row) {
 Result<Value*> MatMulOf(Op& op, Value* a, Value* b) {
   Result<Shape> dims = MatMulDims(op, a->type.dims, b->type.dims);
   if (!dims) return Forward(dims);
-  return op.Call("rewire.matmul", {a, b}, {}, TensorOf(a->type.dtype, *std::move(dims)));
+  return op.Call(names::kMatMul, {a, b}, {}, TensorOf(a->type.dtype, *std::move(dims)));
 }
 
 Result<Value*> GemmOf(Op& op) {
@@ -117,18 +118,18 @@ Result<Value*> GemmOf(Op& op) {
                                  {"beta", op.Float("beta", 1)},
                                  {"transA", std::int64_t{trans_a}},
                                  {"transB", std::int64_t{trans_b}}};
-  return op.Call("rewire.gemm", op.Arguments(0, 2), attributes,
+  return op.Call(names::kGemm, op.Arguments(0, 2), attributes,
                  TensorOf(op.in(0)->type.dtype, {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]}));
 }
 
 std::span<const Operator> ProductOperators() {
   static constexpr Operator kOperators[] = {
-      {"Einsum", 12, 0, 1, kAnyNumber, "equation", LowerEinsum, "rewire.einsum"},
+      {"Einsum", 12, 0, 1, kAnyNumber, "equation", LowerEinsum, names::kEinsum},
       {"Gemm", 7, 0, 2, 3, "alpha beta transA transB", LowerGemm},
       {"Gemm", 1, 6, 3, 3, "alpha beta ~broadcast transA transB", LowerGemm},
       {"MatMul", 1, 0, 2, 2, "", LowerMatMul},
-      {"MatMulInteger", 10, 0, 2, 4, "", LowerMatMulInteger, "rewire.matmul_integer"},
-      {"QLinearMatMul", 10, 0, 8, 8, "", LowerQLinearMatMul, "rewire.matmul_integer"},
+      {"MatMulInteger", 10, 0, 2, 4, "", LowerMatMulInteger, names::kMatMulInteger},
+      {"QLinearMatMul", 10, 0, 8, 8, "", LowerQLinearMatMul, names::kMatMulInteger},
   };
   return kOperators;
 }

@@ -3,6 +3,7 @@
 
 #include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -114,11 +115,10 @@ Status LowerDynamicQuantizeLinear(Op& op, const Operator& row) {
 std::span<const Operator> QuantizationOperators() {
   static constexpr Operator kOperators[] = {
       {"DequantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype", LowerDequantizeLinear,
-       "rewire.dequantize_linear", kAnyRank},
-      {"DynamicQuantizeLinear", 11, 0, 1, 1, "", LowerDynamicQuantizeLinear,
-       "rewire.dynamic_quantize_linear"},
+       names::kDequantizeLinear, kAnyRank},
+      {"DynamicQuantizeLinear", 11, 0, 1, 1, "", LowerDynamicQuantizeLinear, names::kDynamicQuantizeLinear},
       {"QuantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype precision=0 ~saturate",
-       LowerQuantizeLinear, "rewire.quantize_linear", kAnyRank},
+       LowerQuantizeLinear, names::kQuantizeLinear, kAnyRank},
   };
   return kOperators;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU, LSTM: one kernel each, over all steps.
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/attention_core.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -99,7 +103,7 @@ Status LowerCausalConv(Op& op, const Operator& /*row*/) {
   }
   const std::int64_t channels = *x->type.dims[1].constant(), before = *w->type.dims[2].constant() - 1;
   if (past == nullptr) {
-    past = op.Call("rewire.expand", {op.Scalar(x->type.dtype, 0)}, {},
+    past = op.Call(names::kExpand, {op.Scalar(x->type.dtype, 0)}, {},
                    TensorOf(x->type.dtype, {x->type.dims[0], channels, before}));
   } else if (past->type.rank() != 3) {
     return op.Invalid("past_state has shape {}, expected [N, C, K - 1]", ShapeText(past->type.dims));
@@ -107,10 +111,10 @@ Status LowerCausalConv(Op& op, const Operator& /*row*/) {
   Value* padded = ConcatTo(op, past, x, 2);
   std::vector<Value*> inputs = {padded, w};
   if (op.in(2) != nullptr) inputs.push_back(op.in(2));
-  Value* y = op.Call("rewire.conv", inputs, {{"group", channels}}, x->type);
+  Value* y = op.Call(names::kConv, inputs, {{"group", channels}}, x->type);
   const std::string activation = op.String("activation", "none");
   if (activation == "silu" || activation == "swish") {
-    y = op.Apply("rewire.mul", y, op.Unary("rewire.sigmoid", y));
+    y = op.Apply(names::kMul, y, op.Unary(names::kSigmoid, y));
   } else if (activation != "none") {
     return op.Invalid("activation is '{}', expected none, silu or swish", activation);
   }
@@ -127,14 +131,14 @@ std::span<const Operator> RecurrentOperators() {
       {"CausalConvWithState", 27, 0, 2, 4, "activation", LowerCausalConv},
       {"GRU", 7, 0, 3, 6,
        "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
-       LowerRecurrent, "rewire.gru"},
+       LowerRecurrent, names::kGru},
       {"LSTM", 7, 0, 3, 8,
        "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
-       LowerRecurrent, "rewire.lstm"},
+       LowerRecurrent, names::kLstm},
       {"LinearAttention", 27, 0, 3, 6, "~chunk_size kv_num_heads q_num_heads scale update_rule",
-       LowerLinearAttention, "rewire.linear_attention"},
+       LowerLinearAttention, names::kLinearAttention},
       {"RNN", 7, 0, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout",
-       LowerRecurrent, "rewire.rnn"},
+       LowerRecurrent, names::kRnn},
   };
   return kOperators;
 }

@@ -3,6 +3,9 @@
 #include <numeric>
 
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -15,13 +18,13 @@ Value* ReduceDynamic(Op& op, const std::string& kernel, Value* x, int rank) {
   const Attributes attributes = {{"keepdims", op.Int("keepdims", 1)},
                                  {"noop_with_empty_axes", op.Int("noop_with_empty_axes", 0)}};
   return op.CallShaped(kernel, {x, axes}, attributes, x->type.dtype, Op::AllOpen(rank),
-                       {"rewire.shape.reduce", {op.ShapeOf(x), axes}, attributes});
+                       {names::kShapeReduce, {op.ShapeOf(x), axes}, attributes});
 }
 
 // Over no axes each element is reduced by itself.
 Value* ReduceNothing(Op& op, const std::string& kernel, Value* x) {
-  if (kernel == "rewire.reduce_sum_square") return op.Apply("rewire.mul", x, x);
-  if (kernel == "rewire.reduce_l1" || kernel == "rewire.reduce_l2") return op.Unary("rewire.abs", x);
+  if (kernel == names::kReduceSumSquare) return op.Apply(names::kMul, x, x);
+  if (kernel == names::kReduceL1 || kernel == names::kReduceL2) return op.Unary(names::kAbs, x);
   return x;
 }
 
@@ -67,7 +70,7 @@ Status LowerReduce(Op& op, const Operator& row) {
 Status LowerReduceLogSum(Op& op, const Operator& row) {
   Result<Value*> sum = LowerReduced(op, row.kernel, op.in(0));
   if (!sum) return Forward(sum);
-  op.Set(0, op.Unary("rewire.log", *sum));
+  op.Set(0, op.Unary(names::kLog, *sum));
   return {};
 }
 
@@ -94,21 +97,21 @@ Status LowerArgReduce(Op& op, const Operator& row) {
 
 std::span<const Operator> ReductionOperators() {
   static constexpr Operator kOperators[] = {
-      {"ArgMax", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, "rewire.argmax"},
-      {"ArgMin", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, "rewire.argmin"},
-      {"ReduceL1", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_l1"},
-      {"ReduceL2", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_l2"},
+      {"ArgMax", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, names::kArgMax},
+      {"ArgMin", 1, 0, 1, 1, "axis keepdims select_last_index", LowerArgReduce, names::kArgMin},
+      {"ReduceL1", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceL1},
+      {"ReduceL2", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceL2},
       {"ReduceLogSum", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduceLogSum,
-       "rewire.reduce_sum"},
+       names::kReduceSum},
       {"ReduceLogSumExp", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce,
-       "rewire.reduce_log_sum_exp"},
-      {"ReduceMax", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_max"},
-      {"ReduceMean", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_mean"},
-      {"ReduceMin", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_min"},
-      {"ReduceProd", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_prod"},
-      {"ReduceSum", 1, 0, 1, 2, "axes<13 keepdims noop_with_empty_axes", LowerReduce, "rewire.reduce_sum"},
+       names::kReduceLogSumExp},
+      {"ReduceMax", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceMax},
+      {"ReduceMean", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceMean},
+      {"ReduceMin", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceMin},
+      {"ReduceProd", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceProd},
+      {"ReduceSum", 1, 0, 1, 2, "axes<13 keepdims noop_with_empty_axes", LowerReduce, names::kReduceSum},
       {"ReduceSumSquare", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce,
-       "rewire.reduce_sum_square"},
+       names::kReduceSumSquare},
   };
   return kOperators;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sequences and optionals: ADTs (tagged tuples) with one field per element.
+#include "rewire/kernels/contract/sequence.h"
 #include "rewire/compiler/import/dtypes.h"
 #include "rewire/compiler/import/onnx_proto.h"
 #include "rewire/compiler/lower/registry.h"
@@ -75,7 +76,7 @@ Status LowerSequenceErase(Op& op, const Operator& row) {
 
 Value* Length(Op& op, Value* sequence) {
   Op::KernelCall call;
-  call.kernel = "rewire.seq.length";
+  call.kernel = names::kSeqLength;
   call.inputs = {sequence};
   call.outputs = {TensorOf(kInt64, {})};
   call.objects = true;
@@ -184,7 +185,7 @@ Status LowerSequenceMap(Op& op, const Operator& /*row*/) {
     Value* input = op.in(i);
     const bool element = input->type.kind == TypeKind::kSequence;
     inputs.push_back(
-        element ? CallSequence(op, "rewire.seq.at", {input, block.parameters[0]}, {}, *input->type.element)
+        element ? CallSequence(op, names::kSeqAt, {input, block.parameters[0]}, {}, *input->type.element)
                 : input);
   }
   const Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), inputs);
@@ -193,7 +194,7 @@ Status LowerSequenceMap(Op& op, const Operator& /*row*/) {
     Value* parameter = block.parameters[i + 1];
     parameter->type = SequenceOf((*results)[i]->type);
     block.results.push_back(
-        CallSequence(op, "rewire.seq.insert", {parameter, (*results)[i]}, {}, parameter->type));
+        CallSequence(op, names::kSeqInsert, {parameter, (*results)[i]}, {}, parameter->type));
   }
   lowering.SwapBlock(around);
   if (!results) return Forward(results);
@@ -217,19 +218,19 @@ Status LowerSequenceMap(Op& op, const Operator& /*row*/) {
 
 std::span<const Operator> SequenceOperators() {
   static constexpr Operator kOperators[] = {
-      {"ConcatFromSequence", 11, 0, 1, 1, "axis new_axis", LowerConcatFromSequence, "rewire.seq.concat",
+      {"ConcatFromSequence", 11, 0, 1, 1, "axis new_axis", LowerConcatFromSequence, names::kSeqConcat,
        kAnyKind},
       {"Optional", 15, 0, 0, 1, "type", LowerOptional, nullptr, kAnyKind},
       {"OptionalGetElement", 15, 0, 1, 1, "", LowerOptionalGetElement, nullptr, kAnyKind},
       {"OptionalHasElement", 15, 0, 0, 1, "", LowerOptionalHasElement, nullptr, kAnyKind},
-      {"SequenceAt", 11, 0, 2, 2, "", LowerSequenceAt, "rewire.seq.at", kAnyKind},
+      {"SequenceAt", 11, 0, 2, 2, "", LowerSequenceAt, names::kSeqAt, kAnyKind},
       {"SequenceConstruct", 11, 0, 1, kAnyNumber, "", LowerSequenceConstruct, nullptr, kAnyKind},
       {"SequenceEmpty", 11, 0, 0, 0, "dtype", LowerSequenceEmpty},
-      {"SequenceErase", 11, 0, 1, 2, "", LowerSequenceErase, "rewire.seq.erase", kAnyKind},
-      {"SequenceInsert", 11, 0, 2, 3, "", LowerSequenceInsert, "rewire.seq.insert", kAnyKind},
+      {"SequenceErase", 11, 0, 1, 2, "", LowerSequenceErase, names::kSeqErase, kAnyKind},
+      {"SequenceInsert", 11, 0, 2, 3, "", LowerSequenceInsert, names::kSeqInsert, kAnyKind},
       {"SequenceLength", 11, 0, 1, 1, "", LowerSequenceLength, nullptr, kAnyKind},
       {"SequenceMap", 17, 0, 1, kAnyNumber, "body", LowerSequenceMap, nullptr, kAnyKind},
-      {"SplitToSequence", 11, 0, 1, 2, "axis keepdims", LowerSplitToSequence, "rewire.seq.split"},
+      {"SplitToSequence", 11, 0, 1, 2, "axis keepdims", LowerSplitToSequence, names::kSeqSplit},
   };
   return kOperators;
 }

@@ -6,6 +6,12 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/texts.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/generator.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -23,15 +29,14 @@ Status LowerTrainingDropout(Op& op) {
   Value* ratio = op.in(1) == nullptr ? op.Scalar(dtype, 0.5) : op.Reshape(op.Cast(op.in(1), dtype), {});
   Attributes attributes;
   if (op.HasAttribute("seed")) attributes.push_back({"seed", op.Int("seed", 0)});
-  Value* random = op.Call("rewire.random_uniform", {}, std::move(attributes), x->type);
-  Value* dropped = op.Apply("rewire.and", op.Compare("rewire.less", random, ratio), training);
-  Value* kept = op.Apply("rewire.sub", op.Scalar(dtype, 1), ratio);
-  Value* factor =
-      op.Call("rewire.where", {training, op.Unary("rewire.reciprocal", kept), op.Scalar(dtype, 1)}, {},
-              TensorOf(dtype, {}));
-  Value* grown = op.Apply("rewire.mul", x, factor);
-  op.Set(0, op.Call("rewire.where", {dropped, op.Scalar(dtype, 0), grown}, {}, x->type));
-  if (op.Wants(1)) op.Set(1, op.Unary("rewire.not", dropped));
+  Value* random = op.Call(names::kRandomUniform, {}, std::move(attributes), x->type);
+  Value* dropped = op.Apply(names::kAnd, op.Compare(names::kLess, random, ratio), training);
+  Value* kept = op.Apply(names::kSub, op.Scalar(dtype, 1), ratio);
+  Value* factor = op.Call(names::kWhere, {training, op.Unary(names::kReciprocal, kept), op.Scalar(dtype, 1)},
+                          {}, TensorOf(dtype, {}));
+  Value* grown = op.Apply(names::kMul, x, factor);
+  op.Set(0, op.Call(names::kWhere, {dropped, op.Scalar(dtype, 0), grown}, {}, x->type));
+  if (op.Wants(1)) op.Set(1, op.Unary(names::kNot, dropped));
   return {};
 }
 
@@ -46,7 +51,7 @@ Status LowerDropout(Op& op, const Operator& /*row*/) {
   if (!op.Wants(1)) return {};
   const DLDataType mask = op.opset() >= 10 ? kBool8 : x->type.dtype;
   Value* one = op.Cast(op.Scalar(kUInt8, 1), mask);
-  op.Set(1, op.Call("rewire.expand", {one}, {}, TensorOf(mask, x->type.dims)));
+  op.Set(1, op.Call(names::kExpand, {one}, {}, TensorOf(mask, x->type.dims)));
   return {};
 }
 
@@ -114,7 +119,7 @@ Status LowerShape(Op& op, const Operator& /*row*/) {
 
 Status LowerSize(Op& op, const Operator& /*row*/) {
   if (!op.in(0)->type.ranked) {
-    op.Set(0, op.Reduce("rewire.reduce_prod", op.ShapeOf(op.in(0)), {0}, false));
+    op.Set(0, op.Reduce(names::kReduceProd, op.ShapeOf(op.in(0)), {0}, false));
     return {};
   }
   op.Set(0, op.Reshape(op.DimsValue({ProductOf(op.in(0)->type.dims)}), {}));
@@ -175,7 +180,7 @@ Status LowerReshape(Op& op, const Operator& /*row*/) {
   }
   const Result<std::int64_t> rank = op.Length(target, "the target shape");
   if (!rank) return Forward(rank);
-  Value* shape = op.Call("rewire.shape.reshape", {op.ShapeOf(x), target},
+  Value* shape = op.Call(names::kShapeReshape, {op.ShapeOf(x), target},
                          {{"allowzero", std::int64_t{allow_zero}}}, TensorOf(kInt64, {*rank}));
   op.Set(0, op.ReshapeTo(x, shape, static_cast<int>(*rank)));
   return {};
@@ -218,9 +223,9 @@ Status LowerDynamicAxes(Op& op, const char* kernel, int sign) {
 // Without all dimensions that turn out to be 1 when the program runs: how many are left is not known before.
 Status LowerSqueezeOnes(Op& op) {
   Value* shape = op.ShapeOf(op.in(0));
-  Value* kept = op.Unary("rewire.not", op.Compare("rewire.equal", shape, op.IntValue(1)));
-  Value* left = op.CallShaped("rewire.compress", {shape, kept}, {}, kInt64, Op::AllOpen(1),
-                              {"rewire.shape.compress", {shape, kept}, {}});
+  Value* kept = op.Unary(names::kNot, op.Compare(names::kEqual, shape, op.IntValue(1)));
+  Value* left = op.CallShaped(names::kCompress, {shape, kept}, {}, kInt64, Op::AllOpen(1),
+                              {names::kShapeCompress, {shape, kept}, {}});
   op.Set(0, op.ReshapeUnranked(op.in(0), left));
   return {};
 }
@@ -241,7 +246,7 @@ Continuation SqueezedForEachRank(Op& op, std::vector<bool> gone, std::size_t nex
     return continuation;
   }
   Value* size = op.Reshape(op.DimsValue({dims[next]}), {});
-  Value* is_one = op.Compare("rewire.equal", size, op.IntValue(1));
+  Value* is_one = op.Compare(names::kEqual, size, op.IntValue(1));
   continuation.split = lowering.graph().NewNode(NodeKind::kIf);
   continuation.split->inputs.push_back(is_one);
   continuation.split->blocks.resize(2);
@@ -272,7 +277,7 @@ Status LowerSqueeze(Op& op, const Operator& /*row*/) {
   const Shape& dims = op.in(0)->type.dims;
   bool dynamic = false;
   const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
-  if (dynamic) return LowerDynamicAxes(op, "rewire.shape.squeeze", -1);
+  if (dynamic) return LowerDynamicAxes(op, names::kShapeSqueeze, -1);
   if (!axes && !ConstantDims(dims)) return LowerSqueezeOfUnknownRank(op);
   std::vector<bool> gone(dims.size(), false);
   for (std::size_t i = 0; i < dims.size(); ++i) gone[i] = !axes && dims[i].Is(1);
@@ -296,7 +301,7 @@ Status LowerUnsqueeze(Op& op, const Operator& /*row*/) {
   const Shape& dims = op.in(0)->type.dims;
   bool dynamic = false;
   const std::optional<Ints> axes = AxesOf(op, 13, &dynamic);
-  if (dynamic) return LowerDynamicAxes(op, "rewire.shape.unsqueeze", 1);
+  if (dynamic) return LowerDynamicAxes(op, names::kShapeUnsqueeze, 1);
   if (!axes) return op.Invalid("it has no axes");
   const std::size_t rank = dims.size() + axes->size();
   std::vector<bool> added(rank, false);
@@ -322,7 +327,7 @@ Status LowerConstantOfShape(Op& op, const Operator& /*row*/) {
     if (!value) return Forward(value);
     fill = op.Reshape(op.Constant(*std::move(value)), {});
   }
-  op.Set(0, op.CallSized("rewire.expand", {fill}, {}, fill->type.dtype, op.in(0)));
+  op.Set(0, op.CallSized(names::kExpand, {fill}, {}, fill->type.dtype, op.in(0)));
   return {};
 }
 
@@ -346,7 +351,7 @@ Status LowerExpand(Op& op, const Operator& row) {
     if (!IsOf(*dims, *known)) {
       const DimExpr rank(static_cast<std::int64_t>(dims->size()));
       call.shapes.push_back(
-          op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank})));
+          op.Call(names::kShapeBroadcast, {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank})));
     }
     op.Set(0, op.Call(std::move(call))[0]);
     return {};
@@ -354,7 +359,7 @@ Status LowerExpand(Op& op, const Operator& row) {
   const Result<std::int64_t> length = op.Length(target, "the target shape");
   if (!length) return Forward(length);
   const std::int64_t rank = std::max<std::int64_t>(*length, x->type.rank());
-  Value* shape = op.Call("rewire.shape.broadcast", {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank}));
+  Value* shape = op.Call(names::kShapeBroadcast, {op.ShapeOf(x), target}, {}, TensorOf(kInt64, {rank}));
   // Only axes of size 1 grow.
   Op::OpenShape known(static_cast<std::size_t>(rank));
   for (std::size_t i = 1; i <= x->type.dims.size(); ++i) {
@@ -391,7 +396,7 @@ std::span<const Operator> ShapeOperators() {
        LowerConstant},
       {"ConstantOfShape", 9, 0, 1, 1, "value", LowerConstantOfShape},
       {"Dropout", 7, 0, 1, 3, "~ratio ~seed", LowerDropout},
-      {"Expand", 8, 0, 2, 2, "", LowerExpand, "rewire.expand", kMovesStrings},
+      {"Expand", 8, 0, 2, 2, "", LowerExpand, names::kExpand, kMovesStrings},
       {"Flatten", 1, 0, 1, 1, "axis", LowerFlatten, nullptr, kMovesStrings},
       {"Identity", 1, 0, 1, 1, "", LowerIdentity, nullptr, kAnyKind | kMovesStrings},
       {"Reshape", 1, 0, 1, 2, "allowzero shape<5", LowerReshape, nullptr, kAnyRank | kMovesStrings},

@@ -6,6 +6,8 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/signal.h"
 
 namespace rewire::compiler {
 namespace {
@@ -31,7 +33,7 @@ Status LowerDft(Op& op, const Operator& row) {
   // Real and imaginary parts, or the signal of which half a spectrum was given.
   if (!known.empty()) known.back() = DimExpr(inverse != 0 && onesided != 0 ? 1 : 2);
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, known,
-                          {"rewire.shape.dft", shapes, attributes}));
+                          {names::kShapeDft, shapes, attributes}));
   return {};
 }
 
@@ -60,7 +62,7 @@ Status LowerStft(Op& op, const Operator& row) {
   op.Set(0, op.CallShaped(
                 row.kernel, inputs, attributes, op.in(0)->type.dtype,
                 {signal->type.dims[0], std::nullopt, FrameBins(op, op.Int("onesided", 1) != 0), DimExpr(2)},
-                {"rewire.shape.stft", shapes, attributes}));
+                {names::kShapeStft, shapes, attributes}));
   return {};
 }
 
@@ -68,7 +70,7 @@ Status LowerMelWeightMatrix(Op& op, const Operator& row) {
   Result<DLDataType> dtype = op.DTypeAttribute("output_datatype", kFloat32);
   if (!dtype) return Forward(dtype);
   op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, 4), {}, *dtype, Op::AllOpen(2),
-                          {"rewire.shape.mel_weight_matrix", {op.in(0), op.in(1)}, {}}));
+                          {names::kShapeMelWeightMatrix, {op.in(0), op.in(1)}, {}}));
   return {};
 }
 
@@ -106,14 +108,14 @@ Status LowerTfIdf(Op& op, const Operator& row) {
 
 std::span<const Operator> SignalOperators() {
   static constexpr Operator kOperators[] = {
-      {"DFT", 17, 19, 1, 2, "axis inverse onesided", LowerDft, "rewire.dft"},
-      {"DFT", 20, 0, 1, 3, "inverse onesided", LowerDft, "rewire.dft"},
-      {"MelWeightMatrix", 17, 0, 5, 5, "output_datatype", LowerMelWeightMatrix, "rewire.mel_weight_matrix"},
-      {"STFT", 17, 0, 2, 4, "onesided", LowerStft, "rewire.stft"},
+      {"DFT", 17, 19, 1, 2, "axis inverse onesided", LowerDft, names::kDft},
+      {"DFT", 20, 0, 1, 3, "inverse onesided", LowerDft, names::kDft},
+      {"MelWeightMatrix", 17, 0, 5, 5, "output_datatype", LowerMelWeightMatrix, names::kMelWeightMatrix},
+      {"STFT", 17, 0, 2, 4, "onesided", LowerStft, names::kStft},
       {"TfIdfVectorizer", 9, 0, 1, 1,
        "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s "
        "pool_strings weights",
-       LowerTfIdf, "rewire.tfidf", kTakesStrings},
+       LowerTfIdf, names::kTfIdf, kTakesStrings},
   };
   return kOperators;
 }

@@ -6,6 +6,12 @@
 #include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/generator.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/re2.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,7 +32,7 @@ Status LowerStringConcat(Op& op, const Operator& /*row*/) {
     for (Value* part : ExpandedTexts(op, TextTensorOf(op, op.in(i)), *dims).arguments())
       arguments.push_back(part);
   }
-  SetTexts(op, 0, NewTexts(op, "rewire.text.concat", arguments, {}, *dims));
+  SetTexts(op, 0, NewTexts(op, names::kTextConcat, arguments, {}, *dims));
   return {};
 }
 
@@ -38,19 +44,19 @@ Status LowerStringSplit(Op& op, const Operator& /*row*/) {
   Attributes attributes = {{"maxsplit", op.Int("maxsplit", -1)}};
   if (const std::string delimiter = TextOf(op, "delimiter", ""); !delimiter.empty())
     attributes.push_back({"delimiter", delimiter});
-  Value* counts = op.Call("rewire.text.split_counts", x.arguments(), attributes, TensorOf(kInt64, dims));
+  Value* counts = op.Call(names::kTextSplitCounts, x.arguments(), attributes, TensorOf(kInt64, dims));
   const DimExpr count = ProductOf(dims);
   Value* some = ConcatTo(op, op.Reshape(counts, {count}), op.IntsValue({0}), 0);
-  Value* width = op.Reduce("rewire.reduce_max", some, {0}, true);
-  Value* total = op.Apply("rewire.mul", op.DimsValue({count}), width);
+  Value* width = op.Reduce(names::kReduceMax, some, {0}, true);
+  Value* total = op.Apply(names::kMul, op.DimsValue({count}), width);
   std::vector<Value*> arguments = x.arguments();
   arguments.push_back(width);
   TextTensor pieces;
-  pieces.offsets = op.CallSized("rewire.text.split_offsets", arguments, attributes, kInt64,
-                                op.Apply("rewire.add", total, op.IntsValue({1})));
+  pieces.offsets = op.CallSized(names::kTextSplitOffsets, arguments, attributes, kInt64,
+                                op.Apply(names::kAdd, total, op.IntsValue({1})));
   pieces.bytes =
-      op.CallSized("rewire.text.split", x.arguments(), attributes, kUInt8, LengthOf(op, pieces.offsets));
-  Value* numbers = op.CallSized("rewire.arange", {op.IntValue(0), op.Reshape(total, {}), op.IntValue(1)}, {},
+      op.CallSized(names::kTextSplit, x.arguments(), attributes, kUInt8, LengthOf(op, pieces.offsets));
+  Value* numbers = op.CallSized(names::kArange, {op.IntValue(0), op.Reshape(total, {}), op.IntValue(1)}, {},
                                 kInt64, total);
   const int rank = x.positions->type.rank() + 1;
   pieces.positions =
@@ -64,14 +70,14 @@ Status LowerStringSplit(Op& op, const Operator& /*row*/) {
 TextTensor Kept(Op& op, const TextTensor& x, Value* keep) {
   Value* one = op.IntsValue({0});
   Value* kept = ConcatTo(op, op.Cast(keep, kInt64), one, 0);
-  Value* none = op.Compare("rewire.equal", op.Reduce("rewire.reduce_max", kept, {0}, true), one);
+  Value* none = op.Compare(names::kEqual, op.Reduce(names::kReduceMax, kept, {0}, true), one);
   // The empty string is one more of the list.
   TextTensor left = x;
   left.offsets = ConcatTo(op, x.offsets, LengthOf(op, x.offsets), 0);
   Value* positions = ConcatTo(op, x.positions, op.DimsValue({x.offsets->type.dims[0] - DimExpr(1)}), 0);
   Value* condition = ConcatTo(op, keep, none, 0);
-  left.positions = op.CallShaped("rewire.compress", {positions, condition}, {}, kInt64, Op::AllOpen(1),
-                                 {"rewire.shape.compress", {positions, condition}, {}});
+  left.positions = op.CallShaped(names::kCompress, {positions, condition}, {}, kInt64, Op::AllOpen(1),
+                                 {names::kShapeCompress, {positions, condition}, {}});
   return left;
 }
 
@@ -79,13 +85,13 @@ TextTensor Kept(Op& op, const TextTensor& x, Value* keep) {
 Value* FoundInAnyCase(Op& op, const TextTensor& x, const Strings& words) {
   const Attributes lower = {{"action", std::string("LOWER")}};
   const auto lower_case = [&](const TextTensor& texts) {
-    return NewTexts(op, "rewire.text.change_case", texts.arguments(), lower, texts.positions->type.dims);
+    return NewTexts(op, names::kTextChangeCase, texts.arguments(), lower, texts.positions->type.dims);
   };
   const TextTensor keys = lower_case(ConstantTexts(op, words));
   std::vector<Value*> arguments = lower_case(x).arguments();
   arguments.push_back(keys.offsets);
   arguments.push_back(keys.bytes);
-  return op.Call("rewire.text.find", arguments, {{"sorted", std::int64_t{0}}}, x.positions->type);
+  return op.Call(names::kTextFind, arguments, {{"sorted", std::int64_t{0}}}, x.positions->type);
 }
 
 Status LowerStringNormalizer(Op& op, const Operator& /*row*/) {
@@ -105,10 +111,10 @@ Status LowerStringNormalizer(Op& op, const Operator& /*row*/) {
   const bool has_strings = count.IsConstant() && !count.Is(0);
   if (!stopwords.empty() || !has_strings) {
     Value* found = is_sensitive ? PositionsInKeys(op, x, stopwords) : FoundInAnyCase(op, x, stopwords);
-    x = Kept(op, x, op.Compare("rewire.less", found, op.IntValue(0)));
+    x = Kept(op, x, op.Compare(names::kLess, found, op.IntValue(0)));
   }
   if (action != "NONE") {
-    x = NewTexts(op, "rewire.text.change_case", x.arguments(), {{"action", action}}, x.positions->type.dims);
+    x = NewTexts(op, names::kTextChangeCase, x.arguments(), {{"action", action}}, x.positions->type.dims);
   }
   if (is_row) x.positions = op.Reshape(x.positions, {1, x.positions->type.dims[0]});
   SetTexts(op, 0, x);
@@ -129,7 +135,7 @@ Status LowerRegexFullMatch(Op& op, const Operator& row) {
 
 std::span<const Operator> StringOperators() {
   static constexpr Operator kOperators[] = {
-      {"RegexFullMatch", 20, 0, 1, 1, "pattern", LowerRegexFullMatch, "rewire.re2.full_match", kTakesStrings},
+      {"RegexFullMatch", 20, 0, 1, 1, "pattern", LowerRegexFullMatch, names::kRe2FullMatch, kTakesStrings},
       {"StringConcat", 20, 0, 2, 2, "", LowerStringConcat, nullptr, kTakesStrings},
       {"StringNormalizer", 10, 0, 1, 1, "~locale case_change_action is_case_sensitive stopwords",
        LowerStringNormalizer, nullptr, kTakesStrings},

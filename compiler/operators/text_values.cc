@@ -4,6 +4,10 @@
 #include <map>
 
 #include "rewire/compiler/operators/attention_core.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
 namespace {
@@ -11,7 +15,7 @@ namespace {
 Value* JoinVectors(Op& op, const std::vector<Value*>& parts) {
   DimExpr length = 0;
   for (const Value* part : parts) length = length + part->type.dims[0];
-  return op.Call("rewire.concat", parts, {{"axis", std::int64_t{0}}},
+  return op.Call(names::kConcat, parts, {{"axis", std::int64_t{0}}},
                  TensorOf(parts[0]->type.dtype, {length}));
 }
 
@@ -35,7 +39,7 @@ void SetTexts(Op& op, int output, const TextTensor& texts) {
 }
 
 Value* LengthOf(Op& op, Value* offsets) {
-  return op.Call("rewire.gather", {offsets, op.IntsValue({-1})}, {{"axis", std::int64_t{0}}},
+  return op.Call(names::kGather, {offsets, op.IntsValue({-1})}, {{"axis", std::int64_t{0}}},
                  TensorOf(kInt64, {1}));
 }
 
@@ -51,7 +55,7 @@ TextTensor NewTexts(Op& op, const std::string& kernel, const std::vector<Value*>
 TextTensor ExpandedTexts(Op& op, const TextTensor& texts, const Shape& dims) {
   TextTensor expanded = texts;
   if (ShapeText(texts.positions->type.dims) != ShapeText(dims))
-    expanded.positions = op.Call("rewire.expand", {texts.positions}, {}, TensorOf(kInt64, dims));
+    expanded.positions = op.Call(names::kExpand, {texts.positions}, {}, TensorOf(kInt64, dims));
   return expanded;
 }
 
@@ -66,9 +70,9 @@ Value* PositionsInKeys(Op& op, const TextTensor& texts, const Strings& keys) {
   }
   const StringList list = op.lowering().ConstantList(sorted);
   Value* found =
-      op.Call("rewire.text.find", {texts.positions, texts.offsets, texts.bytes, list.offsets, list.bytes}, {},
+      op.Call(names::kTextFind, {texts.positions, texts.offsets, texts.bytes, list.offsets, list.bytes}, {},
               texts.positions->type);
-  return op.Call("rewire.gather", {op.IntsValue(places), op.Apply("rewire.add", found, op.IntValue(1))},
+  return op.Call(names::kGather, {op.IntsValue(places), op.Apply(names::kAdd, found, op.IntValue(1))},
                  {{"axis", std::int64_t{0}}}, texts.positions->type);
 }
 
@@ -83,7 +87,7 @@ JoinedTexts JoinTexts(Op& op, const std::vector<Value*>& values) {
       Ints places;
       for (const std::string& text : *tables.Find(value)) places.push_back(list.Of(text));
       joined.positions.push_back(
-          op.Call("rewire.gather", {op.IntsValue(places), value}, {{"axis", std::int64_t{0}}}, value->type));
+          op.Call(names::kGather, {op.IntsValue(places), value}, {{"axis", std::int64_t{0}}}, value->type));
     }
     joined.strings = list.Take();
     return joined;
@@ -95,8 +99,8 @@ JoinedTexts JoinTexts(Op& op, const std::vector<Value*>& values) {
     const DimExpr strings = texts.offsets->type.dims[0] - DimExpr(1);
     // The last offset of a list is the first one of the next.
     Value* begins = SliceOf(op, texts.offsets, 0, 0, strings);
-    offsets.push_back(length.Is(0) ? begins : op.Apply("rewire.add", begins, DimValue(op, length)));
-    joined.positions.push_back(count.Is(0) ? value : op.Apply("rewire.add", value, DimValue(op, count)));
+    offsets.push_back(length.Is(0) ? begins : op.Apply(names::kAdd, begins, DimValue(op, length)));
+    joined.positions.push_back(count.Is(0) ? value : op.Apply(names::kAdd, value, DimValue(op, count)));
     bytes.push_back(texts.bytes);
     count = count + strings;
     length = length + texts.bytes->type.dims[0];

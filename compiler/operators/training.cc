@@ -2,6 +2,7 @@
 //
 // Steps of optimizers. Inputs are learning rate and step number, then the tensors, their gradients and their
 // states, each kind together. Each tensor becomes one kernel call.
+#include "rewire/kernels/contract/training.h"
 #include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
@@ -39,10 +40,10 @@ Status LowerStep(Op& op, const Operator& row) {
 
 std::span<const Operator> TrainingOperators() {
   static constexpr Operator kOperators[] = {
-      {"Adagrad", 1, 0, 5, kAnyNumber, "decay_factor epsilon norm_coefficient", LowerStep, "rewire.adagrad"},
+      {"Adagrad", 1, 0, 5, kAnyNumber, "decay_factor epsilon norm_coefficient", LowerStep, names::kAdagrad},
       {"Adam", 1, 0, 6, kAnyNumber, "alpha beta epsilon norm_coefficient norm_coefficient_post", LowerStep,
-       "rewire.adam"},
-      {"Momentum", 1, 0, 5, kAnyNumber, "alpha beta mode norm_coefficient", LowerStep, "rewire.momentum"},
+       names::kAdam},
+      {"Momentum", 1, 0, 5, kAnyNumber, "alpha beta mode norm_coefficient", LowerStep, names::kMomentum},
   };
   return kOperators;
 }

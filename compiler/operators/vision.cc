@@ -9,6 +9,13 @@
 #include "rewire/compiler/operators/float_constant.h"
 
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/image.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
 namespace {
@@ -46,9 +53,9 @@ Result<Value*> CommonScale(Op& op, Value* sizes, const std::string& policy) {
   if (!op.HasAttribute("axes")) from = dims;
   const auto count = static_cast<std::int64_t>(from.size());
   Value* wanted = op.Cast(sizes, kFloat64);
-  Value* scales = op.Apply("rewire.div", wanted, op.Cast(op.DimsValue(from), kFloat64));
-  const char* kernel = policy == "not_larger" ? "rewire.reduce_min" : "rewire.reduce_max";
-  return op.Call("rewire.expand", {op.Reduce(kernel, scales, {0}, true)}, {}, TensorOf(kFloat64, {count}));
+  Value* scales = op.Apply(names::kDiv, wanted, op.Cast(op.DimsValue(from), kFloat64));
+  const char* kernel = policy == "not_larger" ? names::kReduceMin : names::kReduceMax;
+  return op.Call(names::kExpand, {op.Reduce(kernel, scales, {0}, true)}, {}, TensorOf(kFloat64, {count}));
 }
 
 // The sizes that x is resized to, where they are known: of all axes, or of those that are named.
@@ -89,12 +96,12 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
   if (scales != nullptr) {
     inputs.push_back(scales);
     if (std::optional<Shape> dims = TimesWholeScales(x->type.dims, scales); dims && of_shape.empty()) {
-      op.Set(0, op.Call("rewire.resize", inputs, std::move(attributes),
+      op.Set(0, op.Call(names::kResize, inputs, std::move(attributes),
                         TensorOf(x->type.dtype, *std::move(dims))));
       return {};
     }
-    op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
-                            {"rewire.shape.resize", {op.ShapeOf(x), scales}, of_shape}));
+    op.Set(0, op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
+                            {names::kShapeResize, {op.ShapeOf(x), scales}, of_shape}));
     return {};
   }
   if (sizes == nullptr) return op.Invalid("it has neither scales nor sizes");
@@ -106,12 +113,12 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
     if (!common) return Forward(common);
     inputs.push_back(*common);
   } else if (std::optional<Shape> dims = KnownSizes(op, sizes)) {
-    op.Set(0, op.Call("rewire.resize", inputs, std::move(attributes),
-                      TensorOf(x->type.dtype, *std::move(dims))));
+    op.Set(0,
+           op.Call(names::kResize, inputs, std::move(attributes), TensorOf(x->type.dtype, *std::move(dims))));
     return {};
   }
-  op.Set(0, op.CallShaped("rewire.resize", inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
-                          {"rewire.shape.resize_sizes", {op.ShapeOf(x), sizes}, of_shape}));
+  op.Set(0, op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
+                          {names::kShapeResizeSizes, {op.ShapeOf(x), sizes}, of_shape}));
   return {};
 }
 
@@ -203,7 +210,7 @@ Status LowerNonMaxSuppression(Op& op, const Operator& row) {
   const Attributes attributes = {{"center_point_box", op.Int("center_point_box", 0)}};
   const std::vector<Value*> inputs = op.Arguments(0, 4);
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, kInt64, {std::nullopt, DimExpr(3)},
-                          {"rewire.shape.nms", inputs, attributes}));
+                          {names::kShapeNms, inputs, attributes}));
   return {};
 }
 
@@ -227,9 +234,9 @@ Status LowerAffineGrid(Op& op, const Operator& row) {
   known.back() = *rank - 2;
   Ints picks = {0};
   for (std::int64_t i = 2; i < *rank; ++i) picks.push_back(i);
-  Value* picked = op.Call("rewire.gather", {op.Cast(size, kInt64), op.IntsValue(picks)},
+  Value* picked = op.Call(names::kGather, {op.Cast(size, kInt64), op.IntsValue(picks)},
                           {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {*rank - 1}));
-  Value* shape = op.Call("rewire.concat", {picked, op.IntsValue({*rank - 2})}, {{"axis", std::int64_t{0}}},
+  Value* shape = op.Call(names::kConcat, {picked, op.IntsValue({*rank - 2})}, {{"axis", std::int64_t{0}}},
                          TensorOf(kInt64, {*rank}));
   op.Set(0, op.CallSized(row.kernel, {theta}, attributes, theta->type.dtype, shape, known));
   return {};
@@ -268,19 +275,19 @@ Status LowerImageDecoder(Op& op, const Operator& row) {
 
 std::span<const Operator> VisionOperators() {
   static constexpr Operator kOperators[] = {
-      {"AffineGrid", 20, 0, 2, 2, "align_corners", LowerAffineGrid, "rewire.affine_grid"},
-      {"Det", 11, 0, 1, 1, "", LowerDet, "rewire.det"},
-      {"GridSample", 16, 0, 2, 2, "align_corners mode padding_mode", LowerGridSample, "rewire.grid_sample"},
-      {"ImageDecoder", 20, 0, 1, 1, "pixel_format", LowerImageDecoder, "rewire.image.decode"},
-      {"MaxRoiPool", 1, 0, 2, 2, "pooled_shape spatial_scale", LowerMaxRoiPool, "rewire.max_roi_pool"},
-      {"NonMaxSuppression", 10, 0, 2, 5, "center_point_box", LowerNonMaxSuppression, "rewire.nms"},
+      {"AffineGrid", 20, 0, 2, 2, "align_corners", LowerAffineGrid, names::kAffineGrid},
+      {"Det", 11, 0, 1, 1, "", LowerDet, names::kDet},
+      {"GridSample", 16, 0, 2, 2, "align_corners mode padding_mode", LowerGridSample, names::kGridSample},
+      {"ImageDecoder", 20, 0, 1, 1, "pixel_format", LowerImageDecoder, names::kImageDecode},
+      {"MaxRoiPool", 1, 0, 2, 2, "pooled_shape spatial_scale", LowerMaxRoiPool, names::kMaxRoiPool},
+      {"NonMaxSuppression", 10, 0, 2, 5, "center_point_box", LowerNonMaxSuppression, names::kNms},
       {"Resize", 10, 0, 1, 4,
        "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
        "keep_aspect_ratio_policy mode nearest_mode",
        LowerResize},
       {"RoiAlign", 10, 0, 3, 3,
        "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale",
-       LowerRoiAlign, "rewire.roi_align"},
+       LowerRoiAlign, names::kRoiAlign},
       {"Upsample", 7, 9, 1, 2, "mode scales<9", LowerUpsample},
   };
   return kOperators;

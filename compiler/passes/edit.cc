@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rewire/compiler/ir/half.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 
@@ -127,7 +128,7 @@ std::optional<float> ScalarOf(const Value* value) {
 
 double RoundingOf(const Value* value) {
   const Node* cast = value->folded;
-  if (cast == nullptr || cast->kernel != "rewire.cast" || cast->inputs.size() != 1) return 0;
+  if (cast == nullptr || cast->kernel != names::kCast || cast->inputs.size() != 1) return 0;
   const DLDataType dtype = cast->inputs[0]->type.dtype;
   return IsHalf(dtype) ? RoundingOfHalf(dtype) : 0;
 }
@@ -155,10 +156,10 @@ std::optional<double> TakeScalar(const Edit& edit, Value** value, double* roundi
   for (std::size_t i : {0, 1}) {
     const std::optional<float> scalar = ScalarOf(node->inputs[1 - i]);
     if (!scalar) continue;
-    if (node->kernel == "rewire.mul" || (node->kernel == "rewire.div" && i == 0)) {
+    if (node->kernel == names::kMul || (node->kernel == names::kDiv && i == 0)) {
       *value = node->inputs[i];
       if (rounding != nullptr) *rounding = RoundingOf(node->inputs[1 - i]);
-      return node->kernel == "rewire.mul" ? *scalar : 1 / static_cast<double>(*scalar);
+      return node->kernel == names::kMul ? *scalar : 1 / static_cast<double>(*scalar);
     }
   }
   return std::nullopt;

@@ -77,8 +77,9 @@ These have no kernel of their own: the front end writes them with those below.
 
 ## Adding a kernel
 
-1. Find its family's file in `kernels/cpu/`. A class with `kName` and `operator()(TensorView...)` is a kernel; `static Status
-   Make(Attributes&, Kernel*)` gives it attributes ([vm/kernel/define.h](../vm/kernel/define.h)).
+1. Give it a name in its family's file of `kernels/contract/`. Find the family's file in `kernels/cpu/`. A class with that name as
+   `kName` and `operator()(TensorView...)` is a kernel; `static Status Make(Attributes&, Kernel*)` gives it attributes
+   ([vm/kernel/define.h](../vm/kernel/define.h)).
 2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)); put the rule of the output's shape where its shape function can
    use it too ([shapes.h](../kernels/cpu/shape/shapes.h), [window.h](../kernels/cpu/convolution/window.h)).
 3. Every loop whose length a tensor decides runs through `ParallelFor` or a `Pace` ([pace.h](../kernels/cpu/support/pace.h)), which ask whether

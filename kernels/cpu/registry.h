@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/support/row_text.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 #include "rewire/vm/kernel/define.h"
@@ -41,7 +42,7 @@ template <typename K>
 constexpr Kernel Describe(const char* arguments, const char* dtypes, const char* attributes,
                           const char* meaning, std::uint32_t traits = 0) {
   if (std::string_view(arguments).find("->") == std::string_view::npos) traits |= REWIRE_KERNEL_RETURNS;
-  if (std::string_view(K::kName).substr(0, 13) == "rewire.shape.") traits |= REWIRE_KERNEL_SHAPE;
+  if (names::IsShapeFunction(K::kName)) traits |= REWIRE_KERNEL_SHAPE;
   return Kernel{Entry<K>(),         ParseRow<K>(arguments, dtypes), dtypes, attributes, meaning, traits,
                 WorkspaceBound<K>()};
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "rewire/kernels/contract/attention.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/attention/attention_shapes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/elements.h"
@@ -34,7 +36,7 @@ Status AddCounts(const char* name, const std::optional<TensorView>& counts, Tens
 }
 
 struct Attention {
-  static constexpr const char kName[] = "rewire.device.attention";
+  static constexpr const char* kName = names::kOnDevice<names::kAttention>;
   cpu::AttentionAttributes given;
   static Status Make(Attributes& attributes, Attention* attention) {
     attention->given.Read(attributes);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two operands that broadcast: arithmetic, logic, comparisons, and the choice between them.
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/broadcast.h"
 #include "rewire/kernels/device/device_call.h"
@@ -69,38 +71,38 @@ struct Binary {
 
 #define REWIRE_BINARY(Type, name, code, types)                   \
   struct Type {                                                  \
-    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr const char* kName = names::kOnDevice<name>; \
     static constexpr int kOperation = code;                      \
     static constexpr ElementTypes kTypes = types;                \
   };
-REWIRE_BINARY(Add, "add", kAdd, kNumbers)
-REWIRE_BINARY(Subtract, "sub", kSubtract, kNumbers)
-REWIRE_BINARY(Multiply, "mul", kMultiply, kNumbers)
-REWIRE_BINARY(Divide, "div", kDivide, kNumbers)
-REWIRE_BINARY(Modulo, "mod", kModulo, kNumbers)
-REWIRE_BINARY(Remainder, "fmod", kRemainder, kNumbers)
-REWIRE_BINARY(Power, "pow", kPower, kNumbers)
-REWIRE_BINARY(Maximum, "max", kMaximum, kNumbers)
-REWIRE_BINARY(Minimum, "min", kMinimum, kNumbers)
-REWIRE_BINARY(AtLeast, "at_least", kAtLeast, kNumbers)
-REWIRE_BINARY(AtMost, "at_most", kAtMost, kNumbers)
-REWIRE_BINARY(PRelu, "prelu", kPRelu, kNumbers)
-REWIRE_BINARY(BitAnd, "bit_and", kAnd, kIntegers)
-REWIRE_BINARY(BitOr, "bit_or", kOr, kIntegers)
-REWIRE_BINARY(BitXor, "bit_xor", kXor, kIntegers)
-REWIRE_BINARY(And, "and", kAnd, kBools)
-REWIRE_BINARY(Or, "or", kOr, kBools)
-REWIRE_BINARY(Xor, "xor", kXor, kBools)
-REWIRE_BINARY(Equal, "equal", kEqual, kNumbers | kBools)
-REWIRE_BINARY(NotEqual, "not_equal", kNotEqual, kNumbers | kBools)
-REWIRE_BINARY(Less, "less", kLess, kNumbers)
-REWIRE_BINARY(LessOrEqual, "less_equal", kLessOrEqual, kNumbers)
-REWIRE_BINARY(Greater, "greater", kGreater, kNumbers)
-REWIRE_BINARY(GreaterOrEqual, "greater_equal", kGreaterOrEqual, kNumbers)
+REWIRE_BINARY(Add, names::kAdd, kAdd, kNumbers)
+REWIRE_BINARY(Subtract, names::kSub, kSubtract, kNumbers)
+REWIRE_BINARY(Multiply, names::kMul, kMultiply, kNumbers)
+REWIRE_BINARY(Divide, names::kDiv, kDivide, kNumbers)
+REWIRE_BINARY(Modulo, names::kMod, kModulo, kNumbers)
+REWIRE_BINARY(Remainder, names::kFmod, kRemainder, kNumbers)
+REWIRE_BINARY(Power, names::kPow, kPower, kNumbers)
+REWIRE_BINARY(Maximum, names::kMax, kMaximum, kNumbers)
+REWIRE_BINARY(Minimum, names::kMin, kMinimum, kNumbers)
+REWIRE_BINARY(AtLeast, names::kAtLeast, kAtLeast, kNumbers)
+REWIRE_BINARY(AtMost, names::kAtMost, kAtMost, kNumbers)
+REWIRE_BINARY(PRelu, names::kPRelu, kPRelu, kNumbers)
+REWIRE_BINARY(BitAnd, names::kBitAnd, kAnd, kIntegers)
+REWIRE_BINARY(BitOr, names::kBitOr, kOr, kIntegers)
+REWIRE_BINARY(BitXor, names::kBitXor, kXor, kIntegers)
+REWIRE_BINARY(And, names::kAnd, kAnd, kBools)
+REWIRE_BINARY(Or, names::kOr, kOr, kBools)
+REWIRE_BINARY(Xor, names::kXor, kXor, kBools)
+REWIRE_BINARY(Equal, names::kEqual, kEqual, kNumbers | kBools)
+REWIRE_BINARY(NotEqual, names::kNotEqual, kNotEqual, kNumbers | kBools)
+REWIRE_BINARY(Less, names::kLess, kLess, kNumbers)
+REWIRE_BINARY(LessOrEqual, names::kLessEqual, kLessOrEqual, kNumbers)
+REWIRE_BINARY(Greater, names::kGreater, kGreater, kNumbers)
+REWIRE_BINARY(GreaterOrEqual, names::kGreaterEqual, kGreaterOrEqual, kNumbers)
 #undef REWIRE_BINARY
 
 struct Where {
-  static constexpr const char kName[] = "rewire.device.where";
+  static constexpr const char* kName = names::kOnDevice<names::kWhere>;
   Status operator()(TensorView condition, TensorView a, TensorView b, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("condition", condition, out).Beside("a", a, out).Beside("b", b, out);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements in another dtype.
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
@@ -8,7 +10,7 @@ namespace rewire::kernel::device {
 namespace {
 
 struct Cast {
-  static constexpr const char kName[] = "rewire.device.cast";
+  static constexpr const char* kName = names::kOnDevice<names::kCast>;
   Status operator()(TensorView x, TensorView out) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("x", x, out).Shape("out", out, x.dims());

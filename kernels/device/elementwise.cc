@@ -2,6 +2,8 @@
 // Each element by itself.
 #include <limits>
 
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
@@ -50,53 +52,53 @@ struct Unary {
 
 #define REWIRE_UNARY(Type, name, code)                           \
   struct Type {                                                  \
-    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr const char* kName = names::kOnDevice<name>; \
     static constexpr int kOperation = code;                      \
   };
-REWIRE_UNARY(Ceil, "ceil", kCeil)
-REWIRE_UNARY(Cos, "cos", kCos)
-REWIRE_UNARY(Erf, "erf", kErf)
-REWIRE_UNARY(Exp, "exp", kExp)
-REWIRE_UNARY(Floor, "floor", kFloor)
-REWIRE_UNARY(HardSwish, "hard_swish", kHardSwish)
-REWIRE_UNARY(Log, "log", kLog)
-REWIRE_UNARY(Reciprocal, "reciprocal", kReciprocal)
-REWIRE_UNARY(Round, "round", kRound)
-REWIRE_UNARY(Sigmoid, "sigmoid", kSigmoid)
-REWIRE_UNARY(Sin, "sin", kSin)
-REWIRE_UNARY(Softplus, "softplus", kSoftplus)
-REWIRE_UNARY(Sqrt, "sqrt", kSqrt)
-REWIRE_UNARY(Swish, "swish", kSwish)
-REWIRE_UNARY(Tanh, "tanh", kTanh)
+REWIRE_UNARY(Ceil, names::kCeil, kCeil)
+REWIRE_UNARY(Cos, names::kCos, kCos)
+REWIRE_UNARY(Erf, names::kErf, kErf)
+REWIRE_UNARY(Exp, names::kExp, kExp)
+REWIRE_UNARY(Floor, names::kFloor, kFloor)
+REWIRE_UNARY(HardSwish, names::kHardSwish, kHardSwish)
+REWIRE_UNARY(Log, names::kLog, kLog)
+REWIRE_UNARY(Reciprocal, names::kReciprocal, kReciprocal)
+REWIRE_UNARY(Round, names::kRound, kRound)
+REWIRE_UNARY(Sigmoid, names::kSigmoid, kSigmoid)
+REWIRE_UNARY(Sin, names::kSin, kSin)
+REWIRE_UNARY(Softplus, names::kSoftplus, kSoftplus)
+REWIRE_UNARY(Sqrt, names::kSqrt, kSqrt)
+REWIRE_UNARY(Swish, names::kSwish, kSwish)
+REWIRE_UNARY(Tanh, names::kTanh, kTanh)
 #undef REWIRE_UNARY
 
 #define REWIRE_UNARY(Type, name, code, integer_code, types)      \
   struct Type {                                                  \
-    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr const char* kName = names::kOnDevice<name>; \
     static constexpr int kOperation = code;                      \
     static constexpr int kIntegerOperation = integer_code;       \
     static constexpr ElementTypes kIntegerTypes = types;         \
   };
-REWIRE_UNARY(Abs, "abs", kAbs, kIntegerAbs, kIntegers)
-REWIRE_UNARY(Neg, "neg", kNegate, kIntegerNegate, kSigned)
-REWIRE_UNARY(Relu, "relu", kRelu, kIntegerRelu, kSigned)
-REWIRE_UNARY(Sign, "sign", kSign, kIntegerSign, kIntegers)
+REWIRE_UNARY(Abs, names::kAbs, kAbs, kIntegerAbs, kIntegers)
+REWIRE_UNARY(Neg, names::kNeg, kNegate, kIntegerNegate, kSigned)
+REWIRE_UNARY(Relu, names::kRelu, kRelu, kIntegerRelu, kSigned)
+REWIRE_UNARY(Sign, names::kSign, kSign, kIntegerSign, kIntegers)
 #undef REWIRE_UNARY
 
 struct LeakyRelu {
-  static constexpr const char kName[] = "rewire.device.leaky_relu";
+  static constexpr const char* kName = names::kOnDevice<names::kLeakyRelu>;
   static constexpr int kOperation = kLeakyRelu;
   static void Read(Attributes& attributes, Unary<LeakyRelu>* unary) {
     unary->p = attributes.Float("alpha", 0.01);
   }
 };
 struct Elu {
-  static constexpr const char kName[] = "rewire.device.elu";
+  static constexpr const char* kName = names::kOnDevice<names::kElu>;
   static constexpr int kOperation = kElu;
   static void Read(Attributes& attributes, Unary<Elu>* unary) { unary->p = attributes.Float("alpha", 1); }
 };
 struct Selu {
-  static constexpr const char kName[] = "rewire.device.selu";
+  static constexpr const char* kName = names::kOnDevice<names::kSelu>;
   static constexpr int kOperation = kSelu;
   static void Read(Attributes& attributes, Unary<Selu>* unary) {
     unary->q = attributes.Float("gamma", 1.05070102214813232421875);
@@ -104,14 +106,14 @@ struct Selu {
   }
 };
 struct Gelu {
-  static constexpr const char kName[] = "rewire.device.gelu";
+  static constexpr const char* kName = names::kOnDevice<names::kGelu>;
   static constexpr int kOperation = kGelu;
   static void Read(Attributes& attributes, Unary<Gelu>* unary) {
     if (attributes.Choice("approximate", {"none", "tanh"}, 0) == 1) unary->operation = kGeluTanh;
   }
 };
 struct HardSigmoid {
-  static constexpr const char kName[] = "rewire.device.hard_sigmoid";
+  static constexpr const char* kName = names::kOnDevice<names::kHardSigmoid>;
   static constexpr int kOperation = kHardSigmoid;
   static void Read(Attributes& attributes, Unary<HardSigmoid>* unary) {
     unary->p = attributes.Float("alpha", 0.2);
@@ -119,7 +121,7 @@ struct HardSigmoid {
   }
 };
 struct Clip {
-  static constexpr const char kName[] = "rewire.device.clip";
+  static constexpr const char* kName = names::kOnDevice<names::kClip>;
   static constexpr int kOperation = kClip;
   static constexpr int kIntegerOperation = kIntegerClip;
   static constexpr ElementTypes kIntegerTypes = kIntegers;
@@ -131,12 +133,12 @@ struct Clip {
 };
 
 struct BitNot {
-  static constexpr const char kName[] = "rewire.device.bit_not";
+  static constexpr const char* kName = names::kOnDevice<names::kBitNot>;
   static constexpr int kOperation = kBitNot;
   static constexpr ElementTypes kTypes = kIntegers;
 };
 struct Not {
-  static constexpr const char kName[] = "rewire.device.not";
+  static constexpr const char* kName = names::kOnDevice<names::kNot>;
   static constexpr int kOperation = kNot;
   static constexpr ElementTypes kTypes = kBools;
 };
@@ -168,12 +170,12 @@ Status Classify(TensorView x, TensorView out, bool positive, bool negative, bool
 }
 
 struct IsNaN {
-  static constexpr const char kName[] = "rewire.device.isnan";
+  static constexpr const char* kName = names::kOnDevice<names::kIsNan>;
   Status operator()(TensorView x, TensorView out) const { return Classify(x, out, false, false, true); }
 };
 
 struct IsInf {
-  static constexpr const char kName[] = "rewire.device.isinf";
+  static constexpr const char* kName = names::kOnDevice<names::kIsInf>;
   bool positive = true;
   bool negative = true;
   static Status Make(Attributes& attributes, IsInf* isinf) {

@@ -2,6 +2,8 @@
 // Elements chosen by index tensors.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/elements.h"
@@ -32,7 +34,7 @@ Status RunGather(TensorView x, TensorView indices, TensorView out, int along, co
 }
 
 struct Gather {
-  static constexpr const char kName[] = "rewire.device.gather";
+  static constexpr const char* kName = names::kOnDevice<names::kGather>;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Gather* gather) {
     gather->axis = attributes.Int("axis", 0);
@@ -57,7 +59,7 @@ struct Gather {
 };
 
 struct GatherElements {
-  static constexpr const char kName[] = "rewire.device.gather_elements";
+  static constexpr const char* kName = names::kOnDevice<names::kGatherElements>;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherElements* gather) {
     gather->axis = attributes.Int("axis", 0);
@@ -81,7 +83,7 @@ struct GatherElements {
 };
 
 struct GatherND {
-  static constexpr const char kName[] = "rewire.device.gather_nd";
+  static constexpr const char* kName = names::kOnDevice<names::kGatherNd>;
   std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherND* gather) {
     gather->batch_dims = attributes.Int("batch_dims", 0, 0, cpu::kMaxKernelRank);
@@ -104,7 +106,7 @@ struct GatherND {
 };
 
 struct OneHot {
-  static constexpr const char kName[] = "rewire.device.one_hot";
+  static constexpr const char* kName = names::kOnDevice<names::kOneHot>;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHot* one_hot) {
     one_hot->axis = attributes.Int("axis", -1);

@@ -2,6 +2,8 @@
 // Products and convolutions of 8-bit integers with 32-bit sums.
 #include <algorithm>
 
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/device_call.h"
@@ -39,7 +41,7 @@ Status CheckSums(TensorView out) {
 }
 
 struct MatMulInteger {
-  static constexpr const char kName[] = "rewire.device.matmul_integer";
+  static constexpr const char* kName = names::kOnDevice<names::kMatMulInteger>;
   Status operator()(TensorView a, TensorView b, Zero a_zero, Zero b_zero, TensorView out) const {
     if (Status s = CheckSums(out); !s.ok()) return s;
     if (Status s = CheckOperand("a", a, out); !s.ok()) return s;
@@ -62,7 +64,7 @@ struct MatMulInteger {
 };
 
 struct ConvInteger {
-  static constexpr const char kName[] = "rewire.device.conv_integer";
+  static constexpr const char* kName = names::kOnDevice<names::kConvInteger>;
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, ConvInteger* conv) { return conv->attributes.Read(given); }
 

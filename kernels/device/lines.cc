@@ -2,6 +2,9 @@
 // Work along the lines of an axis: the largest elements in order, and running sums.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/elements.h"
@@ -14,7 +17,7 @@ namespace {
 Form LineForm(TensorView x, IntegerType type) { return type == kTypeReal ? RealForm(x) : Form::kF32; }
 
 struct TopK {
-  static constexpr const char kName[] = "rewire.device.top_k";
+  static constexpr const char* kName = names::kOnDevice<names::kTopK>;
   std::int64_t axis = -1;
   bool largest = true;
   static Status Make(Attributes& attributes, TopK* top) {
@@ -93,7 +96,7 @@ struct Running {
 };
 
 struct CumSum : Running {
-  static constexpr const char kName[] = "rewire.device.cumsum";
+  static constexpr const char* kName = names::kOnDevice<names::kCumSum>;
   static Status Make(Attributes& attributes, CumSum* sum) {
     sum->Read(attributes);
     return Status();
@@ -102,7 +105,7 @@ struct CumSum : Running {
 };
 
 struct CumProd : Running {
-  static constexpr const char kName[] = "rewire.device.cumprod";
+  static constexpr const char* kName = names::kOnDevice<names::kCumProd>;
   static Status Make(Attributes& attributes, CumProd* product) {
     product->Read(attributes);
     return Status();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/moving.h"
@@ -12,7 +14,7 @@ namespace rewire::kernel::device {
 namespace {
 
 struct Copy {
-  static constexpr const char kName[] = "rewire.device.copy";
+  static constexpr const char* kName = names::kOnDevice<names::kCopy>;
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.size() != out.size()) {
@@ -23,7 +25,7 @@ struct Copy {
 };
 
 struct Transpose {
-  static constexpr const char kName[] = "rewire.device.transpose";
+  static constexpr const char* kName = names::kOnDevice<names::kTranspose>;
   std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, Transpose* transpose) {
     transpose->perm = attributes.Ints("perm", {});
@@ -45,7 +47,7 @@ struct Transpose {
 };
 
 struct Expand {
-  static constexpr const char kName[] = "rewire.device.expand";
+  static constexpr const char* kName = names::kOnDevice<names::kExpand>;
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     Dims both;
@@ -86,7 +88,7 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
 }
 
 struct Slice {
-  static constexpr const char kName[] = "rewire.device.slice";
+  static constexpr const char* kName = names::kOnDevice<names::kSlice>;
   std::vector<std::int64_t> starts, ends, axes, steps;
   static Status Make(Attributes& attributes, Slice* slice) {
     attributes.Require("starts");
@@ -103,7 +105,7 @@ struct Slice {
 };
 
 struct DynamicSlice {
-  static constexpr const char kName[] = "rewire.device.dynamic_slice";
+  static constexpr const char* kName = names::kOnDevice<names::kDynamicSlice>;
   Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
                     std::optional<TensorView> steps, TensorView out) const {
     Dims first, last, along, by;
@@ -134,7 +136,7 @@ Status MovePart(TensorView whole, TensorView part, int axis, std::int64_t first,
 }
 
 struct Concat {
-  static constexpr const char kName[] = "rewire.device.concat";
+  static constexpr const char* kName = names::kOnDevice<names::kConcat>;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Concat* concat) {
     attributes.Require("axis");
@@ -168,7 +170,7 @@ struct Concat {
 };
 
 struct Split {
-  static constexpr const char kName[] = "rewire.device.split";
+  static constexpr const char* kName = names::kOnDevice<names::kSplit>;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Split* split) {
     split->axis = attributes.Int("axis", 0);
@@ -202,7 +204,7 @@ struct Split {
 };
 
 struct ReverseSequence : cpu::SequenceAxes {
-  static constexpr const char kName[] = "rewire.device.reverse_sequence";
+  static constexpr const char* kName = names::kOnDevice<names::kReverseSequence>;
   Status operator()(TensorView x, TensorView lengths, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
@@ -222,7 +224,7 @@ struct ReverseSequence : cpu::SequenceAxes {
 };
 
 struct Trilu {
-  static constexpr const char kName[] = "rewire.device.trilu";
+  static constexpr const char* kName = names::kOnDevice<names::kTrilu>;
   bool upper = true;
   static Status Make(Attributes& attributes, Trilu* trilu) {
     trilu->upper = attributes.Bool("upper", true);

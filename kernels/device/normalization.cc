@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements scaled by statistics of their row.
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/device_call.h"
 #include "rewire/kernels/device/registry.h"
@@ -21,7 +23,8 @@ Status CheckFactor(const char* what, TensorView factor, TensorView x, ShapeView 
 
 template <bool kLog>
 struct Softmax {
-  static constexpr const char* kName = kLog ? "rewire.device.log_softmax" : "rewire.device.softmax";
+  static constexpr const char* kName =
+      kLog ? names::kOnDevice<names::kLogSoftmax> : names::kOnDevice<names::kSoftmax>;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, Softmax* softmax) {
     softmax->axis = attributes.Int("axis", -1);
@@ -94,7 +97,7 @@ struct TailNorm {
 };
 
 struct LayerNorm {
-  static constexpr const char kName[] = "rewire.device.layer_norm";
+  static constexpr const char* kName = names::kOnDevice<names::kLayerNorm>;
   TailNorm norm;
   static Status Make(Attributes& attributes, LayerNorm* layer) {
     layer->norm.Read(attributes);
@@ -106,7 +109,7 @@ struct LayerNorm {
 };
 
 struct RmsNorm {
-  static constexpr const char kName[] = "rewire.device.rms_norm";
+  static constexpr const char* kName = names::kOnDevice<names::kRmsNorm>;
   TailNorm norm;
   static Status Make(Attributes& attributes, RmsNorm* rms) {
     rms->norm.Read(attributes);
@@ -118,7 +121,7 @@ struct RmsNorm {
 };
 
 struct GroupNorm {
-  static constexpr const char kName[] = "rewire.device.group_norm";
+  static constexpr const char* kName = names::kOnDevice<names::kGroupNorm>;
   std::int64_t groups = 0;
   double epsilon = 1e-5;
   static Status Make(Attributes& attributes, GroupNorm* norm) {
@@ -146,7 +149,7 @@ struct GroupNorm {
 };
 
 struct BatchNorm {
-  static constexpr const char kName[] = "rewire.device.batch_norm";
+  static constexpr const char* kName = names::kOnDevice<names::kBatchNorm>;
   double epsilon = 1e-5;
   static Status Make(Attributes& attributes, BatchNorm* norm) {
     norm->epsilon = attributes.Float("epsilon", 1e-5);

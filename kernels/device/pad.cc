@@ -2,6 +2,8 @@
 // Borders around a tensor.
 #include <algorithm>
 
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/device_call.h"
@@ -48,7 +50,7 @@ Status RunPad(cpu::PadMode mode, ShapeView pads, TensorView x, const std::option
 }
 
 struct Pad {
-  static constexpr const char kName[] = "rewire.device.pad";
+  static constexpr const char* kName = names::kOnDevice<names::kPad>;
   cpu::PadMode mode = cpu::PadMode::kConstant;
   std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, Pad* pad) {
@@ -63,7 +65,7 @@ struct Pad {
 };
 
 struct DynamicPad {
-  static constexpr const char kName[] = "rewire.device.dynamic_pad";
+  static constexpr const char* kName = names::kOnDevice<names::kDynamicPad>;
   cpu::PadMode mode = cpu::PadMode::kConstant;
   static Status Make(Attributes& attributes, DynamicPad* pad) {
     pad->mode = cpu::ReadPadMode(attributes);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: numpy's matmul and ONNX Gemm.
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/device_call.h"
@@ -15,7 +17,7 @@ bool DeclareCublas(cpu::WorkspaceSizes& sizes) {
 }
 
 struct MatMul {
-  static constexpr const char kName[] = "rewire.device.matmul";
+  static constexpr const char* kName = names::kOnDevice<names::kMatMul>;
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const { return DeclareCublas(sizes); }
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     DeviceChecks checks;
@@ -32,7 +34,7 @@ struct MatMul {
 };
 
 struct Gemm {
-  static constexpr const char kName[] = "rewire.device.gemm";
+  static constexpr const char* kName = names::kOnDevice<names::kGemm>;
   double alpha = 1;
   double beta = 1;
   bool transpose_a = false;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between float32 numbers and the integers that represent them.
+#include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/device/elements.h"
@@ -61,7 +63,7 @@ struct Linear {
 };
 
 struct QuantizeLinear {
-  static constexpr const char kName[] = "rewire.device.quantize_linear";
+  static constexpr const char* kName = names::kOnDevice<names::kQuantizeLinear>;
   Linear linear;
   static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
     quantize->linear.Read(attributes);
@@ -74,7 +76,7 @@ struct QuantizeLinear {
 };
 
 struct DequantizeLinear {
-  static constexpr const char kName[] = "rewire.device.dequantize_linear";
+  static constexpr const char* kName = names::kOnDevice<names::kDequantizeLinear>;
   Linear linear;
   static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
     dequantize->linear.Read(attributes);
@@ -86,7 +88,7 @@ struct DequantizeLinear {
 };
 
 struct DynamicQuantizeLinear {
-  static constexpr const char kName[] = "rewire.device.dynamic_quantize_linear";
+  static constexpr const char* kName = names::kOnDevice<names::kDynamicQuantizeLinear>;
   Status operator()(TensorView x, TensorView out, TensorView out_scale, TensorView out_zero) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("x", x, out).Shape("out", out, x.dims());
@@ -106,7 +108,7 @@ struct DynamicQuantizeLinear {
 };
 
 struct Requantize {
-  static constexpr const char kName[] = "rewire.device.requantize";
+  static constexpr const char* kName = names::kOnDevice<names::kRequantize>;
   std::int64_t axis = 1;
   static Status Make(Attributes& attributes, Requantize* requantize) {
     requantize->axis = attributes.Int("axis", 1);
@@ -145,7 +147,7 @@ struct Requantize {
 };
 
 struct AddQuantized {
-  static constexpr const char kName[] = "rewire.device.add_quantized";
+  static constexpr const char* kName = names::kOnDevice<names::kAddQuantized>;
   cpu::QuantizedSum terms;
   static Status Make(Attributes& attributes, AddQuantized* add) {
     add->terms.Read(attributes);
@@ -169,7 +171,7 @@ struct AddQuantized {
 };
 
 struct MapStored {
-  static constexpr const char kName[] = "rewire.device.map_bytes";
+  static constexpr const char* kName = names::kOnDevice<names::kMapBytes>;
   Status operator()(TensorView x, TensorView table, TensorView out) const {
     constexpr std::int64_t kEntries = 256;
     DeviceChecks checks;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/kernels/cpu/recurrent/rnn_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -227,7 +229,7 @@ struct Layer {
 };
 
 struct Rnn {
-  static constexpr const char kName[] = "rewire.device.rnn";
+  static constexpr const char* kName = names::kOnDevice<names::kRnn>;
   Layer layer{{}, kRecurrentRnn};
   static Status Make(Attributes& given, Rnn* rnn) {
     return rnn->layer.Read(given, {cpu::GateFunction::kTanh});
@@ -241,7 +243,7 @@ struct Rnn {
 };
 
 struct Gru {
-  static constexpr const char kName[] = "rewire.device.gru";
+  static constexpr const char* kName = names::kOnDevice<names::kGru>;
   Layer layer{{}, kRecurrentGru};
   static Status Make(Attributes& given, Gru* gru) {
     gru->layer.linear_before_reset = given.Bool("linear_before_reset", false);
@@ -256,7 +258,7 @@ struct Gru {
 };
 
 struct Lstm {
-  static constexpr const char kName[] = "rewire.device.lstm";
+  static constexpr const char* kName = names::kOnDevice<names::kLstm>;
   Layer layer{{}, kRecurrentLstm};
   static Status Make(Attributes& given, Lstm* lstm) {
     lstm->layer.input_forget = given.Bool("input_forget", false);

@@ -2,6 +2,8 @@
 // Many elements to one along axes.
 #include <algorithm>
 
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/moving.h"
@@ -93,22 +95,23 @@ struct Reduce {
 
 #define REWIRE_REDUCTION(Type, name, code)                       \
   struct Type {                                                  \
-    static constexpr const char kName[] = "rewire.device." name; \
+    static constexpr const char* kName = names::kOnDevice<name>; \
     static constexpr int kOperation = code;                      \
   };
-REWIRE_REDUCTION(Sum, "reduce_sum", kSum)
-REWIRE_REDUCTION(Mean, "reduce_mean", kMean)
-REWIRE_REDUCTION(Largest, "reduce_max", kMost)
-REWIRE_REDUCTION(Smallest, "reduce_min", kLeast)
-REWIRE_REDUCTION(ProductOf, "reduce_prod", kProduct)
-REWIRE_REDUCTION(SumOfSquares, "reduce_sum_square", kSumOfSquares)
-REWIRE_REDUCTION(SumOfAbsolutes, "reduce_l1", kSumOfAbs)
-REWIRE_REDUCTION(Euclidean, "reduce_l2", kNorm)
+REWIRE_REDUCTION(Sum, names::kReduceSum, kSum)
+REWIRE_REDUCTION(Mean, names::kReduceMean, kMean)
+REWIRE_REDUCTION(Largest, names::kReduceMax, kMost)
+REWIRE_REDUCTION(Smallest, names::kReduceMin, kLeast)
+REWIRE_REDUCTION(ProductOf, names::kReduceProd, kProduct)
+REWIRE_REDUCTION(SumOfSquares, names::kReduceSumSquare, kSumOfSquares)
+REWIRE_REDUCTION(SumOfAbsolutes, names::kReduceL1, kSumOfAbs)
+REWIRE_REDUCTION(Euclidean, names::kReduceL2, kNorm)
 #undef REWIRE_REDUCTION
 
 template <bool kLeastElement>
 struct ArgReduce {
-  static constexpr const char* kName = kLeastElement ? "rewire.device.argmin" : "rewire.device.argmax";
+  static constexpr const char* kName =
+      kLeastElement ? names::kOnDevice<names::kArgMin> : names::kOnDevice<names::kArgMax>;
   std::int64_t axis = 0;
   bool keepdims = true;
   bool last = false;

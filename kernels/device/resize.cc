@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Resize, by elements: each one reads what lies around its position in x.
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/vision/resample.h"
 #include "rewire/kernels/device/device_call.h"
@@ -15,7 +17,7 @@ static_assert(int{kResizeTfHalfPixel} == static_cast<int>(cpu::Coordinates::kTfH
 static_assert(int{kResizeCeil} == static_cast<int>(cpu::Rounding::kCeil));
 
 struct Resize {
-  static constexpr const char kName[] = "rewire.device.resize";
+  static constexpr const char* kName = names::kOnDevice<names::kResize>;
   cpu::ResizeAttributes attributes;
   static Status Make(Attributes& given, Resize* resize) {
     resize->attributes.Read(given);

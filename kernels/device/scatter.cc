@@ -2,6 +2,8 @@
 // Updates of elements and slices at positions that index tensors give.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/elements.h"
@@ -61,7 +63,7 @@ int SharersOf(std::int64_t lines, std::int64_t length, std::int64_t places) {
 }
 
 struct ScatterElements {
-  static constexpr const char kName[] = "rewire.device.scatter_elements";
+  static constexpr const char* kName = names::kOnDevice<names::kScatterElements>;
   std::int64_t axis = 0;
   ScatterReduction reduction = ScatterReduction::kNone;
   static Status Make(Attributes& attributes, ScatterElements* scatter) {
@@ -100,7 +102,7 @@ struct ScatterElements {
 };
 
 struct ScatterND {
-  static constexpr const char kName[] = "rewire.device.scatter_nd";
+  static constexpr const char* kName = names::kOnDevice<names::kScatterNd>;
   ScatterReduction reduction = ScatterReduction::kNone;
   static Status Make(Attributes& attributes, ScatterND* scatter) {
     scatter->reduction = cpu::ReadScatterReduction(attributes);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rewire/kernels/contract/machine_learning.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
 
@@ -10,7 +12,7 @@ namespace rewire::kernel::device {
 namespace {
 
 struct TreeEnsemble {
-  static constexpr const char kName[] = "rewire.device.tree_ensemble";
+  static constexpr const char* kName = names::kOnDevice<names::kTreeEnsemble>;
   // So many rows are walked at once that the leaves found take 64 MiB.
   static constexpr std::int64_t kMostWalks = std::int64_t{1} << 24;
   int aggregate = kTreeSum;

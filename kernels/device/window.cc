@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What slides a window over images: convolutions and pools.
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/cuda_libraries/convolution.h"
@@ -88,7 +90,7 @@ Status RunAsProduct(const WindowArguments& window, TensorView x, TensorView w,
 }
 
 struct Conv {
-  static constexpr const char kName[] = "rewire.device.conv";
+  static constexpr const char* kName = names::kOnDevice<names::kConv>;
   cpu::ConvAttributes attributes;
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
@@ -137,7 +139,7 @@ struct Conv {
 };
 
 struct ConvTranspose {
-  static constexpr const char kName[] = "rewire.device.conv_transpose";
+  static constexpr const char* kName = names::kOnDevice<names::kConvTranspose>;
   cpu::ConvTransposeAttributes attributes;
   static Status Make(Attributes& given, ConvTranspose* conv) { return conv->attributes.Read(given); }
 
@@ -176,7 +178,7 @@ Status RunPool(TensorView x, TensorView out, const WindowArguments& window, bool
 }
 
 struct MaxPool {
-  static constexpr const char kName[] = "rewire.device.max_pool";
+  static constexpr const char* kName = names::kOnDevice<names::kMaxPool>;
   cpu::WindowAttributes attributes;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
@@ -196,7 +198,7 @@ struct MaxPool {
 };
 
 struct AveragePool {
-  static constexpr const char kName[] = "rewire.device.avg_pool";
+  static constexpr const char* kName = names::kOnDevice<names::kAvgPool>;
   cpu::WindowAttributes attributes;
   bool count_pad = false;
   static Status Make(Attributes& given, AveragePool* pool) {

@@ -2,6 +2,7 @@
 // Encoded pictures of any known format.
 #include <string_view>
 
+#include "rewire/kernels/contract/image.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/image/decoders.h"
@@ -40,7 +41,7 @@ Decoder FindDecoder(File file) {
 namespace {
 
 struct Decode {
-  static constexpr const char kName[] = "rewire.image.decode";
+  static constexpr const char* kName = names::kImageDecode;
   Pixels pixels = Pixels::kRgb;
 
   static Status Make(Attributes& attributes, Decode* decode) {

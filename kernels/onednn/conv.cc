@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -210,8 +211,7 @@ Status BestLayout(const ConvSpec& spec, Desc* layout) {
 template <typename Forward>
 struct PackWeights {
   static constexpr bool kTransposed = std::is_same_v<Forward, dnnl::deconvolution_forward>;
-  static constexpr const char* kName =
-      kTransposed ? "rewire.onednn.pack_conv_transpose" : "rewire.onednn.pack_conv";
+  static constexpr const char* kName = kTransposed ? names::kOneDnnPackConvTranspose : names::kOneDnnPackConv;
   ConvSpec spec;
   Desc layout;
 
@@ -233,7 +233,7 @@ struct PackWeights {
 template <typename Forward>
 struct Conv {
   static constexpr bool kTransposed = std::is_same_v<Forward, dnnl::deconvolution_forward>;
-  static constexpr const char* kName = kTransposed ? "rewire.onednn.conv_transpose" : "rewire.onednn.conv";
+  static constexpr const char* kName = kTransposed ? names::kOneDnnConvTranspose : names::kOneDnnConv;
   ConvSpec spec;
   Activation activation;
   Desc layout;

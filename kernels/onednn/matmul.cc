@@ -5,6 +5,7 @@
 #include <dnnl.hpp>
 #include <optional>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/kernels/onednn/engine.h"
@@ -50,7 +51,7 @@ struct MatMulSpec {
 };
 
 struct PackMatMul {
-  static constexpr const char kName[] = "rewire.onednn.pack_matmul";
+  static constexpr const char* kName = names::kOneDnnPackMatMul;
   MatMulSpec spec;
   bool transposed = false;
   Desc layout;
@@ -78,7 +79,7 @@ struct PackMatMul {
 };
 
 struct MatMul {
-  static constexpr const char kName[] = "rewire.onednn.matmul";
+  static constexpr const char* kName = names::kOneDnnMatMul;
   MatMulSpec spec;
   Activation activation;
   Desc layout;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "rewire/kernels/contract/re2.h"
 #include "rewire/kernels/cpu/text/text_list.h"
 #include "rewire/kernels/re2/registry.h"
 
@@ -14,7 +15,7 @@ namespace {
 using cpu::Checks;
 
 struct FullMatch {
-  static constexpr const char kName[] = "rewire.re2.full_match";
+  static constexpr const char* kName = names::kRe2FullMatch;
   std::shared_ptr<const RE2> expression;
 
   static Status Make(Attributes& attributes, FullMatch* match) {

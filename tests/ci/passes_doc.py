@@ -15,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = pathlib.Path("compiler/driver/passes.cc")
+LIBRARIES = pathlib.Path("kernels/contract/libraries.h")
 COMMENTS = pathlib.Path("compiler/passes/passes.h")
 PAGE = pathlib.Path("docs/passes.md")
 SHARED = {"transpose-late": "drop-transposes", "share-constants": "common-subexpressions"}
@@ -44,11 +45,12 @@ def camel(name):
 def passes(root):
     """The rows: name, function, effect, effect under --strict, library, whether it is for the CPU alone."""
     text = re.sub(r"\s+", " ", (root / ROWS).read_text(encoding="utf-8"))
+    files = dict(re.findall(r'(names::\w+)\[\] = "([^"]*)"', (root / LIBRARIES).read_text(encoding="utf-8").replace("char k", "names::k")))
     for row in re.findall(r"\{(\.name = [^}]*)\}", text):
         value = dict(re.findall(r"\.(\w+) = ([^,]+)", row))
         effect = value["effect"].strip()
         yield (value["name"].strip('" '), value["run"].strip(), effect, value.get("strict_effect", effect).strip(),
-               value.get("library", "").strip('" '), value.get("for_host", "").strip() == "true")
+               files.get(value.get("library", "").strip(), ""), value.get("for_host", "").strip() == "true")
 
 
 def comments(root):

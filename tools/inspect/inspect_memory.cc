@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/vm/kernel_set.h"
@@ -77,7 +78,7 @@ Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
   }
   KernelSet kernels;
   // Without them shape functions and workspace are unknown, which the answer says.
-  (void)kernels.AddLibrary("librewire_kernels_cpu.so");
+  (void)kernels.AddLibrary(names::kCpuLibrary);
   for (const std::string& library : request.kernels) {
     if (Status ok = kernels.AddLibrary(library); !ok) return Forward(ok);
   }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/vm/devices.h"
@@ -30,7 +31,7 @@ Json DescribeHost() {
 // installed.
 std::string KernelLibraries() {
   for (const std::string& directory : ModuleDirectories()) {
-    const std::string path = directory + "/librewire_kernels_device.so";
+    const std::string path = directory + "/" + names::kDeviceLibrary;
     if (!FileExists(path)) continue;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return "";

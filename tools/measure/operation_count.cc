@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/base/dtype.h"
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::tools {
@@ -86,7 +87,7 @@ OperationCount CountOperations(const KernelImport& import, Span<const RewireFFIA
   const std::string_view name = import.name;
   if (tensors.size() < 3 || name.find(".shape.") != std::string_view::npos) return count;
   const std::string_view kind = name.substr(name.rfind('.') + 1);
-  if (name == "rewire.packed.conv_transpose") {
+  if (name == names::kPackedConvTranspose) {
     // Each element of the output is in one window.
     count.operations = 2 * Elements(*tensors.back()) * Dim(*tensors[0], -1);
   } else if (kind == "conv_transpose") {

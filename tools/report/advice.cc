@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rewire/kernels/contract/names.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/record/value_names.h"
 
@@ -26,7 +27,7 @@ constexpr std::size_t kRunsForPercentiles = 10;
 // "transpose" of "rewire.transpose"; empty for kernels that compute shapes.
 std::string_view KindOf(const SiteFacts& site) {
   const std::string_view kernel = site.site->kernel;
-  return kernel.find(".shape.") == std::string_view::npos ? kernel.substr(kernel.rfind('.') + 1) : "";
+  return !names::IsShapeFunction(kernel) ? kernel.substr(kernel.rfind('.') + 1) : "";
 }
 
 std::string PlaceOf(const SiteFacts& site) {

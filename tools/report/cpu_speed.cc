@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rewire/executable_format/text/assembler.h"
+#include "rewire/kernels/contract/product.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/vm/thread_pool.h"
 #include "rewire/vm/vm.h"
@@ -22,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kRows = 768;  // of each matrix, and columns
-constexpr const char kProduct[] = R"(
-.kernel product = "rewire.packed.matmul" {columns=768}
+std::string ProductProgram() {
+  return ".kernel product = \"" + std::string(names::kPackedMatMul) + "\" {columns=768}" + R"(
 .func main(x: f32[768, 768], w: f32[768, 768]) -> y: f32[768, 768]
   %s = alloc_storage _, alignment=64, f32[768, 768], cpu
   %y = alloc_tensor %s, _, f32[768, 768]
@@ -31,6 +32,7 @@ constexpr const char kProduct[] = R"(
   ret %y
 .end
 )";
+}
 
 // The least time of several calls, in seconds; of one call where that takes long.
 template <typename Work>
@@ -70,7 +72,7 @@ double CopySpeed(std::uint32_t threads) {
 }
 
 Result<double> ProductSpeed(std::uint32_t threads) {
-  Result<Module> module = Assemble(kProduct);
+  Result<Module> module = Assemble(ProductProgram());
   if (!module) return Forward(module);
   Result<Executable> executable = Executable::FromModule(*std::move(module));
   if (!executable) return Forward(executable);

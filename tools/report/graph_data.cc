@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rewire/executable_format/instruction.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/tools/inspect/function_graph.h"
 #include "rewire/tools/record/value_names.h"
 #include "rewire/tools/report/graph_layout.h"
@@ -66,7 +67,7 @@ std::pair<std::string, std::string> TextsOf(const GraphNode& node) {
   if (node.kind == GraphNode::Kind::kKernel && !note.kind.empty())
     return {Shortened(note.kind), Shortened(note.name)};
   const std::string_view title = node.title;
-  return {Shortened(title.substr(title.rfind("rewire.", 0) == 0 ? 7 : 0)), ""};
+  return {Shortened(names::IsStock(title) ? title.substr(names::kStock.size()) : title), ""};
 }
 
 double Rounded(double value) { return std::round(value * 10) / 10; }

@@ -11,6 +11,7 @@
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/module_size.h"
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
 #include "rewire/vm/link/link_device_code.h"
@@ -46,34 +47,14 @@ ProgramRep::~ProgramRep() {
 
 namespace {
 
-// Rewire's own kernel libraries; of several prefixes that fit, the first counts.
-struct StockLibrary {
-  std::string_view prefix;
-  const char* file;
-};
-constexpr StockLibrary kStockLibraries[] = {
-    {"rewire.onednn.", "librewire_kernels_onednn.so"}, {"rewire.device.", "librewire_kernels_device.so"},
-    {"rewire.re2.", "librewire_kernels_re2.so"},       {"rewire.image.", "librewire_kernels_image.so"},
-    {"rewire.", "librewire_kernels_cpu.so"},
-};
-constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
-
-// The position in kStockLibraries of the one that should have this kernel, or kNoLibrary.
-std::size_t StockLibraryOf(std::string_view kernel) {
-  std::size_t i = 0;
-  while (i < kNoLibrary && kernel.substr(0, kStockLibraries[i].prefix.size()) != kStockLibraries[i].prefix)
-    ++i;
-  return i;
-}
-
 // What an import costs to resolve, in units: it is looked up by name in a few sources.
 constexpr std::uint64_t kResolveWork = 64;
 
 Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
   ErrorList errors;
   DeviceCodeLinker device_code(*code, meter);
-  bool tried[kNoLibrary + 1] = {};
-  tried[kNoLibrary] = true;
+  bool tried[names::kNoLibrary + 1] = {};
+  tried[names::kNoLibrary] = true;
   for (const KernelImport& import : code->module().kernels) {
     if (errors.full()) break;
     const std::uint64_t work = kResolveWork + import.attributes.size() + code->module().device_kernels.size();
@@ -81,11 +62,11 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
     const DeviceKernelEntry* own = device_code.Find(import.name);
     Result<PackedFunction> function =
         own != nullptr ? device_code.Make(*own, import) : options->kernels.Resolve(import);
-    const std::size_t stock = StockLibraryOf(import.name);
+    const std::size_t stock = names::StockLibraryOf(import.name);
     if (!function && function.error().code() == StatusCode::kNotFound && options->stock_kernels &&
         !tried[stock]) {
       tried[stock] = true;
-      if (Status ok = options->kernels.AddLibrary(kStockLibraries[stock].file); !ok) {
+      if (Status ok = options->kernels.AddLibrary(names::kStockLibraries[stock].file); !ok) {
         errors.Add(ok.error().message());
       }
       function = options->kernels.Resolve(import);

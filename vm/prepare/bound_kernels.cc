@@ -9,6 +9,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/instruction.h"
+#include "rewire/kernels/contract/shape.h"
 #include "rewire/vm/heap/object_heap.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/memory/block_pool.h"
@@ -22,9 +23,9 @@ namespace {
 
 constexpr Opcode kOp = Opcode::kInvokePacked;
 // The kernels whose programs are read here.
-constexpr std::string_view kExpressions = "rewire.shape.eval";
-constexpr std::string_view kSizes = "rewire.shape.sizes";
-constexpr std::string_view kLayout = "rewire.shape.layout";
+constexpr std::string_view kExpressions = names::kShapeEval;
+constexpr std::string_view kSizes = names::kShapeSizes;
+constexpr std::string_view kLayout = names::kShapeLayout;
 
 DLTensor Described(const Node& node, std::int64_t* dims, void* data) {
   DLTensor tensor{};

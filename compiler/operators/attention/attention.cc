@@ -4,6 +4,9 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/attention_core.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -21,12 +24,12 @@ Value* PadMask(Op& op, Value* mask, const DimExpr& keys) {
   if (missing.IsConstant()) {
     Ints pads(2 * rank, 0);
     pads.back() = *missing.constant();
-    return op.Call("rewire.pad", {mask, value}, {{"pads", pads}, {"mode", std::string("constant")}},
+    return op.Call(names::kPad, {mask, value}, {{"pads", pads}, {"mode", std::string("constant")}},
                    TensorOf(mask->type.dtype, std::move(dims)));
   }
   Shape pads(2 * rank, DimExpr(0));
   pads.back() = missing;
-  return op.Call("rewire.dynamic_pad", {mask, op.DimsValue(pads), value}, {{"mode", std::string("constant")}},
+  return op.Call(names::kDynamicPad, {mask, op.DimsValue(pads), value}, {{"mode", std::string("constant")}},
                  TensorOf(mask->type.dtype, std::move(dims)));
 }
 
@@ -105,7 +108,7 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
     if (lengths->type.rank() != 1)
       return op.Invalid("nonpad_kv_seqlen has shape {}, expected [batch]", ShapeText(lengths->type.dims));
     positions.lengths = op.Reshape(op.Cast(lengths, kInt64), {lengths->type.dims[0], 1, 1, 1});
-    positions.offset = op.Apply("rewire.sub", positions.lengths, DimValue(op, positions.queries));
+    positions.offset = op.Apply(names::kSub, positions.lengths, DimValue(op, positions.queries));
   } else if (past_key != nullptr) {
     positions.offset = DimValue(op, past_key->type.dims[2]);
   }
@@ -209,13 +212,13 @@ Status LowerTensorScatter(Op& op, const Operator& /*row*/) {
   batch[0] = update->type.dims[0];
   Value* positions = op.Reshape(CountTo(op, along[at]), along);
   if (op.in(2) != nullptr)
-    positions = op.Apply("rewire.add", positions, op.Reshape(op.Cast(op.in(2), kInt64), batch));
+    positions = op.Apply(names::kAdd, positions, op.Reshape(op.Cast(op.in(2), kInt64), batch));
   const std::string mode = op.String("mode", "linear");
   if (mode != "linear" && mode != "circular")
     return op.Invalid("mode is '{}', expected linear or circular", mode);
-  if (mode == "circular") positions = op.Apply("rewire.mod", positions, DimValue(op, cache->type.dims[at]));
-  Value* indices = op.Call("rewire.expand", {positions}, {}, TensorOf(kInt64, update->type.dims));
-  op.Set(0, op.Call("rewire.scatter_elements", {cache, indices, update},
+  if (mode == "circular") positions = op.Apply(names::kMod, positions, DimValue(op, cache->type.dims[at]));
+  Value* indices = op.Call(names::kExpand, {positions}, {}, TensorOf(kInt64, update->type.dims));
+  op.Set(0, op.Call(names::kScatterElements, {cache, indices, update},
                     {{"axis", std::int64_t{*axis}}, {"reduction", std::string("none")}}, cache->type));
   return {};
 }

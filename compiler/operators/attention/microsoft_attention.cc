@@ -4,6 +4,8 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/attention_core.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -14,7 +16,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 // Keys that a mask leaves out get this score. It is finite: a query that may see no key sees all.
 Value* FilterBias(Op& op, Value* allowed, DLDataType dtype) {
   Value* filter = op.Scalar(dtype, op.Float("mask_filter_value", -10000));
-  return op.Call("rewire.where", {allowed, op.Scalar(dtype, 0), filter}, {},
+  return op.Call(names::kWhere, {allowed, op.Scalar(dtype, 0), filter}, {},
                  TensorOf(dtype, allowed->type.dims));
 }
 
@@ -26,13 +28,13 @@ Result<Value*> BiasOfMask(Op& op, Value* mask, const DimExpr& batch, const DimEx
   if (dims.size() == 1) {
     if (!(dims[0] == batch)) return op.Unsupported("a mask {} for batch {}", ShapeText(dims), batch.text());
     Value* lengths = op.Reshape(numbers, {dims[0], 1, 1, 1});
-    return FilterBias(op, op.Compare("rewire.less", CountTo(op, keys), lengths), dtype);
+    return FilterBias(op, op.Compare(names::kLess, CountTo(op, keys), lengths), dtype);
   }
   const DimExpr& last = dims.back();
   const bool differs = last.IsConstant() && keys.IsConstant() && !(last == keys);
   if (dims.size() > 4 || differs)
     return op.Unsupported("a mask {} for {} keys", ShapeText(dims), keys.text());
-  Value* allowed = op.Compare("rewire.greater", numbers, op.IntValue(0));
+  Value* allowed = op.Compare(names::kGreater, numbers, op.IntValue(0));
   Shape four = dims;
   while (four.size() < 4) four.insert(four.begin() + 1, DimExpr(1));
   return FilterBias(op, op.Reshape(allowed, four), dtype);
@@ -41,7 +43,7 @@ Result<Value*> BiasOfMask(Op& op, Value* mask, const DimExpr& batch, const DimEx
 // `part` of a row of numbers that q, k and v share, added to x.
 Value* AddPart(Op& op, Value* x, Value* bias, const DimExpr& start) {
   if (bias == nullptr) return x;
-  return op.Apply("rewire.add", x, SliceOf(op, bias, 0, start, start + x->type.dims.back()));
+  return op.Apply(names::kAdd, x, SliceOf(op, bias, 0, start, start + x->type.dims.back()));
 }
 
 // Adds what the operators of this domain have in common: the scale, the causal mask, the mask, the bias.
@@ -63,7 +65,7 @@ Status ReadCommon(Op& op, Value* mask, Value* bias, Value* past, AttentionInputs
     static_cast<void>(op.Float("mask_filter_value", 0));
   }
   if (bias != nullptr)
-    inputs->bias = inputs->bias != nullptr ? op.Apply("rewire.add", inputs->bias, bias) : bias;
+    inputs->bias = inputs->bias != nullptr ? op.Apply(names::kAdd, inputs->bias, bias) : bias;
   return {};
 }
 
@@ -125,7 +127,7 @@ Status LowerAttention(Op& op, const Operator& /*row*/) {
   }
   const Result<Value*> product = MatMulOf(op, x, weights);
   if (!product) return Forward(product);
-  Value* sum = op.in(2) != nullptr ? op.Apply("rewire.add", *product, op.in(2)) : *product;
+  Value* sum = op.in(2) != nullptr ? op.Apply(names::kAdd, *product, op.in(2)) : *product;
   AttentionInputs inputs;
   Value** const tensors[] = {&inputs.q, &inputs.k, &inputs.v};
   std::int64_t start = 0;
@@ -167,8 +169,8 @@ Result<Value*> PositionsOf(Op& op, Value* positions, const DimExpr& batch, const
   if (positions->type.rank() != 1 || !positions->type.dims[0].Is(1))
     return op.Invalid("position_ids have shape {}, expected [1] or [batch, length]",
                       ShapeText(positions->type.dims));
-  Value* places = op.Apply("rewire.add", CountTo(op, length), op.Cast(positions, kInt64));
-  return op.Call("rewire.expand", {places}, {}, TensorOf(kInt64, {batch, length}));
+  Value* places = op.Apply(names::kAdd, CountTo(op, length), op.Cast(positions, kInt64));
+  return op.Call(names::kExpand, {places}, {}, TensorOf(kInt64, {batch, length}));
 }
 
 Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
@@ -247,19 +249,19 @@ Value* GrownCache(Op& op, Value* past, const Value& like, Value* length) {
   const DLDataType dtype = like.type.dtype;
   Value* rest = length;
   if (past != nullptr)
-    rest = op.Apply("rewire.max", op.Apply("rewire.sub", length, DimValue(op, past->type.dims[2])),
+    rest = op.Apply(names::kMax, op.Apply(names::kSub, length, DimValue(op, past->type.dims[2])),
                     op.IntValue(0));
   if (past == nullptr)
     past =
-        op.Call("rewire.expand", {op.Scalar(dtype, 0)}, {}, TensorOf(dtype, {dims[0], dims[1], 0, dims[3]}));
+        op.Call(names::kExpand, {op.Scalar(dtype, 0)}, {}, TensorOf(dtype, {dims[0], dims[1], 0, dims[3]}));
   Value* pads =
-      op.Call("rewire.concat", {op.IntsValue({0, 0, 0, 0, 0, 0}), op.Reshape(rest, {1}), op.IntsValue({0})},
+      op.Call(names::kConcat, {op.IntsValue({0, 0, 0, 0, 0, 0}), op.Reshape(rest, {1}), op.IntsValue({0})},
               {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {8}));
   Op::KernelCall pad;
-  pad.kernel = "rewire.dynamic_pad";
+  pad.kernel = names::kDynamicPad;
   pad.inputs = {past, pads};
   pad.attributes = {{"mode", std::string("constant")}};
-  pad.shapes = {op.ShapeValue({"rewire.shape.dynamic_pad", {op.ShapeOf(past), pads}, {}}, 4)};
+  pad.shapes = {op.ShapeValue({names::kShapeDynamicPad, {op.ShapeOf(past), pads}, {}}, 4)};
   const DimExpr grown = DimExpr::Symbol(op.lowering().graph().FreshSymbol("cache"));
   pad.outputs = {TensorOf(dtype, {dims[0], dims[1], grown, dims[3]})};
   return op.Call(std::move(pad))[0];
@@ -318,12 +320,12 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
   Value* total = op.Reshape(op.Cast(op.in(6), kInt64), {});
   Value* count = DimValue(op, length);
   // The first call has all tokens, and those behind a sentence's end fill it up.
-  Value* first = op.Compare("rewire.equal", total, count);
+  Value* first = op.Compare(names::kEqual, total, count);
   Value* ends =
-      op.Apply("rewire.add", op.Reshape(op.Cast(op.in(5), kInt64), {batch, 1, 1, 1}), op.IntValue(1));
-  Value* before = op.Apply("rewire.sub", ends, count);
+      op.Apply(names::kAdd, op.Reshape(op.Cast(op.in(5), kInt64), {batch, 1, 1, 1}), op.IntValue(1));
+  Value* before = op.Apply(names::kSub, ends, count);
   // The position at which each sentence's new tokens begin.
-  Value* begin = op.Call("rewire.where", {first, op.IntValue(0), before}, {}, before->type);
+  Value* begin = op.Call(names::kWhere, {first, op.IntValue(0), before}, {}, before->type);
   inputs.joined_q = query;
   if (op.Int("do_rotary", 0) != 0) {
     if (op.in(7) == nullptr || op.in(8) == nullptr || op.in(7)->type.rank() != 2 ||
@@ -331,7 +333,7 @@ Status LowerGroupQueryAttention(Op& op, const Operator& /*row*/) {
       return op.Unsupported("do_rotary without tables [positions, size / 2] of known size");
     Value* places = op.in(9);
     if (places == nullptr) {
-      places = op.Apply("rewire.add", begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
+      places = op.Apply(names::kAdd, begin, op.Reshape(CountTo(op, length), {1, 1, length, 1}));
       places = op.Reshape(places, {batch, length});
     } else if (places->type.rank() != 2) {
       return op.Invalid("position_ids have shape {}, expected [batch, length]", ShapeText(places->type.dims));

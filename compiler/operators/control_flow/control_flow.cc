@@ -8,6 +8,9 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/control_flow/loop_builder.h"
 #include "rewire/compiler/operators/decomposition.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
 namespace {
@@ -61,7 +64,7 @@ Status LowerLoop(Op& op, const Operator& /*row*/) {
   if (op.in(0) != nullptr) {
     parts.trip = op.Reshape(op.in(0), {});
     // The loop counts up to it.
-    parts.trip = op.Apply("rewire.max", parts.trip, op.IntValue(0));
+    parts.trip = op.Apply(names::kMax, parts.trip, op.IntValue(0));
   }
   if (op.in(1) != nullptr && !IsTrue(op.in(1))) parts.condition = op.Reshape(op.in(1), {});
   for (int i = 2; i < op.inputs(); ++i) {
@@ -100,7 +103,7 @@ Result<Value*> ScannedLength(Op& op, Shape lengths) {
     if (length.IsConstant() && lengths[0].IsConstant() && differs(length))
       return op.Invalid("the inputs that it scans have lengths {}, expected one", ShapeText(lengths));
   }
-  return op.Call("rewire.shape.same", {op.DimsValue(lengths)},
+  return op.Call(names::kShapeSame, {op.DimsValue(lengths)},
                  {{"what", std::string("the lengths of what Scan scans")}}, TensorOf(kInt64, {}));
 }
 
@@ -145,10 +148,10 @@ Status LowerScan(Op& op, const Operator& /*row*/) {
         std::vector<Value*> inputs = carried;
         for (std::size_t i = 0; i < count; ++i) {
           Value* input = op.in(states + static_cast<int>(i));
-          Value* index = directions[i] != 0 ? op.Apply("rewire.sub", last, iteration) : iteration;
+          Value* index = directions[i] != 0 ? op.Apply(names::kSub, last, iteration) : iteration;
           Type element = input->type;
           element.dims.erase(element.dims.begin() + axes[i]);
-          inputs.push_back(op.Call("rewire.gather", {input, index}, {{"axis", axes[i]}}, std::move(element)));
+          inputs.push_back(op.Call(names::kGather, {input, index}, {{"axis", axes[i]}}, std::move(element)));
           lowering.strings().Copy(input, inputs.back());
         }
         const Result<std::vector<Value*>> results = lowering.LowerBody(*body, op.scope(), inputs);
@@ -203,7 +206,7 @@ Status LowerScanOfBatch(Op& op, const Operator& row) {
         for (int i = 1; i < op.inputs(); ++i) {
           Type element = op.in(i)->type;
           element.dims.erase(element.dims.begin());
-          Value* one = op.Call("rewire.gather", {op.in(i), iteration}, {{"axis", std::int64_t{0}}}, element);
+          Value* one = op.Call(names::kGather, {op.in(i), iteration}, {{"axis", std::int64_t{0}}}, element);
           lowering.strings().Copy(op.in(i), one);
           scope.names[node.input(i - 1)] = one;
         }

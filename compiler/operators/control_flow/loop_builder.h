@@ -15,6 +15,8 @@
 
 #include "rewire/compiler/ir/dim_length.h"
 #include "rewire/compiler/lower/op.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/sequence.h"
 
 namespace rewire::compiler {
 
@@ -119,7 +121,7 @@ class LoopBuilder {
     }
     if (last_first) std::reverse(elements.begin(), elements.end());
     dims[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(elements.size());
-    return op_.Call("rewire.concat", elements, {{"axis", axis}}, TensorOf(first.dtype, dims));
+    return op_.Call(names::kConcat, elements, {{"axis", axis}}, TensorOf(first.dtype, dims));
   }
 
   // A loop's types are tried until they hold; each try makes at least one of them more general.
@@ -264,7 +266,7 @@ class LoopBuilder {
 
   Value* Insert(Value* sequence, Value* element, bool in_front) {
     Op::KernelCall call;
-    call.kernel = "rewire.seq.insert";
+    call.kernel = names::kSeqInsert;
     call.inputs = {sequence, element};
     if (in_front) call.inputs.push_back(op_.IntValue(0));
     call.outputs = {sequence->type};
@@ -354,7 +356,7 @@ class LoopBuilder {
   Value* Stack(Value* sequence, std::size_t index, const Shape& row) {
     const Type& element = elements_[index];
     Op::KernelCall call;
-    call.kernel = "rewire.seq.concat";
+    call.kernel = names::kSeqConcat;
     call.inputs = {sequence};
     Type type = graph_.WithFreshDims(element);
     const std::int64_t rank = type.rank() + 1;

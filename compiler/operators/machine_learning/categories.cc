@@ -9,6 +9,10 @@
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/compiler/operators/texts.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -17,7 +21,7 @@ namespace {
 Value* MatchesOf(Op& op, Value* x, Value* numbers) {
   Shape dims = x->type.dims;
   dims.emplace_back(1);
-  return op.Compare("rewire.equal", op.Reshape(x, dims), numbers);
+  return op.Compare(names::kEqual, op.Reshape(x, dims), numbers);
 }
 
 // True where x, with an axis more, and the number are both NaN, which are not equal.
@@ -26,14 +30,14 @@ Value* NansOf(Op& op, Value* x, const std::vector<double>& numbers) {
   truth.dtype = kBool8;
   Shape dims = x->type.dims;
   dims.emplace_back(1);
-  Value* of_x = op.Reshape(op.Call("rewire.isnan", {x}, {}, truth), dims);
+  Value* of_x = op.Reshape(op.Call(names::kIsNan, {x}, {}, truth), dims);
   Ints of_numbers;
   for (const double number : numbers) of_numbers.push_back(std::isnan(number) ? 1 : 0);
-  return op.Compare("rewire.and", of_x, op.Cast(op.IntsValue(of_numbers), kBool8));
+  return op.Compare(names::kAnd, of_x, op.Cast(op.IntsValue(of_numbers), kBool8));
 }
 
 Value* ElementsAt(Op& op, Value* list, Value* positions) {
-  return op.Call("rewire.gather", {list, positions}, {{"axis", std::int64_t{0}}},
+  return op.Call(names::kGather, {list, positions}, {{"axis", std::int64_t{0}}},
                  TensorOf(list->type.dtype, positions->type.dims));
 }
 
@@ -64,9 +68,9 @@ struct Match {
 Match FirstMatch(Op& op, Value* x, Value* matches) {
   const std::int64_t last = x->type.rank();
   Value* bytes = op.Cast(matches, kUInt8);
-  Value* place = op.Call("rewire.argmax", {bytes}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
+  Value* place = op.Call(names::kArgMax, {bytes}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
                          TensorOf(kInt64, x->type.dims));
-  return {place, op.Cast(op.Reduce("rewire.reduce_max", bytes, {last}, false), kBool8)};
+  return {place, op.Cast(op.Reduce(names::kReduceMax, bytes, {last}, false), kBool8)};
 }
 
 // 1 for each number that no later one equals, else 0; empty if all differ.
@@ -95,8 +99,7 @@ Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
   const Ints places = LastPlaces(numbers);
   const auto matches_of = [&](Value* elements) {
     Value* matches = MatchesOf(op, elements, categories);
-    return places.empty() ? matches
-                          : op.Compare("rewire.and", matches, op.Cast(op.IntsValue(places), kBool8));
+    return places.empty() ? matches : op.Compare(names::kAnd, matches, op.Cast(op.IntsValue(places), kBool8));
   };
   Value* matches = matches_of(x);
   if (op.Int("zeros", 1) == 0) {
@@ -104,7 +107,7 @@ Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
     // gathered.
     const Match first = FirstMatch(op, x, matches);
     Value* behind = op.IntValue(static_cast<std::int64_t>(numbers.size()));
-    Value* place = op.Call("rewire.where", {first.found, first.place, behind}, {}, first.place->type);
+    Value* place = op.Call(names::kWhere, {first.found, first.place, behind}, {}, first.place->type);
     matches = matches_of(ElementsAt(op, categories, place));
   }
   op.Set(0, op.Cast(matches, kFloat32));
@@ -193,8 +196,8 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
   Value *which = nullptr, *found = nullptr;
   if (is_strings) {
     which = KeyOf(op, x, *keys.strings);
-    found = op.Compare("rewire.greater_equal", which, op.IntValue(0));
-    which = op.Apply("rewire.max", which, op.IntValue(0));
+    found = op.Compare(names::kGreaterEqual, which, op.IntValue(0));
+    which = op.Apply(names::kMax, which, op.IntValue(0));
   } else {
     const DLDataType dtype = keys.numbers->type.dtype;
     if (IsFloat(dtype) != IsFloat(x->type.dtype) ||
@@ -203,13 +206,13 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
     Value* matches = MatchesOf(op, x, op.Cast(keys.numbers, x->type.dtype));
     const std::optional<std::vector<double>> floats = KnownFloats(keys.numbers);
     if (floats && std::any_of(floats->begin(), floats->end(), [](double key) { return std::isnan(key); }))
-      matches = op.Compare("rewire.or", matches, NansOf(op, x, *floats));
+      matches = op.Compare(names::kOr, matches, NansOf(op, x, *floats));
     const Match first = FirstMatch(op, x, matches);
     which = first.place;
     found = first.found;
   }
   Value* value = ElementsAt(op, values.numbers, which);
-  op.Set(0, op.Call("rewire.where", {found, value, fallback.number}, {}, value->type));
+  op.Set(0, op.Call(names::kWhere, {found, value, fallback.number}, {}, value->type));
   if (values.strings && op.Wants(0))
     op.lowering().strings().Set(op.scope().Find(op.node().output(0)), positions.Take());
   return {};
@@ -247,7 +250,7 @@ Status LowerZipMap(Op& op, const Operator& /*row*/) {
       (x->type.dims[1].IsConstant() && !x->type.dims[1].Is(static_cast<std::int64_t>(count))))
     return op.Invalid("X has shape {} with {} keys", ShapeText(x->type.dims), count);
   // A value of its own: the same scores may be an output without keys.
-  op.Set(0, op.Unary("rewire.copy", x));
+  op.Set(0, op.Unary(names::kCopy, x));
   if (!op.Wants(0)) return {};
   Value* maps = op.scope().Find(op.node().output(0));
   if (strings.empty())

@@ -2,6 +2,10 @@
 #include "rewire/compiler/operators/machine_learning/classes.h"
 
 #include "rewire/compiler/operators/texts.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -12,27 +16,27 @@ Value* Probit(Op& op, Value* scores) {
   constexpr double kPi = 3.14159, kA = 0.147, kRoot2 = 1.41421356;
   const DLDataType dtype = scores->type.dtype;
   const auto number = [&](double value) { return op.Scalar(dtype, value); };
-  Value* x = op.Apply("rewire.sub", op.Apply("rewire.mul", scores, number(2)), number(1));
-  Value* log = op.Unary("rewire.log", op.Apply("rewire.mul", op.Apply("rewire.sub", number(1), x),
-                                               op.Apply("rewire.add", number(1), x)));
-  Value* half = op.Apply("rewire.add", op.Apply("rewire.mul", log, number(0.5)), number(2 / (kPi * kA)));
-  Value* rest = op.Apply("rewire.mul", log, number(1 / kA));
-  Value* root = op.Unary("rewire.sqrt", op.Apply("rewire.sub", op.Apply("rewire.mul", half, half), rest));
-  Value* size = op.Unary("rewire.sqrt", op.Apply("rewire.sub", root, half));
-  Value* sign = op.Apply("rewire.mul", op.Unary("rewire.sign", x), number(kRoot2));
-  return op.Apply("rewire.mul", sign, size);
+  Value* x = op.Apply(names::kSub, op.Apply(names::kMul, scores, number(2)), number(1));
+  Value* log = op.Unary(names::kLog, op.Apply(names::kMul, op.Apply(names::kSub, number(1), x),
+                                              op.Apply(names::kAdd, number(1), x)));
+  Value* half = op.Apply(names::kAdd, op.Apply(names::kMul, log, number(0.5)), number(2 / (kPi * kA)));
+  Value* rest = op.Apply(names::kMul, log, number(1 / kA));
+  Value* root = op.Unary(names::kSqrt, op.Apply(names::kSub, op.Apply(names::kMul, half, half), rest));
+  Value* size = op.Unary(names::kSqrt, op.Apply(names::kSub, root, half));
+  Value* sign = op.Apply(names::kMul, op.Unary(names::kSign, x), number(kRoot2));
+  return op.Apply(names::kMul, sign, size);
 }
 
 // Softmax over the scores that are not 0; the others become nearly 0.
 Value* SoftmaxZero(Op& op, Value* scores) {
   const DLDataType dtype = scores->type.dtype;
-  Value* most = op.Reduce("rewire.reduce_max", scores, {1}, true);
-  Value* given = op.Compare("rewire.greater", op.Unary("rewire.abs", scores), op.Scalar(dtype, 1e-7));
-  Value* power = op.Unary("rewire.exp", op.Apply("rewire.sub", scores, most));
-  Value* summed = op.Call("rewire.where", {given, power, op.Scalar(dtype, 0)}, {}, scores->type);
-  Value* small = op.Apply("rewire.mul", scores, op.Unary("rewire.exp", op.Unary("rewire.neg", most)));
-  Value* all = op.Call("rewire.where", {given, power, small}, {}, scores->type);
-  return op.Apply("rewire.div", all, op.Reduce("rewire.reduce_sum", summed, {1}, true));
+  Value* most = op.Reduce(names::kReduceMax, scores, {1}, true);
+  Value* given = op.Compare(names::kGreater, op.Unary(names::kAbs, scores), op.Scalar(dtype, 1e-7));
+  Value* power = op.Unary(names::kExp, op.Apply(names::kSub, scores, most));
+  Value* summed = op.Call(names::kWhere, {given, power, op.Scalar(dtype, 0)}, {}, scores->type);
+  Value* small = op.Apply(names::kMul, scores, op.Unary(names::kExp, op.Unary(names::kNeg, most)));
+  Value* all = op.Call(names::kWhere, {given, power, small}, {}, scores->type);
+  return op.Apply(names::kDiv, all, op.Reduce(names::kReduceSum, summed, {1}, true));
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {
     std::int64_t next = 0;  // as long as labels are the numbers of their classes
     for (const std::int64_t label : labels.numbers) next += label == next ? 1 : 0;
     if (next == static_cast<std::int64_t>(labels.numbers.size())) return op.Set(i, classes);
-    op.Set(i, op.Call("rewire.gather", {op.IntsValue(labels.numbers), classes}, {{"axis", std::int64_t{0}}},
+    op.Set(i, op.Call(names::kGather, {op.IntsValue(labels.numbers), classes}, {{"axis", std::int64_t{0}}},
                       classes->type));
     return;
   }
@@ -55,15 +59,15 @@ void SetLabels(Op& op, int i, Value* classes, const ClassLabels& labels) {
 }
 
 Value* HighestClass(Op& op, Value* scores) {
-  return op.Call("rewire.argmax", {scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
+  return op.Call(names::kArgMax, {scores}, {{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}}},
                  TensorOf(kInt64, {scores->type.dims[0]}));
 }
 
 Result<Value*> PostTransformed(Op& op, Value* scores, const std::string& transform) {
   if (transform == "NONE") return scores;
-  if (transform == "LOGISTIC") return op.Unary("rewire.sigmoid", scores);
+  if (transform == "LOGISTIC") return op.Unary(names::kSigmoid, scores);
   if (transform == "SOFTMAX")
-    return op.Call("rewire.softmax", {scores}, {{"axis", std::int64_t{1}}}, scores->type);
+    return op.Call(names::kSoftmax, {scores}, {{"axis", std::int64_t{1}}}, scores->type);
   if (transform == "SOFTMAX_ZERO") return SoftmaxZero(op, scores);
   if (transform == "PROBIT") return Probit(op, scores);
   return op.Invalid("post_transform is '{}', expected NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO or PROBIT",

@@ -7,6 +7,10 @@
 #include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -15,14 +19,14 @@ Value* ConcatAlong(Op& op, const std::vector<Value*>& parts, int axis) {
   Shape dims = parts[0]->type.dims;
   const auto at = static_cast<std::size_t>(axis);
   for (std::size_t i = 1; i < parts.size(); ++i) dims[at] = dims[at] + parts[i]->type.dims[at];
-  return op.Call("rewire.concat", parts, {{"axis", std::int64_t{axis}}},
+  return op.Call(names::kConcat, parts, {{"axis", std::int64_t{axis}}},
                  TensorOf(parts[0]->type.dtype, std::move(dims)));
 }
 
 Status LowerBinarizer(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   Value* threshold = op.Scalar(kFloat32, op.Float("threshold", 0));
-  op.Set(0, op.Cast(op.Compare("rewire.greater", op.Cast(x, kFloat32), threshold), x->type.dtype));
+  op.Set(0, op.Cast(op.Compare(names::kGreater, op.Cast(x, kFloat32), threshold), x->type.dtype));
   return {};
 }
 
@@ -43,8 +47,8 @@ Status LowerScaler(Op& op, const Operator& /*row*/) {
   if (!offset) return Forward(offset);
   const Result<Value*> scale = PerFeature(op, "scale", x->type.dims);
   if (!scale) return Forward(scale);
-  if (*offset != nullptr) x = op.Apply("rewire.sub", x, *offset);
-  if (*scale != nullptr) x = op.Apply("rewire.mul", x, *scale);
+  if (*offset != nullptr) x = op.Apply(names::kSub, x, *offset);
+  if (*scale != nullptr) x = op.Apply(names::kMul, x, *scale);
   op.Set(0, x);
   return {};
 }
@@ -53,17 +57,17 @@ Status LowerScaler(Op& op, const Operator& /*row*/) {
 Status LowerNormalizer(Op& op, const Operator& /*row*/) {
   Value* x = op.Cast(op.in(0), kFloat32);
   const std::string norm = op.String("norm", "MAX");
-  const char* kernel = norm == "MAX"  ? "rewire.reduce_max"
-                       : norm == "L1" ? "rewire.reduce_l1"
-                       : norm == "L2" ? "rewire.reduce_l2"
+  const char* kernel = norm == "MAX"  ? names::kReduceMax
+                       : norm == "L1" ? names::kReduceL1
+                       : norm == "L2" ? names::kReduceL2
                                       : nullptr;
   if (kernel == nullptr) return op.Invalid("norm is '{}', expected MAX, L1 or L2", norm);
   if (x->type.rank() < 1 || x->type.rank() > 2)
     return op.Invalid("X has shape {}, expected rank 1 or 2", ShapeText(x->type.dims));
   Value* size = op.Reduce(kernel, x, {x->type.rank() - 1}, true);
-  Value* none = op.Compare("rewire.equal", size, op.Scalar(kFloat32, 0));
-  Value* divisor = op.Call("rewire.where", {none, op.Scalar(kFloat32, 1), size}, {}, size->type);
-  op.Set(0, op.Apply("rewire.div", x, divisor));
+  Value* none = op.Compare(names::kEqual, size, op.Scalar(kFloat32, 0));
+  Value* divisor = op.Call(names::kWhere, {none, op.Scalar(kFloat32, 1), size}, {}, size->type);
+  op.Set(0, op.Apply(names::kDiv, x, divisor));
   return {};
 }
 
@@ -75,8 +79,8 @@ Status LowerImputer(Op& op, const Operator& /*row*/) {
     Value* replaced = op.Scalar(x->type.dtype, 0);
     if (const std::int64_t which = op.Int("replaced_value_int64", 0); which != 0)
       replaced = op.Cast(op.IntValue(which), x->type.dtype);
-    Value* is_replaced = op.Compare("rewire.equal", x, replaced);
-    op.Set(0, op.Call("rewire.where", {is_replaced, op.Cast(op.IntsValue(values), x->type.dtype), x}, {},
+    Value* is_replaced = op.Compare(names::kEqual, x, replaced);
+    op.Set(0, op.Call(names::kWhere, {is_replaced, op.Cast(op.IntsValue(values), x->type.dtype), x}, {},
                       x->type));
     return {};
   }
@@ -87,9 +91,9 @@ Status LowerImputer(Op& op, const Operator& /*row*/) {
   Type truth = x->type;
   truth.dtype = kBool8;
   Value* is_replaced = std::isnan(replaced)
-                           ? op.Call("rewire.isnan", {x}, {}, truth)
-                           : op.Compare("rewire.equal", x, op.Scalar(x->type.dtype, replaced));
-  op.Set(0, op.Call("rewire.where", {is_replaced, op.Cast(*values, x->type.dtype), x}, {}, x->type));
+                           ? op.Call(names::kIsNan, {x}, {}, truth)
+                           : op.Compare(names::kEqual, x, op.Scalar(x->type.dtype, replaced));
+  op.Set(0, op.Call(names::kWhere, {is_replaced, op.Cast(*values, x->type.dtype), x}, {}, x->type));
   return {};
 }
 
@@ -110,7 +114,7 @@ Result<Value*> LinearScores(Op& op, std::int64_t told, std::int64_t* rows) {
   Value* weights = op.Transpose(op.Reshape(FloatsValue(op, coefficients), {*rows, features}), {1, 0});
   Result<Value*> product = MatMulOf(op, *x, weights);
   if (!product || intercepts.empty()) return product;
-  return op.Apply("rewire.add", *product, FloatsValue(op, intercepts));
+  return op.Apply(names::kAdd, *product, FloatsValue(op, intercepts));
 }
 
 Status LowerLinearRegressor(Op& op, const Operator& /*row*/) {
@@ -135,7 +139,7 @@ Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
   // The score of the first of two classes without a transform is read in two ways.
   if (const std::string transform = op.String("post_transform", "NONE"); binary && transform != "LOGISTIC")
     return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
-  if (binary) scores = ConcatAlong(op, {op.Unary("rewire.neg", *scores), *scores}, 1);
+  if (binary) scores = ConcatAlong(op, {op.Unary(names::kNeg, *scores), *scores}, 1);
   SetLabels(op, 0, HighestClass(op, *scores), labels);
   return SetScores(op, 1, *scores);
 }
@@ -147,7 +151,7 @@ Status LowerArrayFeatureExtractor(Op& op, const Operator& /*row*/) {
   if (x->type.rank() == 1) x = op.Reshape(x, {1, x->type.dims[0]});
   Shape dims = x->type.dims;
   dims.back() = count;
-  op.Set(0, op.Call("rewire.gather", {x, op.Reshape(indices, {count})},
+  op.Set(0, op.Call(names::kGather, {x, op.Reshape(indices, {count})},
                     {{"axis", std::int64_t{x->type.rank() - 1}}}, TensorOf(x->type.dtype, std::move(dims))));
   return {};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/operators/machine_learning/forest.h"
+#include "rewire/kernels/contract/machine_learning.h"
 
 #include <utility>
 
@@ -108,7 +109,7 @@ Result<Value*> RunForest(Op& op, Value* x, const ModelForest& forest, const std:
   KernelForest tables;
   if (!tables.AddTrees(forest)) return op.Invalid("a node of a tree has two parents");
   Shape dims = {x->type.dims[0], DimExpr(static_cast<std::int64_t>(base.size()))};
-  return op.Call("rewire.tree_ensemble",
+  return op.Call(names::kTreeEnsemble,
                  {x, IndexTable(op, tables.nodes, 4), NumberTable(op, dtype, tables.thresholds),
                   IndexTable(op, tables.roots), IndexTable(op, tables.leaves), IndexTable(op, tables.targets),
                   NumberTable(op, dtype, tables.weights), NumberTable(op, dtype, base)},

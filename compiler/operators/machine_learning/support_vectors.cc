@@ -7,6 +7,8 @@
 #include "rewire/compiler/operators/building_blocks.h"
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/machine_learning.h"
 
 namespace rewire::compiler {
 namespace {
@@ -30,15 +32,15 @@ Result<Value*> KernelOf(Op& op, Value* x, const std::vector<double>& vectors, st
   Value* rows = MatrixOf(op, vectors, features);
   const auto number = [&](double value) { return op.Scalar(kFloat32, value); };
   if (kind == "RBF") {
-    Value* distance = op.Call("rewire.squared_distance", {x, rows}, {},
+    Value* distance = op.Call(names::kSquaredDistance, {x, rows}, {},
                               TensorOf(kFloat32, {x->type.dims[0], rows->type.dims[0]}));
-    return op.Unary("rewire.exp", op.Apply("rewire.mul", distance, number(-gamma)));
+    return op.Unary(names::kExp, op.Apply(names::kMul, distance, number(-gamma)));
   }
   Result<Value*> product = MatMulOf(op, x, op.Transpose(rows, {1, 0}));
   if (!product || kind == "LINEAR") return product;
-  Value* line = op.Apply("rewire.add", op.Apply("rewire.mul", *product, number(gamma)), number(offset));
-  if (kind == "POLY") return op.Apply("rewire.pow", line, number(degree));
-  if (kind == "SIGMOID") return op.Unary("rewire.tanh", line);
+  Value* line = op.Apply(names::kAdd, op.Apply(names::kMul, *product, number(gamma)), number(offset));
+  if (kind == "POLY") return op.Apply(names::kPow, line, number(degree));
+  if (kind == "SIGMOID") return op.Unary(names::kTanh, line);
   return op.Invalid("kernel_type is '{}', expected LINEAR, POLY, RBF or SIGMOID", kind);
 }
 
@@ -75,10 +77,10 @@ Status LowerSvmRegressor(Op& op, const Operator& /*row*/) {
   }
   score = MatMulOf(op, *score, MatrixOf(op, coefficients, 1));
   if (!score) return Forward(score);
-  Value* y = op.Apply("rewire.add", *score, op.Scalar(kFloat32, rho[0]));
+  Value* y = op.Apply(names::kAdd, *score, op.Scalar(kFloat32, rho[0]));
   if (op.Int("one_class", 0) != 0) {
-    Value* inside = op.Compare("rewire.greater", y, op.Scalar(kFloat32, 0));
-    y = op.Call("rewire.where", {inside, op.Scalar(kFloat32, 1), op.Scalar(kFloat32, -1)}, {}, y->type);
+    Value* inside = op.Compare(names::kGreater, y, op.Scalar(kFloat32, 0));
+    y = op.Call(names::kWhere, {inside, op.Scalar(kFloat32, 1), op.Scalar(kFloat32, -1)}, {}, y->type);
   }
   op.Set(0, y);
   return {};
@@ -121,8 +123,8 @@ std::vector<double> PairFactors(const ClassPairs& pairs, const std::vector<doubl
 
 // The class with most pairs that decide for it, the first of several.
 Result<Value*> MostVotes(Op& op, Value* scores, const ClassPairs& pairs) {
-  Value* first = op.Cast(op.Compare("rewire.greater", scores, op.Scalar(kFloat32, 0)), kFloat32);
-  Value* second = op.Apply("rewire.sub", op.Scalar(kFloat32, 1), first);
+  Value* first = op.Cast(op.Compare(names::kGreater, scores, op.Scalar(kFloat32, 0)), kFloat32);
+  Value* second = op.Apply(names::kSub, op.Scalar(kFloat32, 1), first);
   std::vector<double> of_first(static_cast<std::size_t>(pairs.count() * pairs.classes)), of_second = of_first;
   for (std::int64_t pair = 0; pair < pairs.count(); ++pair) {
     const auto [i, j] = pairs.list[static_cast<std::size_t>(pair)];
@@ -133,19 +135,18 @@ Result<Value*> MostVotes(Op& op, Value* scores, const ClassPairs& pairs) {
   if (!a) return a;
   Result<Value*> b = MatMulOf(op, second, MatrixOf(op, of_second, pairs.classes));
   if (!b) return b;
-  return HighestClass(op, op.Apply("rewire.add", *a, *b));
+  return HighestClass(op, op.Apply(names::kAdd, *a, *b));
 }
 
 // The probabilities of classes from the scores of pairs: first of the pairs, by a logistic function of each.
 Value* ClassProbabilities(Op& op, Value* scores, const ClassPairs& pairs, const std::vector<double>& a,
                           const std::vector<double>& b) {
-  Value* line =
-      op.Apply("rewire.add", op.Apply("rewire.mul", scores, FloatsValue(op, a)), FloatsValue(op, b));
-  Value* of_first = op.Unary("rewire.sigmoid", op.Unary("rewire.neg", line));
+  Value* line = op.Apply(names::kAdd, op.Apply(names::kMul, scores, FloatsValue(op, a)), FloatsValue(op, b));
+  Value* of_first = op.Unary(names::kSigmoid, op.Unary(names::kNeg, line));
   Value* least = op.Scalar(kFloat32, 1e-7);
   Value* most = op.Scalar(kFloat32, 1 - 1e-7);
-  of_first = op.Apply("rewire.min", op.Apply("rewire.max", of_first, least), most);
-  return op.Call("rewire.pairwise_coupling", {of_first}, {},
+  of_first = op.Apply(names::kMin, op.Apply(names::kMax, of_first, least), most);
+  return op.Call(names::kPairwiseCoupling, {of_first}, {},
                  TensorOf(kFloat32, {scores->type.dims[0], DimExpr(pairs.classes)}));
 }
 
@@ -162,7 +163,7 @@ Status LowerLinearMachine(Op& op, Value* x, std::int64_t features, const ClassLa
     return op.Unsupported("probabilities without support vectors");
   const Result<Value*> product = MatMulOf(op, x, op.Transpose(MatrixOf(op, coefficients, features), {1, 0}));
   if (!product) return Forward(product);
-  Value* scores = op.Apply("rewire.add", *product, op.Scalar(kFloat32, rho[0]));
+  Value* scores = op.Apply(names::kAdd, *product, op.Scalar(kFloat32, rho[0]));
   SetLabels(op, 0, HighestClass(op, scores), labels);
   return SetScores(op, 1, scores);
 }
@@ -201,7 +202,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
   const Result<Value*> sums =
       MatMulOf(op, *kernel, MatrixOf(op, PairFactors(pairs, coefficients, per_class), pairs.count()));
   if (!sums) return Forward(sums);
-  Value* scores = op.Apply("rewire.add", *sums, FloatsValue(op, rho));
+  Value* scores = op.Apply(names::kAdd, *sums, FloatsValue(op, rho));
   const Result<Value*> winner = MostVotes(op, scores, pairs);
   if (!winner) return Forward(winner);
   SetLabels(op, 0, *winner, labels);
@@ -211,7 +212,7 @@ Status LowerSvmClassifier(Op& op, const Operator& /*row*/) {
     // The meaning of another transform of one score is not written down.
     if (const std::string transform = op.String("post_transform", "NONE"); transform != "NONE")
       return op.Unsupported("post_transform '{}' of two classes", transform);
-    scores = op.Apply("rewire.mul", scores, FloatsValue(op, {-1, 1}));
+    scores = op.Apply(names::kMul, scores, FloatsValue(op, {-1, 1}));
   }
   return SetScores(op, 1, scores);
 }

@@ -10,6 +10,7 @@
 #include "rewire/compiler/operators/float_constant.h"
 #include "rewire/compiler/operators/machine_learning/classes.h"
 #include "rewire/compiler/operators/machine_learning/forest.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -168,12 +169,12 @@ Status SetTwoClasses(Op& op, Value* score, bool all_positive, const ClassLabels&
   // A sum of positive weights is a probability, unless it still becomes one.
   const bool is_probability = all_positive && !is_logistic;
   Value* limit = op.Scalar(kFloat32, is_probability ? 0.5 : 0);
-  Value* is_second = op.Compare("rewire.greater", score, limit);
+  Value* is_second = op.Compare(names::kGreater, score, limit);
   SetLabels(op, 0, op.Reshape(op.Cast(is_second, kInt64), {score->type.dims[0]}), labels);
   // The negative score beside it, or what is left of 1: [N, 2] by [2].
-  Value* both = op.Apply("rewire.mul", score, FloatsValue(op, {-1, 1}));
-  if (is_probability) both = op.Apply("rewire.add", both, FloatsValue(op, {1, 0}));
-  op.Set(1, is_logistic ? op.Unary("rewire.sigmoid", both) : both);
+  Value* both = op.Apply(names::kMul, score, FloatsValue(op, {-1, 1}));
+  if (is_probability) both = op.Apply(names::kAdd, both, FloatsValue(op, {1, 0}));
+  op.Set(1, is_logistic ? op.Unary(names::kSigmoid, both) : both);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/check/check_graph.h"
 #include "rewire/compiler/passes/check/checks.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/names.h"
 #include "rewire/vm/kernel_set.h"
 
 namespace rewire::compiler {
@@ -77,7 +78,7 @@ const KernelTraits& GraphCheck::TraitsOf(const Graph& graph, const std::string& 
 Status GraphCheck::CheckCalls(const Graph& graph, const Block& block) {
   if (graph.kernels == nullptr) return {};
   return ForEachNode(block, [&](const Node& node) -> Status {
-    if (node.kind != NodeKind::kKernel || !node.kernel.starts_with("rewire.")) return {};
+    if (node.kind != NodeKind::kKernel || !names::IsStock(node.kernel)) return {};
     const std::size_t hash = HashOf(node);
     const auto [place, added] = calls_.try_emplace(&node, hash);
     if (!added && place->second == hash) return {};

@@ -12,6 +12,10 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/check/checks.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -32,13 +36,13 @@ class ShapesCheck {
     }
     if (node.kind == NodeKind::kReshape) return reshapes_ ? CheckCount(node) : Status();
     if (IsElementwise(graph_, node, node.inputs.size())) return CheckBroadcast(node);
-    const std::string name = node.kernel.substr(node.kernel.starts_with("rewire.device.") ? 14 : 7);
-    if (name == "transpose") return CheckTranspose(node);
-    if (name == "concat") return CheckParts(node, node.inputs, node.outputs[0]);
-    if (name == "split") return CheckParts(node, node.outputs, node.inputs[0]);
-    if (name.starts_with("reduce_")) return CheckReduction(node);
-    if (name == "matmul") return CheckProduct(node);
-    if (name.starts_with("packed.")) return CheckPacked(node);
+    const auto is = [&](std::string_view kernel) { return names::IsKernel(node.kernel, kernel); };
+    if (is(names::kTranspose)) return CheckTranspose(node);
+    if (is(names::kConcat)) return CheckParts(node, node.inputs, node.outputs[0]);
+    if (is(names::kSplit)) return CheckParts(node, node.outputs, node.inputs[0]);
+    if (names::IsReduction(node.kernel)) return CheckReduction(node);
+    if (is(names::kMatMul)) return CheckProduct(node);
+    if (names::IsPacked(node.kernel)) return CheckPacked(node);
     if (HasLayout(graph_, node)) return CheckImages(node);
     return CheckWrittenOver(node);
   }

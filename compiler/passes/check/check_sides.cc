@@ -6,6 +6,7 @@
 #include "rewire/compiler/ir/call_arguments.h"
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/check/checks.h"
+#include "rewire/kernels/contract/names.h"
 
 namespace rewire::compiler {
 namespace {
@@ -65,7 +66,7 @@ class SidesCheck {
   }
 
   Status CheckCall(const Node& node) const {
-    const bool device = node.kernel.starts_with("rewire.device.");
+    const bool device = names::IsOnDevice(node.kernel);
     for (const Value* output : node.outputs) {
       if (Status ok = On(&node, output, device); !ok) return ok;
     }

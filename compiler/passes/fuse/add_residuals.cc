@@ -6,6 +6,9 @@
 
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/product.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,7 +29,7 @@ class Residuals {
  private:
   // The product takes the place of the sum, where both terms are known.
   void Fuse(Node* add) {
-    if (add->kind != NodeKind::kKernel || add->kernel != "rewire.add" || add->inputs.size() != 2) return;
+    if (add->kind != NodeKind::kKernel || add->kernel != names::kAdd || add->inputs.size() != 2) return;
     // The later of two products adds, since the other is then needed no longer than before.
     for (const std::size_t i : {1, 0}) {
       Node* product = add->inputs[i]->producer;
@@ -46,11 +49,11 @@ class Residuals {
     }
   }
 
-  static bool IsBlocked(const Node& product) { return product.kernel == "rewire.blocked.matmul"; }
+  static bool IsBlocked(const Node& product) { return product.kernel == names::kBlockedMatMul; }
 
   // How many inputs stand before the addend.
   static std::size_t InputsBefore(const Node& product) {
-    return IsBlocked(product) ? 5 : product.kernel == "rewire.packed.matmul_bytes" ? 4 : 3;
+    return IsBlocked(product) ? 5 : product.kernel == names::kPackedMatMulBytes ? 4 : 3;
   }
 
   // The inputs before the addend that the product lacks.
@@ -65,8 +68,8 @@ class Residuals {
   }
 
   bool CanAdd(const Node& product, const Node& add, const Value& residual) const {
-    if (product.kernel != "rewire.packed.conv" && product.kernel != "rewire.packed.matmul" &&
-        product.kernel != "rewire.packed.winograd" && product.kernel != "rewire.packed.matmul_bytes" &&
+    if (product.kernel != names::kPackedConv && product.kernel != names::kPackedMatMul &&
+        product.kernel != names::kPackedWinograd && product.kernel != names::kPackedMatMulBytes &&
         !IsBlocked(product))
       return false;
     const Type& type = add.outputs[0]->type;

@@ -16,6 +16,11 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/attention.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/product.h"
 
 namespace rewire::compiler {
 namespace {
@@ -91,13 +96,13 @@ class AttentionFusing {
       *scale *= *factor;
       if (!IsInner(value)) return nullptr;
     }
-    return ProducerOf(value, "rewire.matmul");
+    return ProducerOf(value, names::kMatMul);
   }
 
   // The product of queries and keys that become these scores.
   const Node* ScoresOf(Value* scores, Match* match) const {
     if (const Node* product = ChosenOf(scores, match)) return product;
-    const Node* sum = IsInner(scores) ? ProducerOf(scores, "rewire.add") : nullptr;
+    const Node* sum = IsInner(scores) ? ProducerOf(scores, names::kAdd) : nullptr;
     if (sum == nullptr) return nullptr;
     for (const std::size_t i : {0, 1}) {
       const Node* product = ChosenOf(sum->inputs[i], match);
@@ -113,7 +118,7 @@ class AttentionFusing {
     match->choice = nullptr;
     match->scale = 1;
     if (const Node* product = ProductOf(scores, &match->scale)) return product;
-    const Node* choice = IsInner(scores) ? ProducerOf(scores, "rewire.where") : nullptr;
+    const Node* choice = IsInner(scores) ? ProducerOf(scores, names::kWhere) : nullptr;
     if (choice == nullptr) return nullptr;
     const std::size_t number = HiddenOf(*choice);
     const std::optional<float> hidden = ScalarOf(choice->inputs[number]);
@@ -128,9 +133,9 @@ class AttentionFusing {
   static std::size_t HiddenOf(const Node& choice) { return ScalarOf(choice.inputs[1]) ? 1 : 2; }
 
   std::optional<Match> MatchOf(const Node& node) const {
-    if (node.kind != NodeKind::kKernel || node.kernel != "rewire.matmul") return std::nullopt;
+    if (node.kind != NodeKind::kKernel || node.kernel != names::kMatMul) return std::nullopt;
     const Value* weights = node.inputs[0];
-    const Node* softmax = ProducerOf(weights, "rewire.softmax");
+    const Node* softmax = ProducerOf(weights, names::kSoftmax);
     if (softmax == nullptr || !IsInner(weights)) return std::nullopt;
     const int rank = weights->type.rank();
     const std::int64_t axis = IntAttribute(*softmax, "axis", -1);
@@ -147,7 +152,7 @@ class AttentionFusing {
         match.scale *= *factor;
       }
     }
-    const Node* turn = ProducerOf(keys, "rewire.transpose");
+    const Node* turn = ProducerOf(keys, names::kTranspose);
     const std::optional<Ints> perm = turn == nullptr ? std::nullopt : IntsAttribute(*turn, "perm");
     if (!perm || match.scale == 0) return std::nullopt;
     match.k = turn->inputs[0];
@@ -209,7 +214,7 @@ class AttentionFusing {
       k = WithHead(k, *node, before);
       v = WithHead(v, *node, before);
     }
-    node->kernel = "rewire.attention";
+    node->kernel = names::kAttention;
     node->inputs = {match.q, k, v};
     if (match.bias != nullptr || match.choice != nullptr) {
       Value* none = NewFloats(&graph_, "none", {0}, {});
@@ -228,10 +233,10 @@ class AttentionFusing {
   Value* MaskOf(const Node& choice, std::vector<Node*>* before) {
     Value* condition = choice.inputs[0];
     if (HiddenOf(choice) == 2) return condition;
-    if (const Node* opposite = ProducerOf(condition, "rewire.not")) return opposite->inputs[0];
+    if (const Node* opposite = ProducerOf(condition, names::kNot)) return opposite->inputs[0];
     Node* node = graph_.NewNode(NodeKind::kKernel);
     Value* seen = graph_.NewValue(condition->name, condition->type);
-    node->kernel = "rewire.not";
+    node->kernel = names::kNot;
     node->inputs = {condition};
     node->outputs = {seen};
     node->extents = {{seen->type.dims, nullptr}};
@@ -257,8 +262,7 @@ class AttentionFusing {
   }
 
   static bool SwapsHeads(const Node* turn) {
-    return turn != nullptr && turn->kernel == "rewire.transpose" &&
-           IntsAttribute(*turn, "perm") == kSwapHeads;
+    return turn != nullptr && turn->kernel == names::kTranspose && IntsAttribute(*turn, "perm") == kSwapHeads;
   }
 
   // [batch, length, heads * size] that becomes this value [batch, length, heads, size]; null if there is

@@ -12,6 +12,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -93,7 +94,7 @@ class ElementwiseFusion {
     ElementwiseProgram program(edit_, nodes);
     if (!program.complete()) return;
     Node call = *last;
-    call.kernel = "rewire.fused";
+    call.kernel = names::kFused;
     call.attributes = {{"program", program.text()}};
     call.inputs = program.inputs();
     // The kernel limits programs, by how many results are needed at a time.

@@ -9,6 +9,7 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -20,10 +21,10 @@ bool IsNear(std::optional<float> value, double expected) {
 // x, when the value is 1 + erf(x / sqrt(2)).
 Value* ErfOf(const Edit& edit, const Value* value) {
   const Node* sum = value->producer;
-  if (sum == nullptr || sum->kernel != "rewire.add" || edit.UseCount(value) != 1) return nullptr;
+  if (sum == nullptr || sum->kernel != names::kAdd || edit.UseCount(value) != 1) return nullptr;
   for (std::size_t i : {0, 1}) {
     const Node* erf = sum->inputs[i]->producer;
-    if (!IsNear(ScalarOf(sum->inputs[1 - i]), 1) || erf == nullptr || erf->kernel != "rewire.erf") continue;
+    if (!IsNear(ScalarOf(sum->inputs[1 - i]), 1) || erf == nullptr || erf->kernel != names::kErf) continue;
     Value* x = erf->inputs[0];
     double rounding = 0;
     const std::optional<double> factor = TakeScalar(edit, &x, &rounding);
@@ -41,14 +42,14 @@ Value* GeluOf(const Edit& edit, Value* result) {
   if (ScalarOf(node->inputs[0]) || ScalarOf(node->inputs[1])) {
     // The uses of the result itself do not matter.
     const std::size_t i = ScalarOf(node->inputs[0]) ? 1 : 0;
-    if (node->kernel != "rewire.mul" && !(node->kernel == "rewire.div" && i == 0)) return nullptr;
+    if (node->kernel != names::kMul && !(node->kernel == names::kDiv && i == 0)) return nullptr;
     const double scalar = static_cast<double>(*ScalarOf(node->inputs[1 - i]));
-    factor = node->kernel == "rewire.mul" ? scalar : 1 / scalar;
+    factor = node->kernel == names::kMul ? scalar : 1 / scalar;
     product = node->inputs[i];
     if (edit.UseCount(product) != 1) return nullptr;
   }
   const Node* mul = product->producer;
-  if (mul == nullptr || mul->kernel != "rewire.mul" || mul->inputs.size() != 2) return nullptr;
+  if (mul == nullptr || mul->kernel != names::kMul || mul->inputs.size() != 2) return nullptr;
   for (std::size_t i : {0, 1}) {
     double all = factor;
     Value* x = mul->inputs[i];
@@ -80,17 +81,17 @@ void TakeApart(const Edit& edit, Value* value, int* depth, Product* product, boo
     return;
   }
   const std::optional<float> left = ScalarOf(node->inputs[0]), right = ScalarOf(node->inputs[1]);
-  if (node->kernel == "rewire.mul") {
+  if (node->kernel == names::kMul) {
     for (std::size_t i : {0, 1}) {
       if (const std::optional<float> scalar = i == 0 ? left : right)
         product->scalar *= static_cast<double>(*scalar);
       else
         TakeApart(edit, node->inputs[i], depth, product);
     }
-  } else if (node->kernel == "rewire.div" && right) {
+  } else if (node->kernel == names::kDiv && right) {
     product->scalar /= static_cast<double>(*right);
     TakeApart(edit, node->inputs[0], depth, product);
-  } else if (node->kernel == "rewire.pow" && (right == 2.0F || right == 3.0F)) {
+  } else if (node->kernel == names::kPow && (right == 2.0F || right == 3.0F)) {
     product->factors.insert(product->factors.end(), right == 2.0F ? 2 : 3, node->inputs[0]);
   } else {
     product->factors.push_back(value);
@@ -118,7 +119,7 @@ bool IsTanhArgument(const Edit& edit, Value* value, const Value* x) {
   const Product scaled = ProductOf(edit, value);
   if (scaled.factors.size() != 1 || !IsClose(scaled.scalar, 0.7978845608028654)) return false;
   const Node* sum = scaled.factors[0]->producer;
-  if (sum == nullptr || sum->kernel != "rewire.add" || edit.UseCount(scaled.factors[0]) != 1) return false;
+  if (sum == nullptr || sum->kernel != names::kAdd || edit.UseCount(scaled.factors[0]) != 1) return false;
   for (std::size_t i : {0, 1}) {
     if (sum->inputs[i] != x) continue;
     const Product cube = ProductOf(edit, sum->inputs[1 - i]);
@@ -135,10 +136,10 @@ Value* TanhGeluOf(const Edit& edit, Value* result) {
     Value* x = product.factors[i];
     const Value* gate = product.factors[1 - i];
     const Node* sum = gate->producer;
-    if (sum == nullptr || sum->kernel != "rewire.add" || edit.UseCount(gate) != 1) continue;
+    if (sum == nullptr || sum->kernel != names::kAdd || edit.UseCount(gate) != 1) continue;
     for (std::size_t k : {0, 1}) {
       if (!IsNear(ScalarOf(sum->inputs[1 - k]), 1)) continue;
-      Value* argument = InputOf(edit, sum->inputs[k], "rewire.tanh");
+      Value* argument = InputOf(edit, sum->inputs[k], names::kTanh);
       if (argument != nullptr && IsTanhArgument(edit, argument, x)) return x;
     }
   }
@@ -151,7 +152,7 @@ void FuseGelu(Graph* graph) {
   const Edit edit(graph);
   ForEachBlock(&graph->main, [&](Block* block) {
     for (Node* node : block->nodes) {
-      if (node->kind != NodeKind::kKernel || (node->kernel != "rewire.mul" && node->kernel != "rewire.div")) {
+      if (node->kind != NodeKind::kKernel || (node->kernel != names::kMul && node->kernel != names::kDiv)) {
         continue;
       }
       Value* x = GeluOf(edit, node->outputs[0]);
@@ -161,7 +162,7 @@ void FuseGelu(Graph* graph) {
           ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) {
         continue;
       }
-      node->kernel = "rewire.gelu";
+      node->kernel = names::kGelu;
       node->attributes.clear();
       if (by_tanh) node->attributes = {{"approximate", std::string("tanh")}};
       node->inputs = {x};

@@ -11,6 +11,8 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/normalization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -21,7 +23,7 @@ bool IsReshape(const Node* node) {
 }
 
 bool IsNorm(const Node* node) {
-  return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == "rewire.group_norm";
+  return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == names::kGroupNorm;
 }
 
 // A factor and a term for each channel.
@@ -67,7 +69,7 @@ bool TakeReshapes(const Edit& edit, Node* node) {
     if (!norm->inputs[i]->IsConstant() || norm->inputs[i]->constant->shape != count) return false;
   }
   node->kind = NodeKind::kKernel;
-  node->kernel = "rewire.group_norm";
+  node->kernel = names::kGroupNorm;
   node->attributes = norm->attributes;
   node->attributes.push_back({"num_groups", *groups});
   node->source = norm->source;
@@ -87,8 +89,8 @@ void TakeFactors(Edit* edit, Node* norm) {
   bool changes = false;
   std::string names[2] = {norm->inputs[1]->name, norm->inputs[2]->name};
   while (Node* user = edit->OnlyUser(norm->outputs[0])) {
-    const bool is_product = user->kernel == "rewire.mul";
-    if ((!is_product && user->kernel != "rewire.add") || user->inputs.size() != 2 || !SameShape(*norm, *user))
+    const bool is_product = user->kernel == names::kMul;
+    if ((!is_product && user->kernel != names::kAdd) || user->inputs.size() != 2 || !SameShape(*norm, *user))
       break;
     const Value* other = user->inputs[user->inputs[0] == norm->outputs[0] ? 1 : 0];
     const std::optional<std::vector<float>> by = PerChannel(other, type.rank(), 1, *channels);

@@ -5,6 +5,7 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -27,8 +28,8 @@ bool IsKernel(const Value* value, const char* kernel) {
 // x, when `node` computes x * clip(x + 3, 0, 6) / 6 by values that nothing else reads.
 Value* HardSwishOf(const Node& node, const Edit& edit) {
   Value* product = nullptr;
-  if (node.kernel == "rewire.div" && IsScalar(node.inputs[1], 6)) product = node.inputs[0];
-  if (node.kernel == "rewire.mul") {
+  if (node.kernel == names::kDiv && IsScalar(node.inputs[1], 6)) product = node.inputs[0];
+  if (node.kernel == names::kMul) {
     for (int i : {0, 1}) {
       const Value* sixth = node.inputs[static_cast<std::size_t>(1 - i)];
       const std::optional<float> factor = ScalarOf(sixth);
@@ -37,15 +38,15 @@ Value* HardSwishOf(const Node& node, const Edit& edit) {
       }
     }
   }
-  if (product == nullptr || edit.UseCount(product) != 1 || !IsKernel(product, "rewire.mul")) return nullptr;
+  if (product == nullptr || edit.UseCount(product) != 1 || !IsKernel(product, names::kMul)) return nullptr;
   for (std::size_t i : {0, 1}) {
     const Value* clipped = product->producer->inputs[i];
     Value* x = product->producer->inputs[1 - i];
-    if (!IsKernel(clipped, "rewire.clip") || edit.UseCount(clipped) != 1) continue;
+    if (!IsKernel(clipped, names::kClip) || edit.UseCount(clipped) != 1) continue;
     const Node& clip = *clipped->producer;
     if (FloatAttribute(clip, "min", -1) != 0 || FloatAttribute(clip, "max", -1) != 6) continue;
     const Value* sum = clip.inputs[0];
-    if (!IsKernel(sum, "rewire.add") || edit.UseCount(sum) != 1) continue;
+    if (!IsKernel(sum, names::kAdd) || edit.UseCount(sum) != 1) continue;
     if (OtherThan(*sum->producer, 3) == x) return x;
   }
   return nullptr;
@@ -60,7 +61,7 @@ void FuseHardSwish(Graph* graph) {
       if (node->kind != NodeKind::kKernel || node->inputs.size() != 2) continue;
       Value* x = HardSwishOf(*node, edit);
       if (x == nullptr || ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) continue;
-      node->kernel = "rewire.hard_swish";
+      node->kernel = names::kHardSwish;
       node->attributes.clear();
       node->inputs = {x};
     }

@@ -8,6 +8,9 @@
 #include "rewire/base/array.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -16,7 +19,7 @@ using Ints = std::vector<std::int64_t>;
 
 // x, when the value is its mean over the last axis, which stays with size 1.
 Value* MeanOf(const Value* value) {
-  const Node* mean = ProducerOf(value, "rewire.reduce_mean");
+  const Node* mean = ProducerOf(value, names::kReduceMean);
   if (mean == nullptr || mean->inputs.size() != 1 || IntAttribute(*mean, "keepdims", 1) != 1) return nullptr;
   const std::optional<Ints> axes = IntsAttribute(*mean, "axes");
   const std::int64_t last = mean->inputs[0]->type.rank() - 1;
@@ -26,10 +29,10 @@ Value* MeanOf(const Value* value) {
 
 // d, when the value is its square.
 const Value* SquareOf(const Value* value) {
-  if (const Node* power = ProducerOf(value, "rewire.pow")) {
+  if (const Node* power = ProducerOf(value, names::kPow)) {
     return ScalarOf(power->inputs[1]) == 2.0F ? power->inputs[0] : nullptr;
   }
-  const Node* product = ProducerOf(value, "rewire.mul");
+  const Node* product = ProducerOf(value, names::kMul);
   return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0] : nullptr;
 }
 
@@ -58,19 +61,19 @@ std::optional<Match> MatchNorm(const Node& add, const Edit& edit) {
   Match match;
   Value *product = nullptr, *quotient = nullptr;
   match.bias = VectorInput(add, *count, &product);
-  const Node* mul = match.bias == nullptr ? nullptr : ProducerOf(product, "rewire.mul");
+  const Node* mul = match.bias == nullptr ? nullptr : ProducerOf(product, names::kMul);
   if (mul == nullptr || edit.UseCount(product) != 1) return std::nullopt;
   match.scale = VectorInput(*mul, *count, &quotient);
-  const Node* div = match.scale == nullptr ? nullptr : ProducerOf(quotient, "rewire.div");
+  const Node* div = match.scale == nullptr ? nullptr : ProducerOf(quotient, names::kDiv);
   if (div == nullptr || edit.UseCount(quotient) != 1) return std::nullopt;
-  const Node* root = ProducerOf(div->inputs[1], "rewire.sqrt");
-  const Node* sum = root == nullptr ? nullptr : ProducerOf(root->inputs[0], "rewire.add");
+  const Node* root = ProducerOf(div->inputs[1], names::kSqrt);
+  const Node* sum = root == nullptr ? nullptr : ProducerOf(root->inputs[0], names::kAdd);
   if (sum == nullptr) return std::nullopt;
   for (std::size_t i : {0, 1}) {
     const std::optional<float> epsilon = ScalarOf(sum->inputs[1 - i]);
     const Value* squares = epsilon ? MeanOf(sum->inputs[i]) : nullptr;
     const Value* distance = squares == nullptr ? nullptr : SquareOf(squares);
-    const Node* sub = distance == nullptr ? nullptr : ProducerOf(distance, "rewire.sub");
+    const Node* sub = distance == nullptr ? nullptr : ProducerOf(distance, names::kSub);
     if (sub == nullptr || distance != div->inputs[0] || MeanOf(sub->inputs[1]) != sub->inputs[0]) continue;
     match.x = sub->inputs[0];
     match.epsilon = *epsilon;
@@ -85,14 +88,14 @@ void FuseLayerNorm(Graph* graph) {
   const Edit edit(graph);
   ForEachBlock(&graph->main, [&](Block* block) {
     for (Node* node : block->nodes) {
-      if (node->kind != NodeKind::kKernel || node->kernel != "rewire.add" || node->inputs.size() != 2)
+      if (node->kind != NodeKind::kKernel || node->kernel != names::kAdd || node->inputs.size() != 2)
         continue;
       const std::optional<Match> match = MatchNorm(*node, edit);
       if (!match || !(match->x->type.dtype == kFloat32) ||
           ShapeText(match->x->type.dims) != ShapeText(node->outputs[0]->type.dims)) {
         continue;
       }
-      node->kernel = "rewire.layer_norm";
+      node->kernel = names::kLayerNorm;
       node->attributes = {{"axis", std::int64_t{-1}}, {"epsilon", match->epsilon}};
       node->inputs = {match->x, match->scale, match->bias};
     }

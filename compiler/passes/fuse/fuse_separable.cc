@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
 namespace {
@@ -41,14 +42,14 @@ class SeparableFusing {
   static bool IsFloat32(const Value& value) { return value.type.dtype == kFloat32; }
 
   static bool IsProduct(const Node& node) {
-    if (node.kind != NodeKind::kKernel || node.kernel != "rewire.packed.conv") return false;
+    if (node.kind != NodeKind::kKernel || node.kernel != names::kPackedConv) return false;
     const std::optional<std::int64_t> weights = ProductOf(node.inputs[1]->type.dims).constant();
     return IsFloat32(*node.inputs[1]) && weights && *weights <= kMostWeights &&
            AreAll(node, "kernel_shape", 1) && AreAll(node, "strides", 1) && AreAll(node, "pads", 0);
   }
 
   bool CanFuse(const Node& node, const Node* product) const {
-    if (node.kind != NodeKind::kKernel || node.kernel != "rewire.packed.depthwise") return false;
+    if (node.kind != NodeKind::kKernel || node.kernel != names::kPackedDepthwise) return false;
     const Value* between = node.outputs[0];
     return edit_.OnlyUser(between) == product && !measured_.contains(between) && IsFloat32(*between) &&
            IntAttribute(node, "multiplier", 1) == 1 && IntAttribute(node, "channels", 1) <= kMostChannels;
@@ -67,7 +68,7 @@ class SeparableFusing {
       const std::string prefix = IsOfWindow(attribute.name) ? "" : "depthwise_";
       attributes.push_back({prefix + attribute.name, attribute.value});
     }
-    product->kernel = "rewire.packed.separable";
+    product->kernel = names::kPackedSeparable;
     product->inputs = std::move(inputs);
     product->attributes = std::move(attributes);
     edit_.Erase(depthwise);

@@ -16,6 +16,11 @@
 #include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
 namespace {
@@ -71,7 +76,7 @@ class Layout {
   // NHWC copy. A transpose to NCHW is made only where its result is needed. Any other transpose of a value
   // that exists only as its NHWC copy reads that copy.
   bool Cancel(Node* node) {
-    if (!CanMove(*node) || node->kernel != "rewire.transpose") return false;
+    if (!CanMove(*node) || node->kernel != names::kTranspose) return false;
     std::optional<Ints> perm = IntsAttribute(*node, "perm");
     if (!perm) return false;
     Value* output = node->outputs[0];
@@ -124,7 +129,7 @@ class Layout {
   // A transpose of elements that stay in their order only gives them another shape.
   void Add(Node* node) {
     done_.push_back(node);
-    if (node->kernel != "rewire.transpose" || !CanMove(*node)) return;
+    if (node->kernel != names::kTranspose || !CanMove(*node)) return;
     const std::optional<Ints> perm = IntsAttribute(*node, "perm");
     if (!perm || !OrderStays(node->inputs[0]->type.dims, *perm)) return;
     node->kind = NodeKind::kReshape;
@@ -172,7 +177,7 @@ class Layout {
   static bool CanRewrite(const Node& node) {
     return node.kind == NodeKind::kKernel && !node.outputs.empty() && !node.returns && node.flags == 0 &&
            node.extents.size() == node.outputs.size() &&
-           (node.outputs.size() == 1 || node.kernel == "rewire.split") &&
+           (node.outputs.size() == 1 || node.kernel == names::kSplit) &&
            std::none_of(node.extents.begin(), node.extents.end(),
                         [](const Node::Extent& extent) { return extent.shape != nullptr; });
   }
@@ -188,32 +193,32 @@ class Layout {
   bool Move(Node* node) {
     if (node->kind == NodeKind::kReshape) return MoveReshape(node);
     if (!CanRewrite(*node)) return false;
-    if (node->kernel.starts_with("rewire.reduce_")) return MoveReduction(node);
+    if (names::IsReduction(node->kernel)) return MoveReduction(node);
     if (!MakesImages(*node)) return false;
-    if (node->kernel == "rewire.onednn.conv") return MoveConv(node);
+    if (node->kernel == names::kOneDnnConv) return MoveConv(node);
     if (IsElementwise(graph_, *node, 1) && HasNhwcCopy(node->inputs[0])) {
       node->inputs[0] = Last(node->inputs[0]);
       MakeNhwcCopy(node);
       return true;
     }
     if (IsElementwise(graph_, *node, 2)) return MoveBinary(node);
-    if (node->kernel == "rewire.concat") return MoveConcat(node);
-    if (node->kernel == "rewire.split") return MoveSplit(node);
-    if (node->kernel == "rewire.slice") return MoveSlice(node);
-    if (node->kernel == "rewire.pad") return MovePad(node);
-    if (node->kernel == "rewire.resize") return MoveResize(node);
-    if (node->kernel == "rewire.quantize_linear" || node->kernel == "rewire.dequantize_linear") {
+    if (node->kernel == names::kConcat) return MoveConcat(node);
+    if (node->kernel == names::kSplit) return MoveSplit(node);
+    if (node->kernel == names::kSlice) return MoveSlice(node);
+    if (node->kernel == names::kPad) return MovePad(node);
+    if (node->kernel == names::kResize) return MoveResize(node);
+    if (node->kernel == names::kQuantizeLinear || node->kernel == names::kDequantizeLinear) {
       return MoveQuantization(node);
     }
-    if (node->kernel == "rewire.map_bytes") return MoveMap(node);
-    if (node->kernel == "rewire.requantize") return MoveRequantize(node);
+    if (node->kernel == names::kMapBytes) return MoveMap(node);
+    if (node->kernel == names::kRequantize) return MoveRequantize(node);
     if (HasLayout(graph_, *node)) return MoveWithLayout(node);
     return false;
   }
 
   bool MoveConv(Node* node) {
     Node* packing = node->inputs[1]->producer;
-    if (packing == nullptr || packing->kernel != "rewire.onednn.pack_conv") return false;
+    if (packing == nullptr || packing->kernel != names::kOneDnnPackConv) return false;
     SetAttribute(packing, "layout", std::string("NHWC"));
     SetAttribute(node, "layout", std::string("NHWC"));
     node->inputs[0] = Last(node->inputs[0]);

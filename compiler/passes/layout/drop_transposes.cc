@@ -13,6 +13,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -66,7 +67,7 @@ class TransposeDropping {
     reshape->extents = {{Permuted(node->extents[0].dims, perm), nullptr}};
     reshape->source = node->source;
     node->kind = NodeKind::kKernel;
-    node->kernel = "rewire.transpose";
+    node->kernel = names::kTranspose;
     node->attributes = {{"perm", ToFirst(image)}};
     node->inputs = {last};
     return reshape;
@@ -134,7 +135,7 @@ class TransposeDropping {
   }
 
   static bool IsTranspose(const Node* node) {
-    return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == "rewire.transpose" &&
+    return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == names::kTranspose &&
            node->inputs[0]->type.ranked && IsSized(*node) &&
            IntsAttribute(*node, "perm").value_or(Ints()).size() == node->inputs[0]->type.dims.size();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/elementwise_program.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 #include <fmt/format.h>
 
@@ -29,52 +30,52 @@ struct Form {
 };
 
 constexpr Form kForms[] = {
-    {"rewire.add", "add"},
-    {"rewire.sub", "sub"},
-    {"rewire.mul", "mul"},
-    {"rewire.div", "div"},
-    {"rewire.min", "min"},
-    {"rewire.max", "max"},
-    {"rewire.at_least", "at_least"},
-    {"rewire.at_most", "at_most"},
-    {"rewire.prelu", "prelu"},
-    {"rewire.neg", "neg"},
-    {"rewire.abs", "abs"},
-    {"rewire.sign", "sign"},
-    {"rewire.relu", "relu"},
-    {"rewire.reciprocal", "reciprocal"},
-    {"rewire.round", "round", false, true},
-    {"rewire.floor", "floor", false, true},
-    {"rewire.ceil", "ceil", false, true},
-    {"rewire.sqrt", "sqrt"},
-    {"rewire.exp", "exp"},
-    {"rewire.log", "log"},
-    {"rewire.sin", "sin", false, true},
-    {"rewire.cos", "cos", false, true},
-    {"rewire.tanh", "tanh"},
-    {"rewire.erf", "erf"},
-    {"rewire.sigmoid", "sigmoid"},
-    {"rewire.softplus", "softplus", false, true},
-    {"rewire.softsign", "softsign"},
-    {"rewire.hard_swish", "hard_swish"},
-    {"rewire.swish", "swish"},
-    {"rewire.mish", "mish", false, true},
-    {"rewire.gelu", "gelu"},
-    {"rewire.elu", "elu", false, true, {{"alpha", 1}}},
-    {"rewire.leaky_relu", "prelu", false, false, {{"alpha", 0.01}}},
-    {"rewire.clip", "clip", false, false, {{"min", -kUnlimited}, {"max", kUnlimited}}},
-    {"rewire.hard_sigmoid", "hard_sigmoid", false, false, {{"alpha", 0.2}, {"beta", 0.5}}},
-    {"rewire.equal", "equal", true},
-    {"rewire.not_equal", "not_equal", true},
-    {"rewire.less", "less", true},
-    {"rewire.less_equal", "less_equal", true},
-    {"rewire.greater", "less", true},  // with its operands exchanged
-    {"rewire.greater_equal", "less_equal", true},
-    {"rewire.and", "and", true},
-    {"rewire.or", "or", true},
-    {"rewire.not", "not", true},
-    {"rewire.where", "where", true},
-    {"rewire.cast", "not_equal", true},  // between floats and truth values: compared with 0
+    {names::kAdd, "add"},
+    {names::kSub, "sub"},
+    {names::kMul, "mul"},
+    {names::kDiv, "div"},
+    {names::kMin, "min"},
+    {names::kMax, "max"},
+    {names::kAtLeast, "at_least"},
+    {names::kAtMost, "at_most"},
+    {names::kPRelu, "prelu"},
+    {names::kNeg, "neg"},
+    {names::kAbs, "abs"},
+    {names::kSign, "sign"},
+    {names::kRelu, "relu"},
+    {names::kReciprocal, "reciprocal"},
+    {names::kRound, "round", false, true},
+    {names::kFloor, "floor", false, true},
+    {names::kCeil, "ceil", false, true},
+    {names::kSqrt, "sqrt"},
+    {names::kExp, "exp"},
+    {names::kLog, "log"},
+    {names::kSin, "sin", false, true},
+    {names::kCos, "cos", false, true},
+    {names::kTanh, "tanh"},
+    {names::kErf, "erf"},
+    {names::kSigmoid, "sigmoid"},
+    {names::kSoftplus, "softplus", false, true},
+    {names::kSoftsign, "softsign"},
+    {names::kHardSwish, "hard_swish"},
+    {names::kSwish, "swish"},
+    {names::kMish, "mish", false, true},
+    {names::kGelu, "gelu"},
+    {names::kElu, "elu", false, true, {{"alpha", 1}}},
+    {names::kLeakyRelu, "prelu", false, false, {{"alpha", 0.01}}},
+    {names::kClip, "clip", false, false, {{"min", -kUnlimited}, {"max", kUnlimited}}},
+    {names::kHardSigmoid, "hard_sigmoid", false, false, {{"alpha", 0.2}, {"beta", 0.5}}},
+    {names::kEqual, "equal", true},
+    {names::kNotEqual, "not_equal", true},
+    {names::kLess, "less", true},
+    {names::kLessEqual, "less_equal", true},
+    {names::kGreater, "less", true},  // with its operands exchanged
+    {names::kGreaterEqual, "less_equal", true},
+    {names::kAnd, "and", true},
+    {names::kOr, "or", true},
+    {names::kNot, "not", true},
+    {names::kWhere, "where", true},
+    {names::kCast, "not_equal", true},  // between floats and truth values: compared with 0
 };
 
 const Form* FormOf(const std::string& kernel) {
@@ -85,7 +86,7 @@ const Form* FormOf(const std::string& kernel) {
 
 // x to such a power is one product or two.
 bool IsSmallPower(const Node& node) {
-  if (node.kernel != "rewire.pow" || node.inputs.size() != 2) return false;
+  if (node.kernel != names::kPow || node.inputs.size() != 2) return false;
   const std::optional<float> exponent = ScalarOf(node.inputs[1]);
   return exponent && (*exponent == 2.0F || *exponent == 3.0F);
 }
@@ -93,7 +94,7 @@ bool IsSmallPower(const Node& node) {
 bool IsTanhGelu(const Node& node) {
   const Attribute* form = FindAttribute(node, "approximate");
   const auto* text = form == nullptr ? nullptr : std::get_if<std::string>(&form->value);
-  return node.kernel == "rewire.gelu" && text != nullptr && *text == "tanh";
+  return node.kernel == names::kGelu && text != nullptr && *text == "tanh";
 }
 
 // An input that is not a scalar is repeated along other axes than the last, which is short.
@@ -123,7 +124,7 @@ bool IsFusible(const Node& node, bool strict) {
   if (form == nullptr && (strict || !IsSmallPower(node))) return false;
   const bool truths = form != nullptr && form->truths;
   // Between a float and a truth value.
-  if (node.kernel == "rewire.cast" && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
+  if (node.kernel == names::kCast && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
   const auto fits = [&](const Value* value) {
     return value != nullptr && value->type.IsTensor() && value->type.ranked &&
            (value->type.dtype == kFloat32 || value->type.dtype == kBFloat16 || (truths && IsBool(value)));
@@ -197,8 +198,8 @@ void ElementwiseProgram::AddNode(const Node& node) {
     operands.push_back(
         NumberText(static_cast<float>(FloatAttribute(node, number.attribute, number.fallback))));
   }
-  if (node.kernel == "rewire.cast") operands.emplace_back("0");
-  if (node.kernel == "rewire.greater" || node.kernel == "rewire.greater_equal")
+  if (node.kernel == names::kCast) operands.emplace_back("0");
+  if (node.kernel == names::kGreater || node.kernel == names::kGreaterEqual)
     std::swap(operands[0], operands[1]);
   result = Step(IsTanhGelu(node) ? "gelu_tanh" : form.operation, operands);
 }

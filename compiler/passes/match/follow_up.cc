@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/follow_up.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 #include <cmath>
 #include <optional>
@@ -17,18 +18,18 @@ struct Activation {
 
 std::optional<Activation> ActivationOf(const Node& node) {
   const std::string& kernel = node.kernel;
-  if (kernel == "rewire.relu") return Activation{"relu"};
-  if (kernel == "rewire.sigmoid") return Activation{"sigmoid"};
-  if (kernel == "rewire.tanh") return Activation{"tanh"};
-  if (kernel == "rewire.hard_swish") return Activation{"hard_swish"};
-  if (kernel == "rewire.swish") return Activation{"swish"};
-  if (kernel == "rewire.leaky_relu") return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
-  if (kernel == "rewire.prelu") {
+  if (kernel == names::kRelu) return Activation{"relu"};
+  if (kernel == names::kSigmoid) return Activation{"sigmoid"};
+  if (kernel == names::kTanh) return Activation{"tanh"};
+  if (kernel == names::kHardSwish) return Activation{"hard_swish"};
+  if (kernel == names::kSwish) return Activation{"swish"};
+  if (kernel == names::kLeakyRelu) return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
+  if (kernel == names::kPRelu) {
     const std::optional<float> slope = ScalarOf(node.inputs[1]);
     return slope ? std::optional(Activation{"leaky_relu", double{*slope}}) : std::nullopt;
   }
-  if (kernel == "rewire.gelu" && node.attributes.empty()) return Activation{"gelu"};
-  if (kernel == "rewire.clip" && FindAttribute(node, "min") != nullptr &&
+  if (kernel == names::kGelu && node.attributes.empty()) return Activation{"gelu"};
+  if (kernel == names::kClip && FindAttribute(node, "min") != nullptr &&
       FindAttribute(node, "max") != nullptr) {
     return Activation{"clip", FloatAttribute(node, "min", 0), FloatAttribute(node, "max", 0)};
   }
@@ -49,8 +50,8 @@ struct Move {
 // Whether a kernel computes both, one after the other, as the two nodes do: a factor, then a term.
 bool IsSeparate(const Move& before, const Node& node) {
   if (before.shift != 0) return false;
-  return node.kernel == "rewire.mul" ? before.scale == 1
-                                     : node.kernel == "rewire.add" || node.kernel == "rewire.sub";
+  return node.kernel == names::kMul ? before.scale == 1
+                                    : node.kernel == names::kAdd || node.kernel == names::kSub;
 }
 
 // The move that the node does to `x` behind `before`.
@@ -60,10 +61,10 @@ std::optional<Move> MoveOf(const Node& node, const Value* x, const Move& before)
   const std::optional<float> constant = ScalarOf(node.inputs[first ? 1 : 0]);
   if (!constant) return std::nullopt;
   const double c = *constant;
-  if (node.kernel == "rewire.mul") return Move{before.scale * c, before.shift * c};
-  if (node.kernel == "rewire.div" && first) return Move{before.scale / c, before.shift / c};
-  if (node.kernel == "rewire.add") return Move{before.scale, before.shift + c};
-  if (node.kernel == "rewire.sub")
+  if (node.kernel == names::kMul) return Move{before.scale * c, before.shift * c};
+  if (node.kernel == names::kDiv && first) return Move{before.scale / c, before.shift / c};
+  if (node.kernel == names::kAdd) return Move{before.scale, before.shift + c};
+  if (node.kernel == names::kSub)
     return first ? Move{before.scale, before.shift - c} : Move{-before.scale, c - before.shift};
   return std::nullopt;
 }
@@ -78,7 +79,7 @@ bool SameShape(const Node& a, const Node& b) {
 
 Value* TakeBias(Edit* edit, Node* node, std::int64_t columns) {
   Node* user = edit->OnlyUser(node->outputs[0]);
-  if (user == nullptr || user->kernel != "rewire.add" || !SameShape(*node, *user)) return nullptr;
+  if (user == nullptr || user->kernel != names::kAdd || !SameShape(*node, *user)) return nullptr;
   Value* other = user->inputs[user->inputs[0] == node->outputs[0] ? 1 : 0];
   const int rank = node->outputs[0]->type.rank();
   const std::optional<std::vector<float>> terms = PerChannel(other, rank, rank - 1, columns);

@@ -7,13 +7,14 @@
 
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 
 Node* NewTranspose(Graph* graph, Value* from, Value* to, const std::vector<std::int64_t>& perm,
                    const std::string& source) {
   Node* node = graph->NewNode(NodeKind::kKernel);
-  node->kernel = "rewire.transpose";
+  node->kernel = names::kTranspose;
   node->attributes.push_back({"perm", perm});
   node->inputs.push_back(from);
   node->outputs.push_back(to);

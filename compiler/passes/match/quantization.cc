@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/quantization.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/quantization.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +16,8 @@ std::optional<std::int64_t> ByteOf(const Value* value) {
 }
 
 std::optional<Quantization> QuantizationOf(const Node& node) {
-  const bool from_floats = node.kernel == "rewire.quantize_linear";
-  if (!from_floats && node.kernel != "rewire.dequantize_linear") return std::nullopt;
+  const bool from_floats = node.kernel == names::kQuantizeLinear;
+  if (!from_floats && node.kernel != names::kDequantizeLinear) return std::nullopt;
   if (!IsByte(from_floats ? node.outputs[0] : node.inputs[0])) return std::nullopt;
   const std::optional<float> scale = ScalarOf(node.inputs[1]);
   if (!scale || !(*scale > 0) || !std::isfinite(*scale)) return std::nullopt;
@@ -32,8 +34,8 @@ std::optional<StoredRange> StoredRangeOf(const Node& activation, const Quantizat
     return static_cast<std::int64_t>(
         std::clamp(rounded, is_unsigned ? 0.0 : -128.0, is_unsigned ? 255.0 : 127.0));
   };
-  if (activation.kernel == "rewire.relu") return StoredRange{stored(0), std::nullopt};
-  if (activation.kernel == "rewire.clip" && FindAttribute(activation, "min") != nullptr &&
+  if (activation.kernel == names::kRelu) return StoredRange{stored(0), std::nullopt};
+  if (activation.kernel == names::kClip && FindAttribute(activation, "min") != nullptr &&
       FindAttribute(activation, "max") != nullptr) {
     const double min = FloatAttribute(activation, "min", 0), max = FloatAttribute(activation, "max", 0);
     if (std::isnan(min) || std::isnan(max)) return std::nullopt;   // such a bound is none

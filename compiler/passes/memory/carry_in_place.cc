@@ -10,6 +10,7 @@
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -128,7 +129,7 @@ class Carrying {
 
   Value* Copied(Value* value, std::vector<Node*>* before) {
     Node* copy = graph_.NewNode(NodeKind::kKernel);
-    copy->kernel = "rewire.copy";
+    copy->kernel = names::kCopy;
     copy->flags = kKernelInPlace;
     copy->inputs.push_back(value);
     Value* output = graph_.NewValue(value->name, value->type);

@@ -5,6 +5,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -81,9 +82,9 @@ std::vector<Part> SliceStretch(const Node& node) {
 
 std::vector<Part> PartsOf(const Node& node) {
   if (node.kind != NodeKind::kKernel) return {};
-  if (node.kernel == "rewire.concat") return Stretches(node, node.outputs[0], node.inputs, 0);
-  if (node.kernel == "rewire.split") return Stretches(node, node.inputs[0], node.outputs, 0);
-  if (node.kernel == "rewire.slice") return SliceStretch(node);
+  if (node.kernel == names::kConcat) return Stretches(node, node.outputs[0], node.inputs, 0);
+  if (node.kernel == names::kSplit) return Stretches(node, node.inputs[0], node.outputs, 0);
+  if (node.kernel == names::kSlice) return SliceStretch(node);
   return {};
 }
 

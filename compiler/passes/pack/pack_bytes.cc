@@ -15,6 +15,11 @@
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/pack/byte_weights.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -33,16 +38,16 @@ struct ByteWeights {
 // Weights by DequantizeLinear, or by a cast and a product as some exporters write it.
 std::optional<ByteWeights> ByteWeightsOf(const Value* weights) {
   const Node* node = SourceOf(weights);
-  const bool transposed = node != nullptr && node->kernel == "rewire.transpose";
+  const bool transposed = node != nullptr && node->kernel == names::kTranspose;
   if (transposed) node = SourceOf(node->inputs[0]);
   if (node == nullptr) return std::nullopt;
   ByteWeights found{node, nullptr, nullptr, nullptr, transposed};
-  if (node->kernel == "rewire.dequantize_linear") {
+  if (node->kernel == names::kDequantizeLinear) {
     found = {node, node->inputs[0], OptionalInput(*node, 2), node->inputs[1], transposed};
-  } else if (node->kernel == "rewire.mul" && node->inputs.size() == 2) {
+  } else if (node->kernel == names::kMul && node->inputs.size() == 2) {
     for (const std::size_t i : {0, 1}) {
       const Node* cast = SourceOf(node->inputs[i]);
-      if (cast != nullptr && cast->kernel == "rewire.cast")
+      if (cast != nullptr && cast->kernel == names::kCast)
         found = {node, cast->inputs[0], nullptr, node->inputs[1 - i], transposed};
     }
   }
@@ -60,9 +65,9 @@ class BytePacking : public Packing {
 
   void Run() {
     ForEachKernel([&](Node* node) {
-      if (node->kernel == "rewire.matmul") PackMatMul(node);
-      if (node->kernel == "rewire.gemm") PackGemm(node);
-      if (node->kernel == "rewire.lstm" && PackLstmBytes(&graph_, node)) changed_ = true;
+      if (node->kernel == names::kMatMul) PackMatMul(node);
+      if (node->kernel == names::kGemm) PackGemm(node);
+      if (node->kernel == names::kLstm && PackLstmBytes(&graph_, node)) changed_ = true;
     });
     if (changed_) RemoveDeadCode(&graph_);
   }
@@ -101,16 +106,16 @@ class BytePacking : public Packing {
     }
     const std::string name = node->inputs[1]->name;
     Value* bias = terms ? NewFloats(&graph_, term->name, {columns}, *terms)
-                  : term == nullptr && node->kernel == "rewire.matmul" ? TakeBias(&edit_, node, columns)
-                                                                       : nullptr;
+                  : term == nullptr && node->kernel == names::kMatMul ? TakeBias(&edit_, node, columns)
+                                                                      : nullptr;
     Value* stored = graph_.NewValue(weights->stored->name, TensorOf(kInt8, ShapeOfInts(dims)));
     stored->constant = *std::move(bytes);
-    Node* pack = OnWeights(&graph_, "rewire.packed.pack_integers", stored,
+    Node* pack = OnWeights(&graph_, names::kPackedPackIntegers, stored,
                            {{"order", std::string(axis == 1 ? "IO" : "OI")}, {"segments", std::int64_t{1}}});
     Value* packed = AddOutput(&graph_, pack, name + ".packed",
                               TensorOf(kInt8, ShapeOfInts({PackedColumns(columns), (depth + 3) / 4 * 4})));
     AddOutput(&graph_, pack, name + ".sums", TensorOf(kInt32, ShapeOfInts({columns})));
-    node->kernel = "rewire.packed.matmul_bytes";
+    node->kernel = names::kPackedMatMulBytes;
     node->attributes = {{"columns", columns}};
     if (graph_.bf16) node->attributes.push_back({"bits", std::int64_t{16}});
     node->inputs = {node->inputs[0], packed, NewFloats(&graph_, name + ".scale", {columns}, *scales)};
@@ -124,7 +129,7 @@ class BytePacking : public Packing {
                                                     std::int64_t columns) {
     const float* values = FloatsOf(weights.scale);
     if (ScalarOf(weights.scale)) return std::vector<float>(static_cast<std::size_t>(columns), values[0]);
-    if (weights.node->kernel == "rewire.mul") return PerChannel(weights.scale, 2, axis, columns);
+    if (weights.node->kernel == names::kMul) return PerChannel(weights.scale, 2, axis, columns);
     const std::int64_t along = IntAttribute(*weights.node, "axis", 1);
     if ((along < 0 ? along + 2 : along) != axis || weights.scale->constant->shape != Ints{columns})
       return std::nullopt;

@@ -16,6 +16,10 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -52,9 +56,9 @@ class IntegerPacking : public Packing {
 
   void Run() {
     ForEachKernel([&](Node* node) {
-      const std::optional<Product> product = node->kernel == "rewire.matmul_integer" ? MatMulOf(node)
-                                             : node->kernel == "rewire.conv_integer" ? ConvOf(node)
-                                                                                     : std::nullopt;
+      const std::optional<Product> product = node->kernel == names::kMatMulInteger ? MatMulOf(node)
+                                             : node->kernel == names::kConvInteger ? ConvOf(node)
+                                                                                   : std::nullopt;
       if (product) Pack(*product);
     });
   }
@@ -97,7 +101,7 @@ class IntegerPacking : public Packing {
     Value* weights = node->inputs[1];
     const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
     Node* pack =
-        OnWeights(&graph_, "rewire.packed.pack_integers",
+        OnWeights(&graph_, names::kPackedPackIntegers,
                   product.kind == Product::kDepthwise ? RowsOf(weights) : node->inputs[1],
                   {{"order", std::string(product.is_conv() ? "OI" : "IO")}, {"segments", product.segments}});
     Value* packed =
@@ -138,13 +142,13 @@ class IntegerPacking : public Packing {
   static const char* KernelOf(Product::Kind kind) {
     switch (kind) {
       case Product::kMatMul:
-        return "rewire.packed.matmul_integer";
+        return names::kPackedMatMulInteger;
       case Product::kConv:
-        return "rewire.packed.conv_integer";
+        return names::kPackedConvInteger;
       case Product::kDepthwise:
         break;
     }
-    return "rewire.packed.depthwise_integer";
+    return names::kPackedDepthwiseInteger;
   }
 
   // Weights [channels, 1, kernel...] as [channels, rows of the window, positions of a row].
@@ -192,16 +196,16 @@ class IntegerPacking : public Packing {
 
   void Follow(const Product& product, Tail* tail) {
     Node* next = Next(*tail->last);
-    if (next != nullptr && next->kernel == "rewire.add") {
+    if (next != nullptr && next->kernel == names::kAdd) {
       tail->term = Terms(Other(*next, *tail->last), product);
       if (tail->term == nullptr) return;
       Pass(tail, next);
       next = Next(*next);
     }
     if (next == nullptr) return;
-    if (next->kernel == "rewire.requantize") {
+    if (next->kernel == names::kRequantize) {
       TakeRequantize(product, next, tail);
-    } else if (next->kernel == "rewire.cast" && next->outputs[0]->type.dtype == kFloat32) {
+    } else if (next->kernel == names::kCast && next->outputs[0]->type.dtype == kFloat32) {
       Pass(tail, next);
       TakeFloats(product, tail);
     }
@@ -245,7 +249,7 @@ class IntegerPacking : public Packing {
   void TakeFloats(const Product& product, Tail* tail) {
     tail->scales = {1.0F};
     const int rank = tail->last->outputs[0]->type.rank();
-    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.mul") {
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == names::kMul) {
       Value* factor = Other(*next, *tail->last);
       if (std::optional<Floats> factors = PerChannel(factor, rank, product.axis, product.columns)) {
         tail->scales = ScalarOf(factor) ? Floats{(*factors)[0]} : *std::move(factors);
@@ -256,7 +260,7 @@ class IntegerPacking : public Packing {
       }
       Pass(tail, next);
     }
-    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == "rewire.add") {
+    if (Node* next = Next(*tail->last); next != nullptr && next->kernel == names::kAdd) {
       tail->bias = PerChannel(Other(*next, *tail->last), rank, product.axis, product.columns);
       // A product has one bias.
       if (!tail->bias || tail->term != nullptr) {
@@ -278,9 +282,9 @@ class IntegerPacking : public Packing {
   void TakeQuantize(Tail* tail) {
     Node* bound = Next(*tail->last);
     if (bound == nullptr) return;
-    const bool bounds = bound->kernel == "rewire.relu" || bound->kernel == "rewire.clip";
+    const bool bounds = bound->kernel == names::kRelu || bound->kernel == names::kClip;
     Node* next = bounds ? Next(*bound) : bound;
-    if (next == nullptr || next->kernel != "rewire.quantize_linear") return;
+    if (next == nullptr || next->kernel != names::kQuantizeLinear) return;
     const std::optional<Quantization> by = QuantizationOf(*next);
     if (!by) return;
     std::optional<StoredRange> range = StoredRange();

@@ -13,6 +13,10 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/pack/byte_weights.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -46,19 +50,19 @@ std::optional<std::vector<float>> OfColumns(const Value* value, std::int64_t dir
 // The weights as lowering makes floats of them: turned (bytes - zero) * scale.
 std::optional<LayerWeights> LayerWeightsOf(const Value* weights) {
   const Node* turned = SourceOf(weights);
-  if (turned == nullptr || turned->kernel != "rewire.transpose" ||
+  if (turned == nullptr || turned->kernel != names::kTranspose ||
       IntsAttribute(*turned, "perm") != Ints{0, 2, 1}) {
     return std::nullopt;
   }
   const Node* scaled = SourceOf(turned->inputs[0]);
-  if (scaled == nullptr || scaled->kernel != "rewire.mul") return std::nullopt;
+  if (scaled == nullptr || scaled->kernel != names::kMul) return std::nullopt;
   const Node* floats = SourceOf(scaled->inputs[0]);
   const Value* zero = nullptr;
-  if (floats != nullptr && floats->kernel == "rewire.sub") {
+  if (floats != nullptr && floats->kernel == names::kSub) {
     zero = floats->inputs[1];
     floats = SourceOf(floats->inputs[0]);
   }
-  if (floats == nullptr || floats->kernel != "rewire.cast") return std::nullopt;
+  if (floats == nullptr || floats->kernel != names::kCast) return std::nullopt;
   const Value* stored = floats->inputs[0];
   if (!stored->IsConstant() || !IsByte(stored) || stored->type.rank() != 3) return std::nullopt;
   const Ints& from = stored->constant->shape;  // [directions, depth, width]
@@ -98,14 +102,14 @@ Value* PackedDirections(Graph* graph, const std::string& name, const LayerWeight
     tensor.shape = {width, depth};
     tensor.bytes = CopyBytes({weights.bytes.data() + static_cast<std::size_t>(d) * of_one, of_one});
     stored->constant = std::move(tensor);
-    Node* pack = OnWeights(graph, "rewire.packed.pack_integers", stored,
+    Node* pack = OnWeights(graph, names::kPackedPackIntegers, stored,
                            {{"order", std::string("OI")}, {"segments", std::int64_t{1}}});
     all.push_back(AddOutput(graph, pack, name + ".packed",
                             TensorOf(kInt8, ShapeOfInts({PackedColumns(width), padded}))));
     AddOutput(graph, pack, name + ".sums", TensorOf(kInt32, ShapeOfInts({width})));
   }
   if (directions == 1) return all[0];
-  Node* joined = OnWeights(graph, "rewire.concat", all[0], {{"axis", std::int64_t{0}}});
+  Node* joined = OnWeights(graph, names::kConcat, all[0], {{"axis", std::int64_t{0}}});
   joined->inputs = all;
   return AddOutput(graph, joined, name + ".packed",
                    TensorOf(kInt8, ShapeOfInts({directions * PackedColumns(width), padded})));
@@ -138,7 +142,7 @@ bool PackLstmBytes(Graph* graph, Node* node) {
   if (has_w) inputs[1] = PackedDirections(graph, w->name, *of_w);
   inputs[2] = PackedDirections(graph, node->inputs[2]->name, *of_r);
   node->inputs = std::move(inputs);
-  node->kernel = "rewire.lstm_bytes";
+  node->kernel = names::kLstmBytes;
   SetAttribute(node, "hidden_size", hidden);
   return true;
 }

@@ -9,6 +9,7 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
 namespace {
@@ -21,7 +22,7 @@ class OneDnnPacking : public Packing {
 
   void Run() {
     ForEachKernel([&](Node* node) {
-      if (node->kernel == "rewire.conv") PackConv(node);
+      if (node->kernel == names::kConv) PackConv(node);
     });
   }
 
@@ -80,8 +81,8 @@ class OneDnnPacking : public Packing {
     if (Ints sizes = SizesOf(node->inputs[0]); !sizes.empty()) attributes.push_back({"sizes", sizes});
     const bool has_bias = node->inputs.size() > 2 && node->inputs[2] != nullptr;
     Value* bias = has_bias ? node->inputs[2] : ZeroBias(&graph_, weights->name, dims[0]);
-    Value* packed = Packed("rewire.onednn.pack_conv", weights, attributes);
-    Become(node, "rewire.onednn.conv", packed, bias, std::move(attributes));
+    Value* packed = Packed(names::kOneDnnPackConv, weights, attributes);
+    Become(node, names::kOneDnnConv, packed, bias, std::move(attributes));
   }
 };
 

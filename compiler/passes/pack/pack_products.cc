@@ -15,6 +15,10 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -27,13 +31,13 @@ class ProductPacking : public Packing {
 
   void Run() {
     ForEachKernel([&](Node* node) {
-      if (node->kernel == "rewire.conv") PackConv(node);
-      if (node->kernel == "rewire.conv_transpose") PackConvTranspose(node);
-      if (node->kernel == "rewire.matmul") PackMatMul(node);
-      if (node->kernel == "rewire.gemm") PackGemm(node);
-      if (node->kernel == "rewire.lstm") PackRecurrent(node, 4);
-      if (node->kernel == "rewire.gru") PackRecurrent(node, 3);
-      if (node->kernel == "rewire.rnn") PackRecurrent(node, 1);
+      if (node->kernel == names::kConv) PackConv(node);
+      if (node->kernel == names::kConvTranspose) PackConvTranspose(node);
+      if (node->kernel == names::kMatMul) PackMatMul(node);
+      if (node->kernel == names::kGemm) PackGemm(node);
+      if (node->kernel == names::kLstm) PackRecurrent(node, 4);
+      if (node->kernel == names::kGru) PackRecurrent(node, 3);
+      if (node->kernel == names::kRnn) PackRecurrent(node, 1);
     });
   }
 
@@ -88,8 +92,8 @@ class ProductPacking : public Packing {
   Value* PackedAs(bool bf16, Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
                   std::int64_t taps = 1) {
     const std::int64_t depth = (bf16 ? (channels + 1) / 2 * 2 : channels) * taps;
-    return Prepared("rewire.packed.pack", weights, bf16 ? kBFloat16 : kFloat32,
-                    {PackedColumns(columns), depth}, {{"order", std::string(order)}});
+    return Prepared(names::kPackedPack, weights, bf16 ? kBFloat16 : kFloat32, {PackedColumns(columns), depth},
+                    {{"order", std::string(order)}});
   }
 
   void PackMatMul(Node* node) {
@@ -123,7 +127,7 @@ class ProductPacking : public Packing {
   }
 
   void BecomeMatMul(Node* node, Value* packed, Value* bias, std::int64_t columns) {
-    node->kernel = "rewire.packed.matmul";
+    node->kernel = names::kPackedMatMul;
     node->attributes = {{"columns", columns}};
     node->inputs = {node->inputs[0], packed};
     if (bias != nullptr) node->inputs.push_back(bias);
@@ -156,7 +160,7 @@ class ProductPacking : public Packing {
       packed.push_back(PackedAs(false, Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
     if (packed.size() == 1) return packed[0];
     const std::string name = packed[0]->name;
-    Node* node = OnWeights(&graph_, "rewire.concat", packed[0], {{"axis", std::int64_t{0}}});
+    Node* node = OnWeights(&graph_, names::kConcat, packed[0], {{"axis", std::int64_t{0}}});
     node->inputs = packed;
     return AddOutput(&graph_, node, name,
                      TensorOf(kFloat32, ShapeOfInts({dims[0] * PackedColumns(dims[1]), dims[2]})));
@@ -178,12 +182,12 @@ class ProductPacking : public Packing {
     if (taps < 1 || (groups != 1 && !depthwise)) return;
     if ((!depthwise && RowsAreWhole(*node) ? taps / dims.back() : taps) > kMostTaps) return;
     if (depthwise) {
-      Value* packed = Prepared("rewire.transpose", Matrix(weights, {dims[0], taps}), kFloat32,
-                               {taps, dims[0]}, {{"perm", Ints{1, 0}}});
-      BecomePackedConv(node, "rewire.packed.depthwise", packed);
+      Value* packed = Prepared(names::kTranspose, Matrix(weights, {dims[0], taps}), kFloat32, {taps, dims[0]},
+                               {{"perm", Ints{1, 0}}});
+      BecomePackedConv(node, names::kPackedDepthwise, packed);
       if (multiplier > 1) SetAttribute(node, "multiplier", multiplier);
     } else {
-      BecomePackedConv(node, "rewire.packed.conv",
+      BecomePackedConv(node, names::kPackedConv,
                        Packed(weights, dims[0], dims[1], "OI", {taps, dims.back(), StridesOf(*node), true}));
     }
   }
@@ -206,7 +210,7 @@ class ProductPacking : public Packing {
       rows[static_cast<std::size_t>(to * in + i / taps / out)] = floats[i];
     }
     Value* by_row = NewFloats(&graph_, weights->name, {taps / of_row, of_row * out, in}, rows);
-    BecomePackedImage(node, "rewire.packed.conv_transpose", PackedDirections(by_row),
+    BecomePackedImage(node, names::kPackedConvTranspose, PackedDirections(by_row),
                       {{"channels", out}, {"kernel_shape", Ints(dims.begin() + 2, dims.end())}});
   }
 

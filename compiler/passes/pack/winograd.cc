@@ -13,6 +13,8 @@
 
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -29,7 +31,7 @@ class Winograd : public Packing {
   void Run() {
     weight_byte_ = WeightByte();
     ForEachKernel([&](Node* node) {
-      if (node->kernel == "rewire.conv" && IsWorthIt(*node)) Convert(node);
+      if (node->kernel == names::kConv && IsWorthIt(*node)) Convert(node);
     });
   }
 
@@ -164,15 +166,15 @@ class Winograd : public Packing {
     const Ints dims = weights->constant->shape;
     if (graph_.bf16) {
       // The file has them in bf16. The program computes with floats.
-      Node* round = OnWeights(&graph_, "rewire.cast", weights, {});
+      Node* round = OnWeights(&graph_, names::kCast, weights, {});
       weights = AddOutput(&graph_, round, weights->name + ".bf16", TensorOf(kBFloat16, ShapeOfInts(dims)));
     }
-    Node* prepare = OnWeights(&graph_, "rewire.packed.winograd_weights", weights, {});
+    Node* prepare = OnWeights(&graph_, names::kPackedWinogradWeights, weights, {});
     prepare->at_load = true;
     Value* packed =
         AddOutput(&graph_, prepare, weights->name + ".winograd",
                   TensorOf(kFloat32, ShapeOfInts({kPoints, PackedColumns(dims[0]), DepthOf(dims)})));
-    BecomePackedConv(node, "rewire.packed.winograd", packed);
+    BecomePackedConv(node, names::kPackedWinograd, packed);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "rewire/base/utf8.h"
 #include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/kernels/contract/branches.h"
 
 namespace rewire::compiler {
 namespace {
@@ -102,7 +103,7 @@ BranchCall::BranchCall(Graph* graph, const ValueUses& uses, const Block& block, 
     for (const Value* output : node->outputs) arguments.push_back(ArgumentOf(output));
     calls.Append(*node, branch, arguments);
   }
-  node_->kernel = kBranchesKernel;
+  node_->kernel = names::kBranches;
   node_->attributes = calls.ToAttributes(node_->inputs.size(), outputs, views);
   node_->source = fmt::format("{} and {} more in {} branches", kernels.front().first->source,
                               kernels.size() - 1, group.branches);

@@ -14,8 +14,6 @@
 
 namespace rewire::compiler {
 
-inline constexpr const char kBranchesKernel[] = "rewire.branches";
-
 // Who reads each value of `main`. Null stands for a result of a block and for a size.
 class ValueUses {
  public:

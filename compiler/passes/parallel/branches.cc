@@ -20,6 +20,7 @@
 #include "rewire/compiler/passes/parallel/branch_groups.h"
 #include "rewire/compiler/passes/parallel/node_time.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/branches.h"
 
 namespace rewire::compiler {
 namespace {
@@ -89,7 +90,7 @@ class Groups {
       CallList calls;
       calls.Append(node, 0, arguments);
       Node trial;
-      trial.kernel = kBranchesKernel;
+      trial.kernel = names::kBranches;
       trial.attributes =
           calls.ToAttributes(node.inputs.size(), std::vector<std::int64_t>(node.outputs.size()), {});
       place->second = static_cast<bool>(graph_.kernels->Check(trial));
@@ -126,7 +127,7 @@ std::uint64_t BytesAtOnce(Graph* graph) {
 }  // namespace
 
 void MakeBranches(Graph* graph) {
-  if (graph->kernels == nullptr || graph->kernels->Row(kBranchesKernel) == nullptr) return;
+  if (graph->kernels == nullptr || graph->kernels->Row(names::kBranches) == nullptr) return;
   std::set<std::size_t> left_out;
   std::uint64_t limit = 0;
   for (;;) {

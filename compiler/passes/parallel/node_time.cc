@@ -8,6 +8,7 @@
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
 namespace {
@@ -134,7 +135,7 @@ double ProductsOf(const Node& node, std::string_view kind) {
   if (kind == "depthwise") return outputs * Dim(w, 0);
   if (kind == "depthwise_integer") return outputs * by_channel;
   // Packed weights have their input channels last, and padding.
-  if (node.kernel == "rewire.packed.conv_transpose") return outputs * Dim(w, -1);
+  if (node.kernel == names::kPackedConvTranspose) return outputs * Dim(w, -1);
   if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
   if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
       kind == "gemm")

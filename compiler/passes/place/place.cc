@@ -23,12 +23,13 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/place/sides.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/product.h"
 
 namespace rewire::compiler {
 namespace {
 
-constexpr std::string_view kStock = "rewire.";
-constexpr std::string_view kOnDevice = "rewire.device.";
 // Kernels of devices take at most so much (kernels/device/code/arguments.h).
 constexpr int kMostRank = 8;
 // An unknown dimension is taken to have this size when work is compared.
@@ -61,7 +62,7 @@ class Placement {
       for (const Node::Extent& extent : node->extents) Host(extent.shape);
       if (node->kind == NodeKind::kReshape && node->inputs.size() > 1) Host(node->inputs[1]);
       if (node->kind == NodeKind::kIf || node->kind == NodeKind::kLoop) Host(node->inputs[0]);
-      if (node->kind == NodeKind::kKernel && node->kernel.starts_with(kStock)) {
+      if (node->kind == NodeKind::kKernel && names::IsStock(node->kernel)) {
         const std::uint32_t host = ReadOnHost(*node);
         for (std::size_t i = 0; i < node->inputs.size(); ++i) {
           if (Holds(host, i)) Host(node->inputs[i]);
@@ -94,14 +95,10 @@ class Placement {
                        [&](const Value* value) { return varying_.contains(value); });
   }
 
-  static std::string NameOnDevice(const Node& node) {
-    return std::string(kOnDevice) + node.kernel.substr(kStock.size());
-  }
-
   // The inputs (bit i for input i) that the device's kernel for the node takes in memory of the host. Kernels
   // with lists have none.
   std::uint32_t ReadOnHost(const Node& node) const {
-    const RewireKernelRow* row = graph_.kernels->Row(NameOnDevice(node));
+    const RewireKernelRow* row = graph_.kernels->Row(names::OnDevice(node.kernel));
     std::uint32_t host = 0;
     for (std::uint32_t i = 0; row != nullptr && i < row->argument_count; ++i) {
       if ((row->arguments[i].flags & REWIRE_ARGUMENT_ON_HOST) != 0) host |= std::uint32_t{1} << i;
@@ -124,7 +121,7 @@ class Placement {
 
   // Null if the device can run the kernel that the node calls. What reads its outputs has been asked before.
   const char* WhyOnHost(const Node& node, bool in_loop) const {
-    if (node.returns || node.flags != 0 || node.inputs.empty() || !node.kernel.starts_with(kStock)) {
+    if (node.returns || node.flags != 0 || node.inputs.empty() || !names::IsStock(node.kernel)) {
       return "it makes values, or takes lists or texts";
     }
     for (const std::vector<Value*>* list : {&node.inputs, &node.outputs}) {
@@ -144,17 +141,17 @@ class Placement {
     if (shapes || (!Varies(node.inputs) && AllNeededOnHost(node))) {
       return "shapes and sizes, which the host reads";
     }
-    if (node.kernel == "rewire.cast" && integers && !AnyFloat(node.outputs) &&
+    if (node.kernel == names::kCast && integers && !AnyFloat(node.outputs) &&
         (fixed || AllNeededOnHost(node))) {
       return "integers and bools, which sizes and conditions depend on";
     }
     // The device has one zero for a vector, the CPU may have several.
-    if (node.kernel == "rewire.matmul_integer" &&
+    if (node.kernel == names::kMatMulInteger &&
         (node.inputs[0]->type.rank() == 1 || node.inputs[1]->type.rank() == 1)) {
       return "the device's kernel takes other dtypes or attributes";
     }
     Node moved = node;
-    moved.kernel = NameOnDevice(node);
+    moved.kernel = names::OnDevice(node.kernel);
     if (graph_.kernels->Row(moved.kernel) == nullptr) return "the device has no such kernel";
     return graph_.kernels->Check(moved) ? nullptr : "the device's kernel takes other dtypes or attributes";
   }
@@ -269,7 +266,7 @@ class Placement {
     for (Node* node : block.nodes) {
       if (placed_.contains(node)) {
         read_on_host_[node] = ReadOnHost(*node);
-        node->kernel = NameOnDevice(*node);
+        node->kernel = names::OnDevice(node->kernel);
         for (Value* output : node->outputs) output->on_device = true;
       } else if (node->kind == NodeKind::kReshape) {
         node->outputs[0]->on_device = node->inputs[0]->on_device;

@@ -11,6 +11,8 @@
 #include "rewire/compiler/passes/quantize/calibration_data.h"
 #include "rewire/compiler/passes/quantize/compared_outputs.h"
 #include "rewire/compiler/passes/quantize/quantize_products.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/product.h"
 
 namespace rewire::compiler {
 namespace {
@@ -76,11 +78,11 @@ void FindBf16Products(const Graph& graph, std::vector<ProductPrecision>* product
     for (const Node* node : block.nodes) {
       for (const Block& inner : node->blocks) again(inner, again);
       if (node->kind != NodeKind::kKernel) continue;
-      if (node->kernel == "rewire.packed.winograd")
+      if (node->kernel == names::kPackedWinograd)
         found.emplace(node->source, "Winograd's form in f32 is faster; its weights are rounded to bf16");
-      if (node->kernel == "rewire.packed.depthwise")
+      if (node->kernel == names::kPackedDepthwise)
         found.emplace(node->source, "it is depthwise, and adds no products of several channels");
-      if (node->kernel == "rewire.packed.matmul_bytes")
+      if (node->kernel == names::kPackedMatMulBytes)
         found.emplace(node->source, "");  // with 16 bits, of which bf16 has 8
       for (const Value* input : node->inputs) {
         if (input != nullptr && input->type.IsTensor() && input->type.dtype == kBFloat16)

@@ -8,6 +8,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,7 +27,7 @@ void DequantizeLate(Graph* graph) {
       Node* node = block->nodes[i];
       if (!Commutes(*graph, *node)) continue;
       Node* dequantize = node->inputs[0]->producer;
-      if (dequantize == nullptr || dequantize->kernel != "rewire.dequantize_linear" ||
+      if (dequantize == nullptr || dequantize->kernel != names::kDequantizeLinear ||
           edit.OnlyUser(dequantize->outputs[0]) != node || !QuantizationOf(*dequantize)) {
         continue;
       }

@@ -7,6 +7,8 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -32,13 +34,12 @@ class Fusing {
   }
 
   bool Fuse(Node* add) {
-    if (add->kind != NodeKind::kKernel || add->kernel != "rewire.add" || add->inputs.size() != 2)
-      return false;
+    if (add->kind != NodeKind::kKernel || add->kernel != names::kAdd || add->inputs.size() != 2) return false;
     Node* activation = Next(*add);
     if (activation == nullptr) return false;
-    const bool bounds = activation->kernel == "rewire.relu" || activation->kernel == "rewire.clip";
+    const bool bounds = activation->kernel == names::kRelu || activation->kernel == names::kClip;
     Node* quantize = bounds ? Next(*activation) : activation;
-    if (quantize == nullptr || quantize->kernel != "rewire.quantize_linear") return false;
+    if (quantize == nullptr || quantize->kernel != names::kQuantizeLinear) return false;
     const std::optional<Quantization> by = QuantizationOf(*quantize);
     if (!by) return false;
     const DLDataType dtype = quantize->outputs[0]->type.dtype;
@@ -49,13 +50,13 @@ class Fusing {
     Value* stored[2];
     for (std::size_t i = 0; i < 2; ++i) {
       const Node* from = add->inputs[i]->producer;
-      if (from == nullptr || from->kernel != "rewire.dequantize_linear" || !SameShape(*from, *add))
+      if (from == nullptr || from->kernel != names::kDequantizeLinear || !SameShape(*from, *add))
         return false;
       terms[i] = QuantizationOf(*from);
       stored[i] = from->inputs[0];
       if (!terms[i] || !(stored[i]->type.dtype == dtype)) return false;
     }
-    quantize->kernel = "rewire.add_quantized";
+    quantize->kernel = names::kAddQuantized;
     quantize->attributes = {{"a_scale", double{terms[0]->scale}}, {"a_zero", terms[0]->zero},
                             {"b_scale", double{terms[1]->scale}}, {"b_zero", terms[1]->zero},
                             {"scale", double{by->scale}},         {"zero", by->zero}};

@@ -9,27 +9,29 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
 
 // The node that quantizes, which has become the fused one; null if they are not fused.
 Node* Fuse(const Node& prelu, const Edit& edit) {
-  if (prelu.kind != NodeKind::kKernel || prelu.kernel != "rewire.prelu" || prelu.inputs.size() != 2)
+  if (prelu.kind != NodeKind::kKernel || prelu.kernel != names::kPRelu || prelu.inputs.size() != 2)
     return nullptr;
   const Value* slope = prelu.inputs[1];
   if (FloatsOf(slope) == nullptr || slope->type.rank() != 1 || slope->constant->shape[0] < 2) return nullptr;
   const Node* dequantize = prelu.inputs[0]->producer;
-  if (dequantize == nullptr || dequantize->kernel != "rewire.dequantize_linear" ||
+  if (dequantize == nullptr || dequantize->kernel != names::kDequantizeLinear ||
       !SameShape(*dequantize, prelu))
     return nullptr;
   Node* quantize = edit.OnlyUser(prelu.outputs[0]);
-  if (quantize == nullptr || quantize->kernel != "rewire.quantize_linear" || !SameShape(prelu, *quantize))
+  if (quantize == nullptr || quantize->kernel != names::kQuantizeLinear || !SameShape(prelu, *quantize))
     return nullptr;
   Value* stored = dequantize->inputs[0];
   const std::optional<Quantization> from = QuantizationOf(*dequantize), by = QuantizationOf(*quantize);
   if (!from || !by || !(stored->type.dtype == quantize->outputs[0]->type.dtype)) return nullptr;
-  quantize->kernel = "rewire.prelu_quantized";
+  quantize->kernel = names::kPReluQuantized;
   quantize->attributes = {{"x_scale", double{from->scale}},
                           {"x_zero", from->zero},
                           {"scale", double{by->scale}},

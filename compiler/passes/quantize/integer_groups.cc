@@ -11,6 +11,10 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,7 +30,7 @@ std::int64_t ByteAt(const Value& value, std::size_t i) {
 }
 
 bool IsExact(const Node& node) {
-  if (node.kind != NodeKind::kKernel || node.kernel != "rewire.conv_integer" || node.extents.size() != 1 ||
+  if (node.kind != NodeKind::kKernel || node.kernel != names::kConvInteger || node.extents.size() != 1 ||
       IntAttribute(node, "group", 1) < 2) {
     return false;
   }
@@ -68,12 +72,11 @@ class Groups {
     std::vector<Value*> inputs = {x, NewFloats(&graph_, x->name + ".scale", of_scale, {1.0F})};
     if (x_zero != nullptr) inputs.push_back(x_zero);
     Value* floats = graph_.NewValue(x->name, TensorOf(kFloat32, x->type.dims));
-    Add("rewire.dequantize_linear", {}, std::move(inputs), floats, {x->type.dims, nullptr}, node.source,
-        nodes);
+    Add(names::kDequantizeLinear, {}, std::move(inputs), floats, {x->type.dims, nullptr}, node.source, nodes);
     Value* products = graph_.NewValue(sums->name, TensorOf(kFloat32, sums->type.dims));
-    Add("rewire.conv", node.attributes, {floats, Weights(node)}, products, node.extents[0], node.source,
+    Add(names::kConv, node.attributes, {floats, Weights(node)}, products, node.extents[0], node.source,
         nodes);
-    Add("rewire.cast", {}, {products}, sums, node.extents[0], node.source, nodes);
+    Add(names::kCast, {}, {products}, sums, node.extents[0], node.source, nodes);
   }
 
   // Less their zeros.

@@ -10,6 +10,10 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -26,7 +30,7 @@ struct Dequantized {
 
 std::optional<Dequantized> DequantizedOf(const Value* value) {
   const Node* node = value->producer != nullptr ? value->producer : value->folded;
-  if (node == nullptr || node->kernel != "rewire.dequantize_linear" || !IsByte(node->inputs[0]))
+  if (node == nullptr || node->kernel != names::kDequantizeLinear || !IsByte(node->inputs[0]))
     return std::nullopt;
   Value* zero = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
   if (FloatsOf(node->inputs[1]) == nullptr || (zero != nullptr && !zero->IsConstant())) return std::nullopt;
@@ -65,7 +69,7 @@ class IntegerProductRewriter {
 
  private:
   bool MoveConv(const Node& node) {
-    if (node.kernel != "rewire.conv") return false;
+    if (node.kernel != names::kConv) return false;
     const std::optional<Dequantized> w = DequantizedOf(node.inputs[1]);
     const std::optional<Dequantized> x = DequantizedOf(node.inputs[0]);
     if (!x || !w || !HasOneScale(*x)) return false;
@@ -78,20 +82,20 @@ class IntegerProductRewriter {
     if (taps < 1 || taps > kMostTaps) return false;  // what pack-integers does not take is slow
     const Value* bias = node.inputs.size() > 2 ? node.inputs[2] : nullptr;
     if (bias != nullptr && !PerChannel(bias, 1, 0, dims[0])) return false;
-    Replace(node, "rewire.conv_integer", node.attributes, *x, x->stored, *w, w->stored, bias,
+    Replace(node, names::kConvInteger, node.attributes, *x, x->stored, *w, w->stored, bias,
             Ints(dims.size() - 2, 1), dims[0]);
     return true;
   }
 
   bool MoveMatMul(const Node& node) {
-    if (node.kernel != "rewire.matmul" || node.inputs[0]->type.rank() < 2) return false;
+    if (node.kernel != names::kMatMul || node.inputs[0]->type.rank() < 2) return false;
     const std::optional<Dequantized> w = DequantizedOf(node.inputs[1]);
     if (!w || !w->stored->IsConstant() || w->stored->type.rank() != 2) return false;
     return MoveRows(node, *w, w->stored, 1, nullptr);
   }
 
   bool MoveGemm(const Node& node) {
-    if (node.kernel != "rewire.gemm" || FloatAttribute(node, "alpha", 1) != 1 ||
+    if (node.kernel != names::kGemm || FloatAttribute(node, "alpha", 1) != 1 ||
         FloatAttribute(node, "beta", 1) != 1 || IntAttribute(node, "transA", 0) != 0) {
       return false;
     }
@@ -117,7 +121,7 @@ class IntegerProductRewriter {
     }
     if (!x || !HasOneScale(*x)) return false;
     Value* stored = reshape != nullptr ? Reshaped(*reshape, x->stored) : x->stored;
-    Replace(node, "rewire.matmul_integer", {}, *x, stored, w, matrix, bias, {}, columns);
+    Replace(node, names::kMatMulInteger, {}, *x, stored, w, matrix, bias, {}, columns);
     return true;
   }
 
@@ -133,7 +137,7 @@ class IntegerProductRewriter {
     Value* sums = graph_.NewValue(out->name, TensorOf(kInt32, out->type.dims));
     Add(kernel, std::move(attributes), std::move(inputs), sums, node.extents[0]);
     Value* floats = graph_.NewValue(out->name, out->type);
-    Add("rewire.cast", {}, {sums}, floats, node.extents[0]);
+    Add(names::kCast, {}, {sums}, floats, node.extents[0]);
 
     const float* of_w = FloatsOf(w.scale);
     const bool one = HasOneScale(w);
@@ -143,11 +147,11 @@ class IntegerProductRewriter {
     for (std::int64_t j = 0; j < (one ? 1 : columns); ++j) factors.push_back(*ScalarOf(x.scale) * of_w[j]);
     Value* factor = NewFloats(&graph_, right->name + ".scale", one ? Ints() : dims, factors);
     Value* scaled = bias == nullptr ? out : graph_.NewValue(out->name, out->type);
-    Add("rewire.mul", {}, {floats, factor}, scaled, node.extents[0]);
+    Add(names::kMul, {}, {floats, factor}, scaled, node.extents[0]);
     if (bias == nullptr) return;
     const std::optional<std::vector<float>> terms =
         PerChannel(bias, bias->type.rank(), bias->type.rank() - 1, columns);
-    Add("rewire.add", {}, {scaled, NewFloats(&graph_, bias->name, dims, *terms)}, out, node.extents[0]);
+    Add(names::kAdd, {}, {scaled, NewFloats(&graph_, bias->name, dims, *terms)}, out, node.extents[0]);
   }
 
   void Add(const std::string& kernel, std::vector<Attribute> attributes, std::vector<Value*> inputs,

@@ -13,6 +13,7 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -58,8 +59,8 @@ class ByteMaps {
                              TensorOf(output->type.dtype, ShapeOfInts({kBytes})));
     graph_.init.nodes.push_back(for_all);
     mapped_[output] = {stored, table};
-    if (node->kernel != "rewire.quantize_linear") return false;
-    node->kernel = "rewire.map_bytes";
+    if (node->kernel != names::kQuantizeLinear) return false;
+    node->kernel = names::kMapBytes;
     node->attributes.clear();
     node->inputs = {stored, table};
     return true;
@@ -91,7 +92,7 @@ class ByteMaps {
   Value* OriginOf(Value* input, const Node& reader) const {
     const auto found = mapped_.find(input);
     if (found != mapped_.end()) return found->second.stored;
-    const bool begins = reader.kernel == "rewire.dequantize_linear" && input == reader.inputs[0];
+    const bool begins = reader.kernel == names::kDequantizeLinear && input == reader.inputs[0];
     return begins && !input->IsConstant() ? input : nullptr;
   }
 

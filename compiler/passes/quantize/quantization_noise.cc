@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -31,7 +33,7 @@ Value* AddCall(Graph* graph, const char* kernel, std::vector<Attribute> attribut
 Value* SumOfSquares(Graph* graph, Value* x) {
   std::vector<std::int64_t> axes(static_cast<std::size_t>(x->type.rank()));
   std::iota(axes.begin(), axes.end(), 0);
-  return AddCall(graph, "rewire.reduce_sum_square", {{"axes", axes}, {"keepdims", std::int64_t{0}}}, {x}, {});
+  return AddCall(graph, names::kReduceSumSquare, {{"axes", axes}, {"keepdims", std::int64_t{0}}}, {x}, {});
 }
 
 // The graph with two results for each product with limits: the squares of its output and of the differences.
@@ -44,7 +46,7 @@ Graph Measuring(const Graph& graph, const ProductLimits& limits) {
   for (std::size_t i = 0; i < products.size(); ++i) {
     if (copied[i] == nullptr) continue;
     Value* output = products[i].node->outputs[0];
-    Value* moved = AddCall(&measuring, "rewire.sub", {}, {copied[i], output}, output->type.dims);
+    Value* moved = AddCall(&measuring, names::kSub, {}, {copied[i], output}, output->type.dims);
     for (Value* of : {output, moved}) {
       measuring.main.results.push_back(SumOfSquares(&measuring, of));
       measuring.output_names.push_back(fmt::format("{}", measuring.output_names.size()));

@@ -9,6 +9,10 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -23,7 +27,7 @@ float ScaleOf(const ActivationRange::Limits& limits) {
 constexpr const char kNoKernel[] = "there is no kernel of integers for it";
 
 bool IsRecurrentLayer(const Node& node) {
-  return node.kernel == "rewire.lstm" || node.kernel == "rewire.gru" || node.kernel == "rewire.rnn";
+  return node.kernel == names::kLstm || node.kernel == names::kGru || node.kernel == names::kRnn;
 }
 
 // Whether a node reads f32 and has constant weights of f32.
@@ -32,8 +36,8 @@ bool IsFloatProduct(const Node& node) {
     return false;
   const Type& x = node.inputs[0]->type;
   if (!x.IsTensor() || x.dtype != kFloat32 || node.inputs[0]->IsConstant()) return false;
-  return node.kernel == "rewire.conv" || node.kernel == "rewire.conv_transpose" ||
-         node.kernel == "rewire.matmul" || node.kernel == "rewire.gemm" || IsRecurrentLayer(node);
+  return node.kernel == names::kConv || node.kernel == names::kConvTranspose ||
+         node.kernel == names::kMatMul || node.kernel == names::kGemm || IsRecurrentLayer(node);
 }
 
 bool HasFiniteWeights(const Value& weights) {
@@ -79,12 +83,12 @@ FloatProduct Consider(const Node& node, bool inside) {
   const std::vector<std::int64_t>& dims = node.inputs[1]->constant->shape;
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return StaysFloat(kNoKernel);
   const Node* made = node.inputs[1]->folded;
-  if (made != nullptr && made->kernel == "rewire.dequantize_linear")
+  if (made != nullptr && made->kernel == names::kDequantizeLinear)
     return StaysFloat("the model quantizes it already");
   if (!HasFiniteWeights(*node.inputs[1])) return StaysFloat("a weight is no finite number");
-  if (node.kernel == "rewire.conv") return ConsiderConv(node, dims);
-  if (node.kernel == "rewire.gemm") return ConsiderGemm(node, dims);
-  if (node.kernel == "rewire.matmul" && dims.size() == 2 && node.inputs[0]->type.rank() >= 2)
+  if (node.kernel == names::kConv) return ConsiderConv(node, dims);
+  if (node.kernel == names::kGemm) return ConsiderGemm(node, dims);
+  if (node.kernel == names::kMatMul && dims.size() == 2 && node.inputs[0]->type.rank() >= 2)
     return QuantizedBy(1);
   return StaysFloat(kNoKernel);
 }
@@ -143,9 +147,9 @@ class ProductQuantizer {
     Value* of_scale = NewFloats(&graph_, x->name + ".scale", {}, {scale});
     Value* of_zero = NewBytes(x->name + ".zero", kUInt8, {}, {static_cast<std::byte>(zero)});
     Value* stored = graph_.NewValue(x->name + ".u8", TensorOf(kUInt8, x->type.dims));
-    Add("rewire.quantize_linear", {}, {x, of_scale, of_zero}, stored);
+    Add(names::kQuantizeLinear, {}, {x, of_scale, of_zero}, stored);
     Value* floats = graph_.NewValue(x->name + ".dequantized", x->type);
-    Add("rewire.dequantize_linear", {}, {stored, of_scale, of_zero}, floats);
+    Add(names::kDequantizeLinear, {}, {stored, of_scale, of_zero}, floats);
     activations_.emplace(x, floats);
     return floats;
   }
@@ -175,7 +179,7 @@ class ProductQuantizer {
     Value* of_scale =
         NewFloats(&graph_, weights->name + ".scale", {dims[static_cast<std::size_t>(axis)]}, scales);
     Value* floats = graph_.NewValue(weights->name + ".dequantized", weights->type);
-    Add("rewire.dequantize_linear", {{"axis", axis}},
+    Add(names::kDequantizeLinear, {{"axis", axis}},
         {NewBytes(weights->name + ".s8", kInt8, dims, bytes), of_scale}, floats);
     weights_.emplace(std::pair<const Value*, std::int64_t>{weights, axis}, floats);
     return floats;

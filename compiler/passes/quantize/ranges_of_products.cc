@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 double WorkOf(const FloatProduct& product) {
   const std::vector<std::int64_t>& dims = product.node->inputs[1]->constant->shape;
   double work = static_cast<double>(dims[static_cast<std::size_t>(product.axis)]);
-  if (product.node->kernel != "rewire.conv") return work;
+  if (product.node->kernel != names::kConv) return work;
   work *= static_cast<double>(TapsOf(dims));
   const Attribute* strides = FindAttribute(*product.node, "strides");
   if (strides == nullptr) return work;

@@ -15,20 +15,25 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
 namespace {
 
 bool IsPackedProduct(const Node& node) {
   return node.kind == NodeKind::kKernel &&
-         (node.kernel == "rewire.packed.conv" || node.kernel == "rewire.packed.matmul");
+         (node.kernel == names::kPackedConv || node.kernel == names::kPackedMatMul);
 }
 
 // The kernels that can write bf16.
 bool CanRound(const Node& node) {
   if (IsFusible(node)) return true;
   return (IsPackedProduct(node) ||
-          (node.kind == NodeKind::kKernel && node.kernel == "rewire.packed.depthwise")) &&
+          (node.kind == NodeKind::kKernel && node.kernel == names::kPackedDepthwise)) &&
          node.outputs.size() == 1 && node.extents.size() == 1;
 }
 
@@ -37,7 +42,7 @@ bool CanRound(const Node& node) {
 bool ReadsRounded(const Node& node, std::size_t i) {
   // A repeated tensor, such as a slope for each channel, saves no time as bf16.
   if (IsFusible(node)) return ShapeText(node.inputs[i]->type.dims) == ShapeText(node.outputs[0]->type.dims);
-  if (node.kind == NodeKind::kKernel && node.kernel == "rewire.reduce_mean") return i == 0;
+  if (node.kind == NodeKind::kKernel && node.kernel == names::kReduceMean) return i == 0;
   if (!IsPackedProduct(node)) return false;
   if (i == 3) return true;
   const Shape& dims = node.inputs[i]->type.dims;
@@ -60,11 +65,10 @@ bool IsNearest(const Node& resize) {
 std::size_t MovedInputs(const Node& node) {
   if (node.kind == NodeKind::kReshape) return 1;
   if (node.kind != NodeKind::kKernel) return 0;
-  if (node.kernel == "rewire.concat") return node.inputs.size();
-  if (node.kernel == "rewire.max_pool") return node.outputs.size() == 1 ? 1 : 0;
-  if (node.kernel == "rewire.resize") return IsNearest(node) ? 1 : 0;
-  constexpr const char* kMoving[] = {"rewire.split", "rewire.transpose", "rewire.slice",
-                                     "rewire.dynamic_slice"};
+  if (node.kernel == names::kConcat) return node.inputs.size();
+  if (node.kernel == names::kMaxPool) return node.outputs.size() == 1 ? 1 : 0;
+  if (node.kernel == names::kResize) return IsNearest(node) ? 1 : 0;
+  constexpr const char* kMoving[] = {names::kSplit, names::kTranspose, names::kSlice, names::kDynamicSlice};
   const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
                                  [&](const char* name) { return node.kernel == name; });
   return moves ? 1 : 0;

@@ -20,6 +20,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/parallel/node_time.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -155,7 +156,7 @@ class ComputingAtLoad {
   }
 
   static bool WidensHalves(const Node& node) {
-    return node.kernel == "rewire.cast" && IsHalf(node.inputs[0]->type.dtype) &&
+    return node.kernel == names::kCast && IsHalf(node.inputs[0]->type.dtype) &&
            node.outputs[0]->type.dtype.bits > 16;
   }
 

@@ -11,6 +11,8 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 namespace {
@@ -55,10 +57,10 @@ void CutPads(Graph* graph) {
   const Edit edit(graph);
   ForEachBlock(&graph->main, [&](Block* block) {
     for (Node* node : block->nodes) {
-      if (node->kind != NodeKind::kKernel || node->kernel != "rewire.slice" || node->inputs.size() != 1)
+      if (node->kind != NodeKind::kKernel || node->kernel != names::kSlice || node->inputs.size() != 1)
         continue;
       const Node* conv = node->inputs[0]->producer;
-      if (conv == nullptr || conv->kind != NodeKind::kKernel || conv->kernel != "rewire.conv" ||
+      if (conv == nullptr || conv->kind != NodeKind::kKernel || conv->kernel != names::kConv ||
           edit.UseCount(node->inputs[0]) != 1 || !HasPlainSize(*conv) || !HasPlainSize(*node)) {
         continue;
       }

@@ -10,13 +10,16 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/simplify/batch_norm.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/normalization.h"
 
 namespace rewire::compiler {
 namespace {
 
 // The factor and term of a node for each channel of its input `x`; nothing when it does something else.
 std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t channels) {
-  if (node.kernel == "rewire.batch_norm")
+  if (node.kernel == names::kBatchNorm)
     return node.inputs[0] == x ? AffineOfBatchNorm(node, channels) : std::nullopt;
   const auto count = static_cast<std::size_t>(channels);
   Affine affine{std::vector<float>(count, 1.0F), std::vector<float>(count, 0.0F)};
@@ -25,13 +28,13 @@ std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t ch
   const std::optional<std::vector<float>> other =
       PerChannel(node.inputs[first ? 1 : 0], x->type.rank(), 1, channels);
   if (!other) return std::nullopt;
-  if (node.kernel == "rewire.add") {
+  if (node.kernel == names::kAdd) {
     affine.term = *other;
-  } else if (node.kernel == "rewire.mul") {
+  } else if (node.kernel == names::kMul) {
     affine.factor = *other;
-  } else if (node.kernel == "rewire.sub" && first) {
+  } else if (node.kernel == names::kSub && first) {
     for (std::size_t c = 0; c < count; ++c) affine.term[c] = -(*other)[c];
-  } else if (node.kernel == "rewire.div" && first) {
+  } else if (node.kernel == names::kDiv && first) {
     for (std::size_t c = 0; c < count; ++c) affine.factor[c] = 1.0F / (*other)[c];
   } else {
     return std::nullopt;
@@ -40,7 +43,7 @@ std::optional<Affine> AffineOf(const Node& node, const Value* x, std::int64_t ch
 }
 
 // Its weights are [inputs, outputs, ...].
-bool IsTransposed(const Node& conv) { return conv.kernel == "rewire.conv_transpose"; }
+bool IsTransposed(const Node& conv) { return conv.kernel == names::kConvTranspose; }
 
 void Apply(const Affine& affine, Node* conv, Graph* graph) {
   const Value* weights = conv->inputs[1];
@@ -61,7 +64,7 @@ void Apply(const Affine& affine, Node* conv, Graph* graph) {
 }
 
 bool IsFoldable(const Node& node) {
-  if ((node.kernel != "rewire.conv" && !IsTransposed(node)) || node.outputs.size() != 1) return false;
+  if ((node.kernel != names::kConv && !IsTransposed(node)) || node.outputs.size() != 1) return false;
   if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
   if (IsTransposed(node) && IntAttribute(node, "group", 1) != 1) return false;
   if (FloatsOf(node.inputs[1]) == nullptr || node.inputs[1]->constant->bytes.view.empty()) return false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rewire/compiler/emit/emit.h"
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/vm.h"
 
 namespace rewire::compiler {
@@ -34,10 +35,10 @@ ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight
       time_left_(limits.fold_time),
       bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes) {
   // Missing libraries show as missing kernels.
-  (void)kernels_.AddLibrary("librewire_kernels_cpu.so");
-  (void)kernels_.AddLibrary("librewire_kernels_re2.so");
-  (void)kernels_.AddLibrary("librewire_kernels_image.so");
-  if (for_device) (void)kernels_.AddLibrary("librewire_kernels_device.so");
+  (void)kernels_.AddLibrary(names::kCpuLibrary);
+  (void)kernels_.AddLibrary(names::kRe2Library);
+  (void)kernels_.AddLibrary(names::kImageLibrary);
+  if (for_device) (void)kernels_.AddLibrary(names::kDeviceLibrary);
 }
 
 bool ConstantFolder::HasKernel(const std::string& name) const {

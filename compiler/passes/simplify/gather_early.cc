@@ -11,6 +11,8 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -35,7 +37,7 @@ class Gathers {
 
  private:
   static bool IsGatherOfRows(const Node& node) {
-    return node.kind == NodeKind::kKernel && node.kernel == "rewire.gather" &&
+    return node.kind == NodeKind::kKernel && node.kernel == names::kGather &&
            IntAttribute(node, "axis", 0) == 0 && node.extents.size() == 1 &&
            node.extents[0].shape == nullptr && node.inputs[0]->type.rank() == 2;
   }
@@ -48,7 +50,7 @@ class Gathers {
 
   // By one scale and one zero for all elements.
   static bool IsDequantize(const Node& node) {
-    if (node.kernel != "rewire.dequantize_linear") return false;
+    if (node.kernel != names::kDequantizeLinear) return false;
     return std::all_of(node.inputs.begin() + 1, node.inputs.end(), [](const Value* value) {
       return value->IsConstant() && ProductOf(value->type.dims).Is(1) && value->type.rank() <= 1;
     });
@@ -109,7 +111,7 @@ class Gathers {
   Value* Gathered(const Node& of, Value* table, Value* indices, const Shape& dims,
                   std::vector<Node*>* nodes) {
     Node* node = graph_.NewNode(NodeKind::kKernel);
-    node->kernel = "rewire.gather";
+    node->kernel = names::kGather;
     node->attributes.push_back({"axis", std::int64_t{0}});
     node->inputs = {table, indices};
     Value* rows = graph_.NewValue(table->name, TensorOf(table->type.dtype, dims));

@@ -20,11 +20,10 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
-
-constexpr const char kCast[] = "rewire.cast";
 
 bool HasHalves(const Value* value) {
   return value != nullptr && value->type.IsTensor() && IsHalf(value->type.dtype);
@@ -77,7 +76,7 @@ class KeepingF32 {
 
   // A cast to f32 of a value that there is in f32 already.
   bool Replaces(const Node& node) {
-    if (node.kernel != kCast || node.kind != NodeKind::kKernel) return false;
+    if (node.kernel != names::kCast || node.kind != NodeKind::kKernel) return false;
     if (!HasHalves(node.inputs[0]) || node.outputs[0]->type.dtype != kFloat32) return false;
     Value* wide = Wide(node.inputs[0]);
     if (wide == nullptr) return false;
@@ -87,7 +86,7 @@ class KeepingF32 {
 
   // Remembers what a cast that was added says about a value.
   void Learn(const Node& node) {
-    if (node.kernel != kCast || node.kind != NodeKind::kKernel) return;
+    if (node.kernel != names::kCast || node.kind != NodeKind::kKernel) return;
     Value* from = node.inputs[0];
     Value* to = node.outputs[0];
     if (HasHalves(from) && to->type.dtype == kFloat32) {
@@ -114,7 +113,7 @@ class KeepingF32 {
     if (std::any_of(node.inputs.begin(), node.inputs.end(), unranked)) return false;
     if (std::any_of(node.outputs.begin(), node.outputs.end(), unranked)) return false;
     if (node.kind == NodeKind::kReshape) return HasHalves(node.inputs[0]) && IsRounded(node.inputs[0]);
-    if (node.kind != NodeKind::kKernel || node.returns || node.kernel == kCast) return false;
+    if (node.kind != NodeKind::kKernel || node.returns || node.kernel == names::kCast) return false;
     if ((node.flags & kKernelObjects) != 0 || graph_.kernels == nullptr) return false;
     const RewireKernelRow* row = graph_.kernels->Row(node.kernel);
     if (row == nullptr || row->arguments == nullptr) return false;
@@ -173,7 +172,7 @@ class KeepingF32 {
 
   void AddCast(Value* from, Value* to, const std::string& source, Block* block) {
     Node* cast = graph_.NewNode(NodeKind::kKernel);
-    cast->kernel = kCast;
+    cast->kernel = names::kCast;
     cast->added = true;
     cast->inputs = {from};
     cast->outputs = {to};
@@ -193,7 +192,7 @@ class KeepingF32 {
     }
     Value* wide = NewFloats(&graph_, half->name, tensor.shape, elements);
     Node* cast = graph_.NewNode(NodeKind::kKernel);  // as if it had been folded
-    cast->kernel = kCast;
+    cast->kernel = names::kCast;
     cast->inputs = {half};
     cast->outputs = {wide};
     cast->extents.push_back({wide->type.dims, nullptr});

@@ -15,6 +15,10 @@
 #include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -43,13 +47,13 @@ class Embeddings {
 
  private:
   static bool IsRecurrent(const std::string& kernel) {
-    return kernel == "rewire.lstm" || kernel == "rewire.gru" || kernel == "rewire.rnn";
+    return kernel == names::kLstm || kernel == names::kGru || kernel == names::kRnn;
   }
 
   // The cast from 16 bits that makes a layer's input for it alone; else null.
   Node* CastOf(const Node& layer) const {
     Node* cast = layer.inputs[0]->producer;
-    if (cast == nullptr || cast->kind != NodeKind::kKernel || cast->kernel != "rewire.cast") return nullptr;
+    if (cast == nullptr || cast->kind != NodeKind::kKernel || cast->kernel != names::kCast) return nullptr;
     const bool widens = IsHalf(cast->inputs[0]->type.dtype) && edit_.OnlyUser(layer.inputs[0]) == &layer;
     return widens ? cast : nullptr;
   }
@@ -57,7 +61,7 @@ class Embeddings {
   // The node that takes whole rows out of a constant matrix of floats for this node alone.
   Node* GatherOf(const Node& reader) const {
     Node* gather = reader.inputs[0]->producer;
-    if (gather == nullptr || gather->kind != NodeKind::kKernel || gather->kernel != "rewire.gather" ||
+    if (gather == nullptr || gather->kind != NodeKind::kKernel || gather->kernel != names::kGather ||
         IntAttribute(*gather, "axis", 0) != 0 || gather->extents.size() != 1 ||
         gather->extents[0].shape != nullptr || edit_.OnlyUser(reader.inputs[0]) != &reader) {
       return nullptr;
@@ -117,14 +121,14 @@ class Embeddings {
   // Ahead of all runs.
   Value* InF32(Value* half) {
     Value* wide = graph_.NewValue(half->name, TensorOf(kFloat32, half->type.dims));
-    AddToInit("rewire.cast", {half}, wide);
+    AddToInit(names::kCast, {half}, wide);
     return wide;
   }
 
   // Ahead of all runs.
   Value* Product(std::vector<Value*> factors, const Ints& dims) {
     Value* product = graph_.NewValue(factors[0]->name + ".multiplied", TensorOf(kFloat32, ShapeOfInts(dims)));
-    AddToInit("rewire.gemm", std::move(factors), product)->attributes = {{"transB", std::int64_t{1}}};
+    AddToInit(names::kGemm, std::move(factors), product)->attributes = {{"transB", std::int64_t{1}}};
     return product;
   }
 

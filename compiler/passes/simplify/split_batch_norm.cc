@@ -10,6 +10,8 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/simplify/batch_norm.h"
+#include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/normalization.h"
 
 namespace rewire::compiler {
 
@@ -46,20 +48,20 @@ void Split(Node* node, Graph* graph, std::vector<Node*>* nodes) {
   Node* product = graph->NewNode(NodeKind::kKernel);
   Value* scaled = graph->NewValue(node->inputs[0]->name + ".scaled", node->outputs[0]->type);
   scaled->producer = product;
-  product->kernel = "rewire.mul";
+  product->kernel = names::kMul;
   product->source = node->source;
   product->inputs = {node->inputs[0], NewFloats(graph, scale->name + ".factor", dims, affine->factor)};
   product->outputs = {scaled};
   product->extents = node->extents;
   nodes->push_back(product);
-  node->kernel = "rewire.add";
+  node->kernel = names::kAdd;
   node->attributes.clear();
   node->inputs = {scaled, NewFloats(graph, scale->name + ".term", dims, affine->term)};
 }
 
 // Whether the channels are an axis, and whether a program knows how large the result is.
 bool IsPlain(const Node& node) {
-  return node.kind == NodeKind::kKernel && node.kernel == "rewire.batch_norm" && node.outputs.size() == 1 &&
+  return node.kind == NodeKind::kKernel && node.kernel == names::kBatchNorm && node.outputs.size() == 1 &&
          node.outputs[0]->type.rank() >= 2 && node.extents.size() == 1 && node.extents[0].shape == nullptr &&
          node.inputs[1]->IsConstant() && node.inputs[1]->constant->shape.size() == 1;
 }

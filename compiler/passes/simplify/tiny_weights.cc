@@ -11,6 +11,9 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
 namespace {
@@ -24,9 +27,8 @@ struct Factors {
   std::size_t first, last;
 };
 constexpr Factors kProducts[] = {
-    {"rewire.conv", 0, 1}, {"rewire.conv_transpose", 0, 1}, {"rewire.matmul", 0, 1},
-    {"rewire.gemm", 0, 1}, {"rewire.lstm", 1, 2},           {"rewire.gru", 1, 2},
-    {"rewire.rnn", 1, 2},
+    {names::kConv, 0, 1}, {names::kConvTranspose, 0, 1}, {names::kMatMul, 0, 1}, {names::kGemm, 0, 1},
+    {names::kLstm, 1, 2}, {names::kGru, 1, 2},           {names::kRnn, 1, 2},
 };
 
 class TinyWeights {

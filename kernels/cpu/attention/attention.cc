@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "rewire/kernels/contract/attention.h"
 #include "rewire/kernels/cpu/attention/query_block.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -29,7 +30,7 @@ Status ReadCounts(const char* name, const std::optional<TensorView>& counts, std
 }
 
 struct Attention {
-  static constexpr const char kName[] = "rewire.attention";
+  static constexpr const char* kName = names::kAttention;
   AttentionAttributes given;
   float hidden = 0;
   static Status Make(Attributes& attributes, Attention* attention) {

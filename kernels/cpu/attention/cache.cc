@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "rewire/kernels/contract/attention.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -24,7 +25,7 @@ Status CheckOfBatch(const char* name, TensorView counts, std::int64_t batch, Ten
 }
 
 struct AppendToCache {
-  static constexpr const char kName[] = "rewire.cache.append";
+  static constexpr const char* kName = names::kCacheAppend;
   Status operator()(TensorView cache, TensorView x, TensorView begin, TensorView out) const {
     Checks checks;
     checks.Dense("cache", cache).Rank("cache", cache, 4).Dense("x", x).Dense("out", out);
@@ -69,7 +70,7 @@ struct AppendToCache {
 };
 
 struct Rotary {
-  static constexpr const char kName[] = "rewire.rotary";
+  static constexpr const char* kName = names::kRotary;
   std::int64_t heads = 0;
   bool interleaved = false;
   static Status Make(Attributes& attributes, Rotary* rotary) {

@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "rewire/kernels/contract/branches.h"
 #include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
 
 struct BranchCalls {
-  static constexpr const char kName[] = "rewire.branches";
+  static constexpr const char* kName = names::kBranches;
   static constexpr std::int64_t kMostBranches = 16;
   static constexpr std::int64_t kMostCalls = 256;
   static constexpr std::int64_t kMostArguments = 1024;

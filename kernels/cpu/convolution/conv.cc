@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/direct_conv.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -71,7 +72,7 @@ struct Windows {
 };
 
 struct Conv {
-  static constexpr const char kName[] = "rewire.conv";
+  static constexpr const char* kName = names::kConv;
   ConvAttributes attributes;
 
   static Status Make(Attributes& given, Conv* conv) { return conv->attributes.Read(given); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/cpu/product/gemm.h"
@@ -17,7 +18,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct ConvTranspose {
-  static constexpr const char kName[] = "rewire.conv_transpose";
+  static constexpr const char* kName = names::kConvTranspose;
   ConvTransposeAttributes attributes;
   static Status Make(Attributes& given, ConvTranspose* conv) { return conv->attributes.Read(given); }
 
@@ -79,7 +80,7 @@ struct ConvTranspose {
 };
 
 struct ConvTransposeShape {
-  static constexpr const char kName[] = "rewire.shape.conv_transpose";
+  static constexpr const char* kName = names::kShapeConvTranspose;
   ConvTransposeAttributes attributes;
   static Status Make(Attributes& given, ConvTransposeShape* conv) { return conv->attributes.Read(given); }
   Status operator()(TensorView x, TensorView w, TensorView out) const {
@@ -109,7 +110,7 @@ Status ResolveColumns(const WindowAttributes& attributes, ShapeView x, TensorVie
 }
 
 struct Col2Im {
-  static constexpr const char kName[] = "rewire.col2im";
+  static constexpr const char* kName = names::kCol2im;
   WindowAttributes attributes;
   static Status Make(Attributes& given, Col2Im* col2im) {
     col2im->attributes.Read(given, false, false);
@@ -140,7 +141,7 @@ struct Col2Im {
 };
 
 struct Col2ImShape {
-  static constexpr const char kName[] = "rewire.shape.col2im";
+  static constexpr const char* kName = names::kShapeCol2im;
   WindowAttributes attributes;
   static Status Make(Attributes& given, Col2ImShape* col2im) {
     col2im->attributes.Read(given, false, false);

@@ -3,6 +3,7 @@
 // Convolution whose windows are deformed: each tap reads the image at an offset of its own, between pixels.
 #include <cmath>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -29,7 +30,7 @@ T Sample(const T* plane, std::int64_t height, std::int64_t width, T y, T x) {
 }
 
 struct DeformConv {
-  static constexpr const char kName[] = "rewire.deform_conv";
+  static constexpr const char* kName = names::kDeformConv;
   WindowAttributes attributes;
   std::int64_t groups = 1, offset_groups = 1;
   static Status Make(Attributes& given, DeformConv* conv) {

@@ -3,6 +3,7 @@
 // Puts maxima back where max pooling found them.
 #include <algorithm>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -43,7 +44,7 @@ struct UnpoolAttributes {
 };
 
 struct MaxUnpool {
-  static constexpr const char kName[] = "rewire.max_unpool";
+  static constexpr const char* kName = names::kMaxUnpool;
   UnpoolAttributes attributes;
   static Status Make(Attributes& given, MaxUnpool* unpool) { return unpool->attributes.Read(given); }
 
@@ -93,7 +94,7 @@ struct MaxUnpool {
 };
 
 struct MaxUnpoolShape {
-  static constexpr const char kName[] = "rewire.shape.max_unpool";
+  static constexpr const char* kName = names::kShapeMaxUnpool;
   UnpoolAttributes attributes;
   static Status Make(Attributes& given, MaxUnpoolShape* unpool) { return unpool->attributes.Read(given); }
   Status operator()(TensorView x, TensorView out) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/tile_conv.h"
@@ -142,7 +143,7 @@ class Segments {
 };
 
 struct PackedConv {
-  static constexpr const char kName[] = "rewire.packed.conv";
+  static constexpr const char* kName = names::kPackedConv;
   ImageAttributes attributes;
   Activation activation;
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/few_columns.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/blocks.h"
@@ -22,7 +23,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct PackedConvTranspose {
-  static constexpr const char kName[] = "rewire.packed.conv_transpose";
+  static constexpr const char* kName = names::kPackedConvTranspose;
   std::vector<std::int64_t> kernel;
   std::int64_t channels = 1;  // of out
   Activation activation;

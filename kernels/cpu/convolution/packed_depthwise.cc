@@ -3,6 +3,7 @@
 // Depthwise convolution of images with the channels last (depthwise.h).
 #include <utility>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/depthwise.h"
 #include "rewire/kernels/cpu/convolution/depthwise_line.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
@@ -18,7 +19,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct PackedDepthwise {
-  static constexpr const char kName[] = "rewire.packed.depthwise";
+  static constexpr const char* kName = names::kPackedDepthwise;
   ImageAttributes attributes;
   Activation activation;
   std::int64_t multiplier = 1;  // output channels of each input channel

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/tile_conv.h"
 #include "rewire/kernels/cpu/product/blocks.h"
@@ -110,7 +111,7 @@ Status ConvolveIntegersByTiles(const IntegerProduct& product, const Window& wind
 }
 
 struct PackedIntegerConv {
-  static constexpr const char kName[] = "rewire.packed.conv_integer";
+  static constexpr const char* kName = names::kPackedConvInteger;
   ImageAttributes attributes;
   IntegerFinishAttributes finish;
 
@@ -268,8 +269,7 @@ std::span<const Kernel> PackedIntegerConvKernels() {
           "x, x_zero u8 i8; w, w_zero i8; sums i32; scale f32; bias i32 f32; out i32 f32 u8 i8",
           "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
           "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift, zero, least, "
-          "most as "
-          "rewire.packed.matmul_integer",
+          "most as rewire.packed.matmul_integer",
           "x [N, spatial..., C] by w packed from [channels, C, kernel...], out and what it becomes as in "
           "rewire.packed.matmul_integer; the border is x_zero. w's segments are the window's rows, or its "
           "positions where the last dilation is not 1"),

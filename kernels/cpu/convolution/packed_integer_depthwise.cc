@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/integer_depthwise.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/product/integer_product.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr std::int64_t kFinishWork = 8;
 
 struct PackedIntegerDepthwise {
-  static constexpr const char kName[] = "rewire.packed.depthwise_integer";
+  static constexpr const char* kName = names::kPackedDepthwiseInteger;
   ImageAttributes attributes;
   IntegerFinishAttributes finish;
 
@@ -146,8 +147,8 @@ std::span<const Kernel> PackedIntegerDepthwiseKernels() {
           "x, w, sums, x_zero?, w_zero?, scale?, bias? -> out",
           "x, x_zero u8 i8; w, w_zero i8; sums i32; scale f32; bias i32 f32; out i32 f32 u8 i8",
           "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
-          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, zero, least, most as "
-          "rewire.packed.matmul_integer",
+          "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, zero, least, "
+          "most as rewire.packed.matmul_integer",
           "each channel of x [N, spatial..., channels] with weights of its own, out and what it becomes as "
           "in "
           "rewire.packed.matmul_integer; the border is x_zero. w is packed from [channels, rows of the "

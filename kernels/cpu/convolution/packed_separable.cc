@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/depthwise_line.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
@@ -25,7 +26,7 @@ constexpr ActivationNames kBetween = {"depthwise_activation", "depthwise_alpha",
                                       "depthwise_post_scale", "depthwise_post_shift"};
 
 struct PackedSeparable {
-  static constexpr const char kName[] = "rewire.packed.separable";
+  static constexpr const char* kName = names::kPackedSeparable;
   ImageAttributes attributes;
   Activation between, activation;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/largest_windows.h"
 #include "rewire/kernels/cpu/convolution/pool_channels_last.h"
 #include "rewire/kernels/cpu/convolution/window.h"
@@ -176,7 +177,7 @@ Status LargestChannelsLast(TensorView x, TensorView out, const Window& window) {
 }
 
 struct MaxPool {
-  static constexpr const char kName[] = "rewire.max_pool";
+  static constexpr const char* kName = names::kMaxPool;
   WindowAttributes attributes;
   bool column_major = false;
   bool channels_last = false;
@@ -275,7 +276,7 @@ struct MaxPool {
 };
 
 struct AveragePool {
-  static constexpr const char kName[] = "rewire.avg_pool";
+  static constexpr const char* kName = names::kAvgPool;
   WindowAttributes attributes;
   bool count_pad = false;
   bool channels_last = false;
@@ -333,7 +334,7 @@ struct AveragePool {
 };
 
 struct LpPool {
-  static constexpr const char kName[] = "rewire.lp_pool";
+  static constexpr const char* kName = names::kLpPool;
   WindowAttributes attributes;
   std::int64_t p = 2;
   static Status Make(Attributes& given, LpPool* pool) {

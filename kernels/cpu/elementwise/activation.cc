@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
@@ -42,7 +43,7 @@ struct ElementActivation : Op {
 };
 
 struct LeakyRelu {
-  static constexpr const char kName[] = "rewire.leaky_relu";
+  static constexpr const char* kName = names::kLeakyRelu;
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 0.01); }
@@ -53,7 +54,7 @@ struct LeakyRelu {
 };
 
 struct Elu {
-  static constexpr const char kName[] = "rewire.elu";
+  static constexpr const char* kName = names::kElu;
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
@@ -68,7 +69,7 @@ struct Elu {
 };
 
 struct Selu {
-  static constexpr const char kName[] = "rewire.selu";
+  static constexpr const char* kName = names::kSelu;
   using Accepts = AnyFloats;
   double alpha;
   double gamma;
@@ -85,7 +86,7 @@ struct Selu {
 };
 
 struct Gelu {
-  static constexpr const char kName[] = "rewire.gelu";
+  static constexpr const char* kName = names::kGelu;
   using Accepts = AnyFloats;
   bool tanh;
   void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
@@ -97,7 +98,7 @@ struct Gelu {
 };
 
 struct Celu {
-  static constexpr const char kName[] = "rewire.celu";
+  static constexpr const char* kName = names::kCelu;
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
@@ -108,7 +109,7 @@ struct Celu {
 };
 
 struct ThresholdedRelu {
-  static constexpr const char kName[] = "rewire.thresholded_relu";
+  static constexpr const char* kName = names::kThresholdedRelu;
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
@@ -119,7 +120,7 @@ struct ThresholdedRelu {
 };
 
 struct Shrink {
-  static constexpr const char kName[] = "rewire.shrink";
+  static constexpr const char* kName = names::kShrink;
   using Accepts = AnyFloats;
   double lambda;
   double bias;
@@ -136,7 +137,7 @@ struct Shrink {
 };
 
 struct Mish {
-  static constexpr const char kName[] = "rewire.mish";
+  static constexpr const char* kName = names::kMish;
   using Accepts = AnyFloats;
   void Read(Attributes&) {}
   VectorMath::Row Rows() const { return BestVectorMath().mish; }
@@ -147,7 +148,7 @@ struct Mish {
 };
 
 struct HardSigmoid {
-  static constexpr const char kName[] = "rewire.hard_sigmoid";
+  static constexpr const char* kName = names::kHardSigmoid;
   using Accepts = AnyFloats;
   double alpha;
   double beta;
@@ -164,7 +165,7 @@ struct HardSigmoid {
 };
 
 struct HardSwish {
-  static constexpr const char kName[] = "rewire.hard_swish";
+  static constexpr const char* kName = names::kHardSwish;
   using Accepts = AnyFloats;
   void Read(Attributes&) {}
   template <typename T>
@@ -174,7 +175,7 @@ struct HardSwish {
 };
 
 struct Swish {
-  static constexpr const char kName[] = "rewire.swish";
+  static constexpr const char* kName = names::kSwish;
   using Accepts = AnyFloats;
   void Read(Attributes&) {}
   VectorMath::Row Rows() const { return BestVectorMath().swish; }
@@ -185,7 +186,7 @@ struct Swish {
 };
 
 struct Clip {
-  static constexpr const char kName[] = "rewire.clip";
+  static constexpr const char* kName = names::kClip;
   using Accepts = AnyNumbers;
   double min;
   double max;

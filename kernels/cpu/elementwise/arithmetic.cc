@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -32,7 +33,7 @@ T RemainderOfIntegers(T a, T b) {
 
 struct Add {
   static constexpr bool kIgnoresSign = true;
-  static constexpr const char kName[] = "rewire.add";
+  static constexpr const char* kName = names::kAdd;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -45,7 +46,7 @@ struct Add {
 
 struct Subtract {
   static constexpr bool kIgnoresSign = true;
-  static constexpr const char kName[] = "rewire.sub";
+  static constexpr const char* kName = names::kSub;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -58,7 +59,7 @@ struct Subtract {
 
 struct Multiply {
   static constexpr bool kIgnoresSign = true;
-  static constexpr const char kName[] = "rewire.mul";
+  static constexpr const char* kName = names::kMul;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -70,7 +71,7 @@ struct Multiply {
 };
 
 struct Divide {
-  static constexpr const char kName[] = "rewire.div";
+  static constexpr const char* kName = names::kDiv;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -83,7 +84,7 @@ struct Divide {
 
 // The result has the divisor's sign.
 struct Modulo {
-  static constexpr const char kName[] = "rewire.mod";
+  static constexpr const char* kName = names::kMod;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -100,7 +101,7 @@ struct Modulo {
 
 // The result has the dividend's sign.
 struct Remainder {
-  static constexpr const char kName[] = "rewire.fmod";
+  static constexpr const char* kName = names::kFmod;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -112,7 +113,7 @@ struct Remainder {
 };
 
 struct Power {
-  static constexpr const char kName[] = "rewire.pow";
+  static constexpr const char* kName = names::kPow;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T base, T exponent) const {
@@ -135,20 +136,20 @@ struct Power {
 };
 
 // Functions of kernels/contract/scalar_functions.h.
-#define REWIRE_BINARY(name, kernel)                         \
-  struct name {                                             \
-    static constexpr const char kName[] = "rewire." kernel; \
-    using Accepts = AnyNumbers;                             \
-    template <typename T>                                   \
-    T operator()(T a, T b) const {                          \
-      return functions::name(a, b);                         \
-    }                                                       \
+#define REWIRE_BINARY(name, kernel)              \
+  struct name {                                  \
+    static constexpr const char* kName = kernel; \
+    using Accepts = AnyNumbers;                  \
+    template <typename T>                        \
+    T operator()(T a, T b) const {               \
+      return functions::name(a, b);              \
+    }                                            \
   };
-REWIRE_BINARY(Min, "min")
-REWIRE_BINARY(Max, "max")
-REWIRE_BINARY(AtLeast, "at_least")
-REWIRE_BINARY(AtMost, "at_most")
-REWIRE_BINARY(PRelu, "prelu")
+REWIRE_BINARY(Min, names::kMin)
+REWIRE_BINARY(Max, names::kMax)
+REWIRE_BINARY(AtLeast, names::kAtLeast)
+REWIRE_BINARY(AtMost, names::kAtMost)
+REWIRE_BINARY(PRelu, names::kPRelu)
 #undef REWIRE_BINARY
 
 // Whether integers of one size, signed or not, give the same bits.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
@@ -23,28 +24,28 @@ Status OnBits(TensorView a, TensorView b, TensorView out, const Op& op) {
 }
 
 struct BitAnd {
-  static constexpr const char kName[] = "rewire.bit_and";
+  static constexpr const char* kName = names::kBitAnd;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     return OnBits(a, b, out, [](auto x, auto y) { return x & y; });
   }
 };
 
 struct BitOr {
-  static constexpr const char kName[] = "rewire.bit_or";
+  static constexpr const char* kName = names::kBitOr;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     return OnBits(a, b, out, [](auto x, auto y) { return x | y; });
   }
 };
 
 struct BitXor {
-  static constexpr const char kName[] = "rewire.bit_xor";
+  static constexpr const char* kName = names::kBitXor;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     return OnBits(a, b, out, [](auto x, auto y) { return x ^ y; });
   }
 };
 
 struct BitShift {
-  static constexpr const char kName[] = "rewire.bit_shift";
+  static constexpr const char* kName = names::kBitShift;
   bool left = true;
   static Status Make(Attributes& attributes, BitShift* shift) {
     attributes.Require("direction");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types.
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -8,7 +9,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Cast {
-  static constexpr const char kName[] = "rewire.cast";
+  static constexpr const char* kName = names::kCast;
   Status operator()(TensorView x, TensorView out) const {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;

@@ -2,6 +2,7 @@
 // Conversion from and to types of at most 8 bits that no other kernel computes with, and of bits as they are.
 #include <array>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -15,7 +16,7 @@ template <typename To>
 using ByteTable = std::array<To, 256>;
 
 struct CastNarrow {
-  static constexpr const char kName[] = "rewire.cast_narrow";
+  static constexpr const char* kName = names::kCastNarrow;
   bool saturate = true;
   PowerRounding rounding = PowerRounding::kUp;
   static Status Make(Attributes& attributes, CastNarrow* cast) {
@@ -79,7 +80,7 @@ struct CastNarrow {
 };
 
 struct BitCast {
-  static constexpr const char kName[] = "rewire.bit_cast";
+  static constexpr const char* kName = names::kBitCast;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims());

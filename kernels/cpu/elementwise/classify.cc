@@ -2,6 +2,7 @@
 // Kinds of floats: the output is boolean.
 #include <cmath>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
@@ -21,14 +22,14 @@ Status Classify(TensorView x, TensorView out, const Predicate& predicate) {
 }
 
 struct IsNaN {
-  static constexpr const char kName[] = "rewire.isnan";
+  static constexpr const char* kName = names::kIsNan;
   Status operator()(TensorView x, TensorView out) const {
     return Classify(x, out, [](auto value) { return value != value; });
   }
 };
 
 struct IsInf {
-  static constexpr const char kName[] = "rewire.isinf";
+  static constexpr const char* kName = names::kIsInf;
   bool positive = true;
   bool negative = true;
   static Status Make(Attributes& attributes, IsInf* isinf) {

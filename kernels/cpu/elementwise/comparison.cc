@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons and logic with broadcasting: the output is boolean.
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
@@ -7,7 +8,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Equal {
-  static constexpr const char kName[] = "rewire.equal";
+  static constexpr const char* kName = names::kEqual;
   using Accepts = AllTypes;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -15,7 +16,7 @@ struct Equal {
   }
 };
 struct NotEqual {
-  static constexpr const char kName[] = "rewire.not_equal";
+  static constexpr const char* kName = names::kNotEqual;
   using Accepts = AllTypes;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -23,7 +24,7 @@ struct NotEqual {
   }
 };
 struct Less {
-  static constexpr const char kName[] = "rewire.less";
+  static constexpr const char* kName = names::kLess;
   using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -31,7 +32,7 @@ struct Less {
   }
 };
 struct LessEqual {
-  static constexpr const char kName[] = "rewire.less_equal";
+  static constexpr const char* kName = names::kLessEqual;
   using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -39,7 +40,7 @@ struct LessEqual {
   }
 };
 struct Greater {
-  static constexpr const char kName[] = "rewire.greater";
+  static constexpr const char* kName = names::kGreater;
   using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -47,7 +48,7 @@ struct Greater {
   }
 };
 struct GreaterEqual {
-  static constexpr const char kName[] = "rewire.greater_equal";
+  static constexpr const char* kName = names::kGreaterEqual;
   using Accepts = AnyNumbers;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
@@ -55,17 +56,17 @@ struct GreaterEqual {
   }
 };
 struct And {
-  static constexpr const char kName[] = "rewire.and";
+  static constexpr const char* kName = names::kAnd;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a && b; }
 };
 struct Or {
-  static constexpr const char kName[] = "rewire.or";
+  static constexpr const char* kName = names::kOr;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a || b; }
 };
 struct Xor {
-  static constexpr const char kName[] = "rewire.xor";
+  static constexpr const char* kName = names::kXor;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a != b; }
 };

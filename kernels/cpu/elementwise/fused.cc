@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/fused_program.h"
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -267,7 +268,7 @@ class FusedCall {
 };
 
 struct Fused {
-  static constexpr const char kName[] = "rewire.fused";
+  static constexpr const char* kName = names::kFused;
   FusedProgram program;
 
   static Status Make(Attributes& attributes, Fused* fused) {

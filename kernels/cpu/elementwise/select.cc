@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing between two tensors by a third.
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
@@ -7,7 +8,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Where {
-  static constexpr const char kName[] = "rewire.where";
+  static constexpr const char* kName = names::kWhere;
   Status operator()(TensorView condition, TensorView a, TensorView b, TensorView out) const {
     Elementwise<3> loop(out, {condition, a, b}, {"condition", "a", "b"});
     if (Status s = loop.Check(); !s.ok()) return s;

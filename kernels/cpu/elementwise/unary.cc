@@ -3,6 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
@@ -14,7 +15,7 @@ namespace {
 // A function of kernels/contract/scalar_functions.h; `kVector` is that of rows of f32, if there is one.
 #define REWIRE_UNARY(name, kernel, accepts, vector)              \
   struct name {                                                  \
-    static constexpr const char kName[] = "rewire." kernel;      \
+    static constexpr const char* kName = kernel;                 \
     static constexpr VectorMath::Row VectorMath::*kRow = vector; \
     using Accepts = accepts;                                     \
     template <typename T>                                        \
@@ -22,19 +23,19 @@ namespace {
       return functions::name(x);                                 \
     }                                                            \
   };
-REWIRE_UNARY(Neg, "neg", AnySigned, nullptr)
-REWIRE_UNARY(Abs, "abs", AnyNumbers, nullptr)
-REWIRE_UNARY(Sign, "sign", AnyNumbers, nullptr)
-REWIRE_UNARY(Relu, "relu", AnySigned, nullptr)
-REWIRE_UNARY(Sigmoid, "sigmoid", AnyFloats, &VectorMath::sigmoid)
-REWIRE_UNARY(Softplus, "softplus", AnyFloats, &VectorMath::softplus)
-REWIRE_UNARY(Softsign, "softsign", AnyFloats, nullptr)
-REWIRE_UNARY(Reciprocal, "reciprocal", AnyFloats, nullptr)
+REWIRE_UNARY(Neg, names::kNeg, AnySigned, nullptr)
+REWIRE_UNARY(Abs, names::kAbs, AnyNumbers, nullptr)
+REWIRE_UNARY(Sign, names::kSign, AnyNumbers, nullptr)
+REWIRE_UNARY(Relu, names::kRelu, AnySigned, nullptr)
+REWIRE_UNARY(Sigmoid, names::kSigmoid, AnyFloats, &VectorMath::sigmoid)
+REWIRE_UNARY(Softplus, names::kSoftplus, AnyFloats, &VectorMath::softplus)
+REWIRE_UNARY(Softsign, names::kSoftsign, AnyFloats, nullptr)
+REWIRE_UNARY(Reciprocal, names::kReciprocal, AnyFloats, nullptr)
 #undef REWIRE_UNARY
 
 // Half goes to the even neighbor, in the rounding mode that every process starts with.
 struct Round {
-  static constexpr const char kName[] = "rewire.round";
+  static constexpr const char* kName = names::kRound;
   using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
@@ -77,7 +78,7 @@ struct Unary {
 };
 
 struct BitNot {
-  static constexpr const char kName[] = "rewire.bit_not";
+  static constexpr const char* kName = names::kBitNot;
   Status operator()(TensorView x, TensorView out) const {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;
@@ -90,7 +91,7 @@ struct BitNot {
 };
 
 struct Not {
-  static constexpr const char kName[] = "rewire.not";
+  static constexpr const char* kName = names::kNot;
   Status operator()(TensorView x, TensorView out) const {
     Elementwise<1> loop(out, {x}, {"x"});
     if (Status s = loop.Check(); !s.ok()) return s;
@@ -100,25 +101,6 @@ struct Not {
         [](std::uint8_t value) -> std::uint8_t { return value == 0; });
   }
 };
-
-constexpr char kSqrt[] = "rewire.sqrt";
-constexpr char kExp[] = "rewire.exp";
-constexpr char kLog[] = "rewire.log";
-constexpr char kSin[] = "rewire.sin";
-constexpr char kCos[] = "rewire.cos";
-constexpr char kTan[] = "rewire.tan";
-constexpr char kAsin[] = "rewire.asin";
-constexpr char kAcos[] = "rewire.acos";
-constexpr char kAtan[] = "rewire.atan";
-constexpr char kSinh[] = "rewire.sinh";
-constexpr char kCosh[] = "rewire.cosh";
-constexpr char kTanh[] = "rewire.tanh";
-constexpr char kAsinh[] = "rewire.asinh";
-constexpr char kAcosh[] = "rewire.acosh";
-constexpr char kAtanh[] = "rewire.atanh";
-constexpr char kErf[] = "rewire.erf";
-constexpr char kFloor[] = "rewire.floor";
-constexpr char kCeil[] = "rewire.ceil";
 
 template <typename Op>
 constexpr Kernel OfFloats(const char* meaning) {
@@ -146,24 +128,24 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Softsign>("x / (1 + abs(x))"),
       OfFloats<Reciprocal>("1 / x"),
       OfFloats<Round>("to the nearest integer, halves to the even one"),
-      OfFloats<Math<kFloor, std::floor, std::floor>>("down to an integer"),
-      OfFloats<Math<kCeil, std::ceil, std::ceil>>("up to an integer"),
-      OfFloats<Math<kSqrt, std::sqrt, std::sqrt>>("square root"),
-      OfFloats<Math<kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
-      OfFloats<Math<kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),
-      OfFloats<Math<kSin, std::sin, std::sin, &VectorMath::sin>>("sine"),
-      OfFloats<Math<kCos, std::cos, std::cos, &VectorMath::cos>>("cosine"),
-      OfFloats<Math<kTan, std::tan, std::tan>>("tangent"),
-      OfFloats<Math<kAsin, std::asin, std::asin>>("inverse sine"),
-      OfFloats<Math<kAcos, std::acos, std::acos>>("inverse cosine"),
-      OfFloats<Math<kAtan, std::atan, std::atan>>("inverse tangent"),
-      OfFloats<Math<kSinh, std::sinh, std::sinh>>("hyperbolic sine"),
-      OfFloats<Math<kCosh, std::cosh, std::cosh>>("hyperbolic cosine"),
-      OfFloats<Math<kTanh, std::tanh, std::tanh, &VectorMath::tanh>>("hyperbolic tangent"),
-      OfFloats<Math<kAsinh, std::asinh, std::asinh>>("inverse hyperbolic sine"),
-      OfFloats<Math<kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
-      OfFloats<Math<kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
-      OfFloats<Math<kErf, std::erf, std::erf, &VectorMath::erf>>("error function"),
+      OfFloats<Math<names::kFloor, std::floor, std::floor>>("down to an integer"),
+      OfFloats<Math<names::kCeil, std::ceil, std::ceil>>("up to an integer"),
+      OfFloats<Math<names::kSqrt, std::sqrt, std::sqrt>>("square root"),
+      OfFloats<Math<names::kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
+      OfFloats<Math<names::kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),
+      OfFloats<Math<names::kSin, std::sin, std::sin, &VectorMath::sin>>("sine"),
+      OfFloats<Math<names::kCos, std::cos, std::cos, &VectorMath::cos>>("cosine"),
+      OfFloats<Math<names::kTan, std::tan, std::tan>>("tangent"),
+      OfFloats<Math<names::kAsin, std::asin, std::asin>>("inverse sine"),
+      OfFloats<Math<names::kAcos, std::acos, std::acos>>("inverse cosine"),
+      OfFloats<Math<names::kAtan, std::atan, std::atan>>("inverse tangent"),
+      OfFloats<Math<names::kSinh, std::sinh, std::sinh>>("hyperbolic sine"),
+      OfFloats<Math<names::kCosh, std::cosh, std::cosh>>("hyperbolic cosine"),
+      OfFloats<Math<names::kTanh, std::tanh, std::tanh, &VectorMath::tanh>>("hyperbolic tangent"),
+      OfFloats<Math<names::kAsinh, std::asinh, std::asinh>>("inverse hyperbolic sine"),
+      OfFloats<Math<names::kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
+      OfFloats<Math<names::kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
+      OfFloats<Math<names::kErf, std::erf, std::erf, &VectorMath::erf>>("error function"),
       Describe<BitNot>("x -> out over x", "any integer", "", "every bit inverted", kElementwise),
       Describe<Not>("x -> out over x", "bool", "", "not x", kElementwise),
   };

@@ -3,6 +3,7 @@
 // Makes tensors from numbers.
 #include <algorithm>
 
+#include "rewire/kernels/contract/generator.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -19,7 +20,7 @@ Status CheckScalar(const char* name, TensorView scalar, TensorView out) {
 }
 
 struct Arange {
-  static constexpr const char kName[] = "rewire.arange";
+  static constexpr const char* kName = names::kArange;
   Status operator()(TensorView start, TensorView limit, TensorView delta, TensorView out) const {
     if (Status s = Checks().Dense("out", out).Rank("out", out, 1).Take(); !s.ok()) return s;
     if (Status s = CheckScalar("start", start, out); !s.ok()) return s;
@@ -42,7 +43,7 @@ struct Arange {
 };
 
 struct Eye {
-  static constexpr const char kName[] = "rewire.eye";
+  static constexpr const char* kName = names::kEye;
   std::int64_t k = 0;
   static Status Make(Attributes& attributes, Eye* eye) {
     eye->k = attributes.Int("k", 0);

@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 
+#include "rewire/kernels/contract/generator.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -82,7 +83,7 @@ Status Fill(const Seed& seed, TensorView out, const Value& value) {
 }
 
 struct RandomUniform {
-  static constexpr const char kName[] = "rewire.random_uniform";
+  static constexpr const char* kName = names::kRandomUniform;
   Seed seed;
   double low = 0;
   double high = 1;
@@ -100,7 +101,7 @@ struct RandomUniform {
 };
 
 struct RandomNormal {
-  static constexpr const char kName[] = "rewire.random_normal";
+  static constexpr const char* kName = names::kRandomNormal;
   Seed seed;
   double mean = 0;
   double scale = 1;
@@ -118,7 +119,7 @@ struct RandomNormal {
 };
 
 struct Bernoulli {
-  static constexpr const char kName[] = "rewire.bernoulli";
+  static constexpr const char* kName = names::kBernoulli;
   Seed seed;
   static Status Make(Attributes& attributes, Bernoulli* random) {
     random->seed.Read(attributes);
@@ -144,7 +145,7 @@ struct Bernoulli {
 };
 
 struct Multinomial {
-  static constexpr const char kName[] = "rewire.multinomial";
+  static constexpr const char* kName = names::kMultinomial;
   Seed seed;
   static Status Make(Attributes& attributes, Multinomial* random) {
     random->seed.Read(attributes);

@@ -4,6 +4,7 @@
 // writes.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -26,7 +27,7 @@ Status WithNonZero(TensorView x, const Body& body) {
 }
 
 struct NonZeroShape {
-  static constexpr const char kName[] = "rewire.shape.non_zero";
+  static constexpr const char* kName = names::kShapeNonZero;
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckDense("x", x); !s.ok()) return s;
     return WithNonZero(x, [&](auto is_nonzero) -> Status {
@@ -42,7 +43,7 @@ struct NonZeroShape {
 };
 
 struct NonZero {
-  static constexpr const char kName[] = "rewire.non_zero";
+  static constexpr const char* kName = names::kNonZero;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Rank("out", out, 2).NoOverlap("out", out, "x", x);
@@ -116,7 +117,7 @@ struct CompressAttributes {
 };
 
 struct CompressShape {
-  static constexpr const char kName[] = "rewire.shape.compress";
+  static constexpr const char* kName = names::kShapeCompress;
   CompressAttributes attributes;
   static Status Make(Attributes& given, CompressShape* compress) {
     compress->attributes.Read(given);
@@ -131,7 +132,7 @@ struct CompressShape {
 };
 
 struct Compress {
-  static constexpr const char kName[] = "rewire.compress";
+  static constexpr const char* kName = names::kCompress;
   CompressAttributes attributes;
   static Status Make(Attributes& given, Compress* compress) {
     compress->attributes.Read(given);

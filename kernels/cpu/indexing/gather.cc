@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -15,7 +16,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Gather {
-  static constexpr const char kName[] = "rewire.gather";
+  static constexpr const char* kName = names::kGather;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Gather* gather) {
     gather->axis = attributes.Int("axis", 0);
@@ -57,7 +58,7 @@ struct Gather {
 };
 
 struct GatherElements {
-  static constexpr const char kName[] = "rewire.gather_elements";
+  static constexpr const char* kName = names::kGatherElements;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherElements* gather) {
     gather->axis = attributes.Int("axis", 0);
@@ -103,7 +104,7 @@ struct GatherElements {
 };
 
 struct OneHot {
-  static constexpr const char kName[] = "rewire.one_hot";
+  static constexpr const char* kName = names::kOneHot;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHot* one_hot) {
     one_hot->axis = attributes.Int("axis", -1);
@@ -154,7 +155,7 @@ struct OneHot {
 };
 
 struct OneHotShape {
-  static constexpr const char kName[] = "rewire.shape.one_hot";
+  static constexpr const char* kName = names::kShapeOneHot;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHotShape* one_hot) {
     one_hot->axis = attributes.Int("axis", -1);

@@ -3,6 +3,7 @@
 // Reads or writes elements and slices at positions that index tensors give.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -84,7 +85,7 @@ Status CopyWhole(TensorView x, TensorView out) {
 }
 
 struct ScatterElements {
-  static constexpr const char kName[] = "rewire.scatter_elements";
+  static constexpr const char* kName = names::kScatterElements;
   std::int64_t axis = 0;
   Reduction reduction = Reduction::kNone;
   static Status Make(Attributes& attributes, ScatterElements* scatter) {
@@ -187,7 +188,7 @@ class Tuples {
 };
 
 struct GatherND {
-  static constexpr const char kName[] = "rewire.gather_nd";
+  static constexpr const char* kName = names::kGatherNd;
   std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherND* gather) {
     gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
@@ -220,7 +221,7 @@ struct GatherND {
 };
 
 struct GatherNDShape {
-  static constexpr const char kName[] = "rewire.shape.gather_nd";
+  static constexpr const char* kName = names::kShapeGatherNd;
   std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherNDShape* gather) {
     gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
@@ -236,7 +237,7 @@ struct GatherNDShape {
 };
 
 struct ScatterND {
-  static constexpr const char kName[] = "rewire.scatter_nd";
+  static constexpr const char* kName = names::kScatterNd;
   Reduction reduction = Reduction::kNone;
   static Status Make(Attributes& attributes, ScatterND* scatter) {
     scatter->reduction = ReadScatterReduction(attributes);

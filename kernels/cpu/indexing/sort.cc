@@ -2,6 +2,7 @@
 // Elements by rank: the largest ones, the different ones.
 #include <algorithm>
 
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -26,7 +27,7 @@ bool Enumerate(std::int64_t* order, std::int64_t count, Pace& pace) {
 }
 
 struct TopK {
-  static constexpr const char kName[] = "rewire.top_k";
+  static constexpr const char* kName = names::kTopK;
   std::int64_t axis = -1;
   bool largest = true;
   static Status Make(Attributes& attributes, TopK* top) {
@@ -111,7 +112,7 @@ struct TopK {
 };
 
 struct TopKShape {
-  static constexpr const char kName[] = "rewire.shape.top_k";
+  static constexpr const char* kName = names::kShapeTopK;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, TopKShape* top) {
     top->axis = attributes.Int("axis", -1);
@@ -205,7 +206,7 @@ bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, in
 using UniqueTypes = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
 
 struct UniqueShape {
-  static constexpr const char kName[] = "rewire.shape.unique";
+  static constexpr const char* kName = names::kShapeUnique;
   UniqueAttributes attributes;
   static Status Make(Attributes& given, UniqueShape* unique) {
     unique->attributes.Read(given);
@@ -232,7 +233,7 @@ struct UniqueShape {
 };
 
 struct Unique {
-  static constexpr const char kName[] = "rewire.unique";
+  static constexpr const char* kName = names::kUnique;
   UniqueAttributes attributes;
   static Status Make(Attributes& given, Unique* unique) {
     unique->attributes.Read(given);

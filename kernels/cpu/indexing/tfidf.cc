@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -12,7 +13,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct TfIdf {
-  static constexpr const char kName[] = "rewire.tfidf";
+  static constexpr const char* kName = names::kTfIdf;
   enum Mode { kTf, kIdf, kTfIdf };
   Mode mode = kTf;
   std::int64_t shortest = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/machine_learning.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -14,7 +15,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct SquaredDistance {
-  static constexpr const char kName[] = "rewire.squared_distance";
+  static constexpr const char* kName = names::kSquaredDistance;
   Status operator()(TensorView x, TensorView y, TensorView out) const {
     Checks checks;
     checks.Operands("x", x, "y", y, out).Rank("x", x, 2).Rank("y", y, 2);
@@ -47,7 +48,7 @@ struct SquaredDistance {
 // Wu, Lin and Weng's second method: the p that minimizes the sum over pairs of (r[j][i] p[i] - r[i][j] p[j])
 // squared. It is found by turns over the classes.
 struct PairwiseCoupling {
-  static constexpr const char kName[] = "rewire.pairwise_coupling";
+  static constexpr const char* kName = names::kPairwiseCoupling;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Rank("x", x, 2).Rank("out", out, 2).NoOverlap("out", out, "x", x);

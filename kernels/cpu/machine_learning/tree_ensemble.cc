@@ -7,6 +7,7 @@
 #include <atomic>
 #include <limits>
 
+#include "rewire/kernels/contract/machine_learning.h"
 #include "rewire/kernels/cpu/machine_learning/tree_row_group.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -17,7 +18,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct TreeEnsemble {
-  static constexpr const char kName[] = "rewire.tree_ensemble";
+  static constexpr const char* kName = names::kTreeEnsemble;
   TreeAggregate aggregate = TreeAggregate::kSum;
   static Status Make(Attributes& attributes, TreeEnsemble* ensemble) {
     ensemble->aggregate =

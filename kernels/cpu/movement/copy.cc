@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies that keep the order of elements: reshape into other memory, broadcast, join and split.
+#include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -9,7 +10,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Copy {
-  static constexpr const char kName[] = "rewire.copy";
+  static constexpr const char* kName = names::kCopy;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x);
@@ -25,7 +26,7 @@ struct Copy {
 };
 
 struct Expand {
-  static constexpr const char kName[] = "rewire.expand";
+  static constexpr const char* kName = names::kExpand;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);
@@ -72,7 +73,7 @@ Status CopyStretch(TensorView whole, TensorView part, int axis, std::int64_t sta
 }
 
 struct Concat {
-  static constexpr const char kName[] = "rewire.concat";
+  static constexpr const char* kName = names::kConcat;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Concat* concat) {
     attributes.Require("axis");
@@ -118,7 +119,7 @@ struct Concat {
 };
 
 struct Split {
-  static constexpr const char kName[] = "rewire.split";
+  static constexpr const char* kName = names::kSplit;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Split* split) {
     split->axis = attributes.Int("axis", 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -139,7 +140,7 @@ class Padding {
 };
 
 struct Pad {
-  static constexpr const char kName[] = "rewire.pad";
+  static constexpr const char* kName = names::kPad;
   PadMode mode = PadMode::kConstant;
   std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, Pad* pad) {
@@ -154,7 +155,7 @@ struct Pad {
 };
 
 struct DynamicPad {
-  static constexpr const char kName[] = "rewire.dynamic_pad";
+  static constexpr const char* kName = names::kDynamicPad;
   PadMode mode = PadMode::kConstant;
   static Status Make(Attributes& attributes, DynamicPad* pad) {
     pad->mode = ReadPadMode(attributes);
@@ -170,7 +171,7 @@ struct DynamicPad {
 };
 
 struct DynamicPadShape {
-  static constexpr const char kName[] = "rewire.shape.dynamic_pad";
+  static constexpr const char* kName = names::kShapeDynamicPad;
   Status operator()(TensorView x, TensorView pads, std::optional<TensorView> axes, TensorView out) const {
     Dims input, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -21,7 +22,7 @@ Status CheckMove(TensorView x, TensorView out) {
 }
 
 struct Transpose {
-  static constexpr const char kName[] = "rewire.transpose";
+  static constexpr const char* kName = names::kTranspose;
   std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, Transpose* transpose) {
     transpose->perm = attributes.Ints("perm", {});
@@ -78,7 +79,7 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
 }
 
 struct Slice {
-  static constexpr const char kName[] = "rewire.slice";
+  static constexpr const char* kName = names::kSlice;
   std::vector<std::int64_t> starts, ends, axes, steps;
   static Status Make(Attributes& attributes, Slice* slice) {
     attributes.Require("starts");
@@ -95,7 +96,7 @@ struct Slice {
 };
 
 struct DynamicSlice {
-  static constexpr const char kName[] = "rewire.dynamic_slice";
+  static constexpr const char* kName = names::kDynamicSlice;
   Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
                     std::optional<TensorView> steps, TensorView out) const {
     Dims first, last, along, by;
@@ -112,7 +113,7 @@ struct DynamicSlice {
 };
 
 struct Tile {
-  static constexpr const char kName[] = "rewire.tile";
+  static constexpr const char* kName = names::kTile;
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (Status s = CheckRank("out", out, x.ndim()); !s.ok()) return s;
@@ -138,7 +139,7 @@ struct Tile {
 };
 
 struct ReverseSequence : SequenceAxes {
-  static constexpr const char kName[] = "rewire.reverse_sequence";
+  static constexpr const char* kName = names::kReverseSequence;
   Status operator()(TensorView x, TensorView lengths, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");
@@ -172,7 +173,7 @@ struct ReverseSequence : SequenceAxes {
 };
 
 struct Trilu {
-  static constexpr const char kName[] = "rewire.trilu";
+  static constexpr const char* kName = names::kTrilu;
   bool upper = true;
   static Status Make(Attributes& attributes, Trilu* trilu) {
     trilu->upper = attributes.Bool("upper", true);

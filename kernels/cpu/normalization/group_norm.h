@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/cpu/normalization/spread.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -14,7 +15,7 @@
 namespace rewire::kernel::cpu {
 
 struct GroupNorm {
-  static constexpr const char kName[] = "rewire.group_norm";
+  static constexpr const char* kName = names::kGroupNorm;
   std::int64_t groups = 0;
   double epsilon = 1e-5;
   bool channels_last = false;

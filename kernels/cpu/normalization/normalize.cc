@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/cpu/normalization/group_norm.h"
 #include "rewire/kernels/cpu/normalization/spread.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -14,7 +15,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct LayerNorm {
-  static constexpr const char kName[] = "rewire.layer_norm";
+  static constexpr const char* kName = names::kLayerNorm;
   std::int64_t axis = -1;
   double epsilon = 1e-5;
   static Status Make(Attributes& attributes, LayerNorm* norm) {
@@ -69,7 +70,7 @@ struct LayerNorm {
 };
 
 struct RmsNorm {
-  static constexpr const char kName[] = "rewire.rms_norm";
+  static constexpr const char* kName = names::kRmsNorm;
   std::int64_t axis = -1;
   double epsilon = 1e-5;
   static Status Make(Attributes& attributes, RmsNorm* norm) {
@@ -107,7 +108,7 @@ struct RmsNorm {
 };
 
 struct LocalResponseNorm {
-  static constexpr const char kName[] = "rewire.lrn";
+  static constexpr const char* kName = names::kLrn;
   std::int64_t size = 1;
   double alpha = 1e-4;
   double beta = 0.75;
@@ -155,7 +156,7 @@ struct LocalResponseNorm {
 };
 
 struct BatchNorm {
-  static constexpr const char kName[] = "rewire.batch_norm";
+  static constexpr const char* kName = names::kBatchNorm;
   double epsilon = 1e-5;
   static Status Make(Attributes& attributes, BatchNorm* norm) {
     norm->epsilon = attributes.Float("epsilon", 1e-5);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -15,7 +16,7 @@ namespace {
 
 template <bool kLog>
 struct Softmax {
-  static constexpr const char* kName = kLog ? "rewire.log_softmax" : "rewire.softmax";
+  static constexpr const char* kName = kLog ? names::kLogSoftmax : names::kSoftmax;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, Softmax* softmax) {
     softmax->axis = attributes.Int("axis", -1);

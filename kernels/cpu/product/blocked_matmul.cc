@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/product/blocked_bits.h"
 #include "rewire/kernels/cpu/product/blocked_panels.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
@@ -20,7 +21,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct BlockedMatMul {
-  static constexpr const char kName[] = "rewire.blocked.matmul";
+  static constexpr const char* kName = names::kBlockedMatMul;
   std::int64_t columns = 1, block = kBlockedRows, bits = 4;
   bool bytes = false;
   static Status Make(Attributes& attributes, BlockedMatMul* matmul) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packs weights of 4 or 8 bits, their scales and zeros as the products by them read them (blocked_panels.h).
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/product/blocked_bits.h"
 #include "rewire/kernels/cpu/product/blocked_panels.h"
 #include "rewire/kernels/cpu/product/panels.h"
@@ -30,7 +31,7 @@ struct PackAttributes {
 };
 
 struct PackBlocked {
-  static constexpr const char kName[] = "rewire.blocked.pack";
+  static constexpr const char* kName = names::kBlockedPack;
   PackAttributes form;
   static Status Make(Attributes& attributes, PackBlocked* pack) {
     pack->form.bits = attributes.Int("bits", 4, 4, 8);
@@ -105,7 +106,7 @@ Status PackTerms(std::int64_t columns, std::int64_t blocks, TensorView out, cons
 }
 
 struct PackBlockedScales {
-  static constexpr const char kName[] = "rewire.blocked.pack_scales";
+  static constexpr const char* kName = names::kBlockedPackScales;
   PackAttributes form;
   static Status Make(Attributes& attributes, PackBlockedScales* pack) { return pack->form.Read(attributes); }
 
@@ -125,7 +126,7 @@ struct PackBlockedScales {
 };
 
 struct PackBlockedOffsets {
-  static constexpr const char kName[] = "rewire.blocked.pack_offsets";
+  static constexpr const char* kName = names::kBlockedPackOffsets;
   PackAttributes form;
   static Status Make(Attributes& attributes, PackBlockedOffsets* pack) {
     pack->form.bits = attributes.Int("bits", 4, 4, 8);

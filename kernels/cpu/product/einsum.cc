@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/product/einsum_labels.h"
 #include "rewire/kernels/cpu/product/matmul.h"
@@ -20,7 +21,7 @@ namespace {
 using EinsumTypes = Types<float, double, std::int32_t, std::int64_t>;
 
 struct Einsum {
-  static constexpr const char kName[] = "rewire.einsum";
+  static constexpr const char* kName = names::kEinsum;
   Equation equation;
   static Status Make(Attributes& attributes, Einsum* einsum) { return einsum->equation.Read(attributes); }
 
@@ -225,7 +226,7 @@ struct Einsum {
 };
 
 struct EinsumShape {
-  static constexpr const char kName[] = "rewire.shape.einsum";
+  static constexpr const char* kName = names::kShapeEinsum;
   Equation equation;
   static Status Make(Attributes& attributes, EinsumShape* einsum) {
     return einsum->equation.Read(attributes);

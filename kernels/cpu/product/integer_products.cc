@@ -2,6 +2,7 @@
 // Matrix product and convolution of 8-bit integers into 32-bit sums.
 #include <algorithm>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/direct_conv.h"
 #include "rewire/kernels/cpu/product/matmul.h"
@@ -70,7 +71,7 @@ bool DeclareWidened(WorkspaceSizes& sizes) {
 }
 
 struct MatMulInteger {
-  static constexpr const char kName[] = "rewire.matmul_integer";
+  static constexpr const char* kName = names::kMatMulInteger;
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> a_zero,
                     std::optional<TensorView> b_zero, TensorView out) const {
     Checks checks;
@@ -89,7 +90,7 @@ struct MatMulInteger {
 };
 
 struct ConvInteger {
-  static constexpr const char kName[] = "rewire.conv_integer";
+  static constexpr const char* kName = names::kConvInteger;
   ConvAttributes attributes;
   static Status Make(Attributes& given, ConvInteger* conv) { return conv->attributes.Read(given); }
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> x_zero,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -12,7 +13,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Det {
-  static constexpr const char kName[] = "rewire.det";
+  static constexpr const char* kName = names::kDet;
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).SameDType("out", out, "x", x).NoOverlap("out", out, "x", x);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/panel_gemm.h"
@@ -26,7 +27,7 @@ Matrix<T> RowMajor(TensorView x, bool transposed) {
 }
 
 struct Dense {
-  static constexpr const char kName[] = "rewire.dense";
+  static constexpr const char* kName = names::kDense;
   bool transposed = true;  // w is [N, K]
   static Status Make(Attributes& attributes, Dense* dense) {
     dense->transposed = attributes.Bool("transpose_w", true);
@@ -77,7 +78,7 @@ struct Dense {
 };
 
 struct GemmKernel {
-  static constexpr const char kName[] = "rewire.gemm";
+  static constexpr const char* kName = names::kGemm;
   double alpha = 1;
   double beta = 1;
   bool transpose_a = false;
@@ -174,7 +175,7 @@ struct GemmKernel {
 };
 
 struct MatMul {
-  static constexpr const char kName[] = "rewire.matmul";
+  static constexpr const char* kName = names::kMatMul;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     Checks checks;
     checks.Operands("a", a, "b", b, out).SameDType("b", b, "a", a).SameDType("out", out, "a", a);

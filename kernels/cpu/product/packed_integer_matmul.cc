@@ -4,6 +4,7 @@
 // and packs such a matrix.
 #include <algorithm>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/product/bytes_product.h"
 #include "rewire/kernels/cpu/product/integer_product.h"
 #include "rewire/kernels/cpu/product/packed_integer_rows.h"
@@ -18,7 +19,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct PackIntegers {
-  static constexpr const char kName[] = "rewire.packed.pack_integers";
+  static constexpr const char* kName = names::kPackedPackIntegers;
   bool outputs_first = false;
   std::int64_t segments = 1;
   static Status Make(Attributes& attributes, PackIntegers* pack) {
@@ -88,7 +89,7 @@ struct PackIntegers {
 };
 
 struct PackedIntegerMatMul {
-  static constexpr const char kName[] = "rewire.packed.matmul_integer";
+  static constexpr const char* kName = names::kPackedMatMulInteger;
   std::int64_t columns = 1;
   IntegerFinishAttributes finish;
   static Status Make(Attributes& attributes, PackedIntegerMatMul* matmul) {
@@ -123,7 +124,7 @@ struct PackedIntegerMatMul {
 };
 
 struct PackedBytesMatMul {
-  static constexpr const char kName[] = "rewire.packed.matmul_bytes";
+  static constexpr const char* kName = names::kPackedMatMulBytes;
   std::int64_t columns = 1;
   int limbs = 3;
   Activation activation;

@@ -3,6 +3,7 @@
 // Multiplies rows by a packed matrix (panels.h), and packs a matrix.
 #include <algorithm>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
 #include "rewire/kernels/cpu/product/panels.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -14,7 +15,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Pack {
-  static constexpr const char kName[] = "rewire.packed.pack";
+  static constexpr const char* kName = names::kPackedPack;
   bool outputs_first = false;
   static Status Make(Attributes& attributes, Pack* pack) {
     pack->outputs_first = attributes.Choice("order", {"IO", "OI"}, 0) == 1;
@@ -72,7 +73,7 @@ struct Pack {
 };
 
 struct PackedMatMul {
-  static constexpr const char kName[] = "rewire.packed.matmul";
+  static constexpr const char* kName = names::kPackedMatMul;
   std::int64_t columns = 1;
   Activation activation;
   static Status Make(Attributes& attributes, PackedMatMul* matmul) {

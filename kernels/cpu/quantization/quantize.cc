@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
@@ -134,7 +135,7 @@ Status ForEachRun(const ScaleChannels& channels, TensorView scale, const std::op
 }
 
 struct QuantizeLinear {
-  static constexpr const char kName[] = "rewire.quantize_linear";
+  static constexpr const char* kName = names::kQuantizeLinear;
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
   bool saturate = true;
@@ -171,7 +172,7 @@ struct QuantizeLinear {
 };
 
 struct DequantizeLinear {
-  static constexpr const char kName[] = "rewire.dequantize_linear";
+  static constexpr const char* kName = names::kDequantizeLinear;
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
   static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
@@ -206,7 +207,7 @@ struct DequantizeLinear {
 };
 
 struct DynamicQuantizeLinear {
-  static constexpr const char kName[] = "rewire.dynamic_quantize_linear";
+  static constexpr const char* kName = names::kDynamicQuantizeLinear;
   Status operator()(TensorView x, TensorView out, TensorView out_scale, TensorView out_zero) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
@@ -257,7 +258,7 @@ struct DynamicQuantizeLinear {
 };
 
 struct Requantize {
-  static constexpr const char kName[] = "rewire.requantize";
+  static constexpr const char* kName = names::kRequantize;
   std::int64_t axis = 1;
   static Status Make(Attributes& attributes, Requantize* requantize) {
     requantize->axis = attributes.Int("axis", 1);
@@ -304,7 +305,7 @@ struct Requantize {
 };
 
 struct AddQuantized {
-  static constexpr const char kName[] = "rewire.add_quantized";
+  static constexpr const char* kName = names::kAddQuantized;
   QuantizedSum terms;
   static Status Make(Attributes& attributes, AddQuantized* add) {
     add->terms.Read(attributes);
@@ -328,7 +329,7 @@ struct AddQuantized {
 };
 
 struct MapStored {
-  static constexpr const char kName[] = "rewire.map_bytes";
+  static constexpr const char* kName = names::kMapBytes;
   Status operator()(TensorView x, TensorView table, TensorView out) const {
     constexpr std::int64_t kEntries = 256;
     Checks checks;

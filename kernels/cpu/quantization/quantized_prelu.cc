@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -15,7 +16,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct QuantizedPRelu {
-  static constexpr const char kName[] = "rewire.prelu_quantized";
+  static constexpr const char* kName = names::kPReluQuantized;
   Quantization x, out;
 
   static Status Make(Attributes& attributes, QuantizedPRelu* prelu) {

@@ -4,6 +4,7 @@
 // then multiplies by a query.
 #include <cmath>
 
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -13,7 +14,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct LinearAttention {
-  static constexpr const char kName[] = "rewire.linear_attention";
+  static constexpr const char* kName = names::kLinearAttention;
   std::int64_t q_heads = 1, kv_heads = 1;
   double scale = 1;
   static Status Make(Attributes& attributes, LinearAttention* attention) {

@@ -4,6 +4,7 @@
 // (bytes_product.h), so the result is that of the float layer by these weights.
 #include <optional>
 
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/kernels/cpu/product/bytes_product.h"
 #include "rewire/kernels/cpu/product/integer_panels.h"
 #include "rewire/kernels/cpu/recurrent/lstm.h"
@@ -48,7 +49,7 @@ class Products final : public ByteWeightProducts {
 };
 
 struct LstmBytes {
-  static constexpr const char kName[] = "rewire.lstm_bytes";
+  static constexpr const char* kName = names::kLstmBytes;
   LstmLayer layer;
   static Status Make(Attributes& given, LstmBytes* lstm) {
     given.Require("hidden_size");

@@ -2,6 +2,7 @@
 //
 // Recurrent layers. One product with the inputs of all steps comes first. Then each step has one product with
 // the state.
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/kernels/cpu/recurrent/lstm.h"
 #include "rewire/kernels/cpu/recurrent/recurrent_steps.h"
 #include "rewire/kernels/cpu/recurrent/unit_cells.h"
@@ -11,7 +12,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct Rnn {
-  static constexpr const char kName[] = "rewire.rnn";
+  static constexpr const char* kName = names::kRnn;
   RnnAttributes attributes;
   static Status Make(Attributes& given, Rnn* rnn) {
     return rnn->attributes.Read(given, {GateFunction::kTanh});
@@ -61,7 +62,7 @@ struct Rnn {
 };
 
 struct Gru {
-  static constexpr const char kName[] = "rewire.gru";
+  static constexpr const char* kName = names::kGru;
   RnnAttributes attributes;
   bool linear_before_reset = false;
   static Status Make(Attributes& given, Gru* gru) {
@@ -183,7 +184,7 @@ struct Gru {
 };
 
 struct Lstm {
-  static constexpr const char kName[] = "rewire.lstm";
+  static constexpr const char* kName = names::kLstm;
   LstmLayer layer;
   static Status Make(Attributes& given, Lstm* lstm) { return lstm->layer.Read(given); }
 

@@ -4,6 +4,7 @@
 // element.
 #include <algorithm>
 
+#include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -74,19 +75,19 @@ struct Running {
 };
 
 struct CumSum : Running {
-  static constexpr const char kName[] = "rewire.cumsum";
+  static constexpr const char* kName = names::kCumSum;
   static Status Make(Attributes& attributes, CumSum* sum) { return sum->Read(attributes); }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<false>(x, axis, out); }
 };
 
 struct CumProd : Running {
-  static constexpr const char kName[] = "rewire.cumprod";
+  static constexpr const char* kName = names::kCumProd;
   static Status Make(Attributes& attributes, CumProd* product) { return product->Read(attributes); }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<true>(x, axis, out); }
 };
 
 struct Hardmax {
-  static constexpr const char kName[] = "rewire.hardmax";
+  static constexpr const char* kName = names::kHardmax;
   std::int64_t axis = -1;
   static Status Make(Attributes& attributes, Hardmax* hardmax) {
     hardmax->axis = attributes.Int("axis", -1);

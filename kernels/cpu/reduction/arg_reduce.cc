@@ -2,6 +2,7 @@
 // Positions of extremes along an axis.
 #include <algorithm>
 
+#include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -12,7 +13,7 @@ namespace {
 
 template <bool kMax>
 struct ArgReduce {
-  static constexpr const char* kName = kMax ? "rewire.argmax" : "rewire.argmin";
+  static constexpr const char* kName = kMax ? names::kArgMax : names::kArgMin;
   std::int64_t axis = 0;
   bool keepdims = true;
   bool last = false;

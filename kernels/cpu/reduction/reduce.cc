@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -36,7 +37,7 @@ namespace {
 // An operation has the value of nothing (Identity), takes an element in (Add) or another part of the result
 // (Join), and completes the result from its `count` elements (Finish).
 struct Sum {
-  static constexpr const char kName[] = "rewire.reduce_sum";
+  static constexpr const char* kName = names::kReduceSum;
   template <typename T>
   static T Identity() {
     return 0;
@@ -59,7 +60,7 @@ struct Sum {
 };
 
 struct Mean : Sum {
-  static constexpr const char kName[] = "rewire.reduce_mean";
+  static constexpr const char* kName = names::kReduceMean;
   template <typename T>
   static T Finish(T sum, std::int64_t count) {
     if constexpr (std::is_integral_v<T>)
@@ -70,7 +71,7 @@ struct Mean : Sum {
 };
 
 struct SumOfSquares : Sum {
-  static constexpr const char kName[] = "rewire.reduce_sum_square";
+  static constexpr const char* kName = names::kReduceSumSquare;
   template <typename T>
   static T Add(T sum, T x) {
     if constexpr (std::is_floating_point_v<T>)
@@ -81,7 +82,7 @@ struct SumOfSquares : Sum {
 };
 
 struct L1 : Sum {
-  static constexpr const char kName[] = "rewire.reduce_l1";
+  static constexpr const char* kName = names::kReduceL1;
   template <typename T>
   static T Add(T sum, T x) {
     if constexpr (std::is_floating_point_v<T>)
@@ -92,7 +93,7 @@ struct L1 : Sum {
 };
 
 struct L2 : SumOfSquares {
-  static constexpr const char kName[] = "rewire.reduce_l2";
+  static constexpr const char* kName = names::kReduceL2;
   template <typename T>
   static T Finish(T sum, std::int64_t) {
     return ToType<T>(std::sqrt(sum));  // a sum that has wrapped may be negative
@@ -100,7 +101,7 @@ struct L2 : SumOfSquares {
 };
 
 struct ProductOf : Sum {
-  static constexpr const char kName[] = "rewire.reduce_prod";
+  static constexpr const char* kName = names::kReduceProd;
   template <typename T>
   static T Identity() {
     return 1;
@@ -119,7 +120,7 @@ struct ProductOf : Sum {
 };
 
 struct Largest : Sum {
-  static constexpr const char kName[] = "rewire.reduce_max";
+  static constexpr const char* kName = names::kReduceMax;
   template <typename T>
   static T Identity() {
     using Limits = std::numeric_limits<T>;
@@ -136,7 +137,7 @@ struct Largest : Sum {
 };
 
 struct Smallest : Sum {
-  static constexpr const char kName[] = "rewire.reduce_min";
+  static constexpr const char* kName = names::kReduceMin;
   template <typename T>
   static T Identity() {
     using Limits = std::numeric_limits<T>;
@@ -290,7 +291,7 @@ struct Reduce {
 
 // Shifted by the largest element, so that the sum of powers neither overflows nor vanishes.
 struct LogSumExp {
-  static constexpr const char kName[] = "rewire.reduce_log_sum_exp";
+  static constexpr const char* kName = names::kReduceLogSumExp;
   ReduceAttributes attributes;
   static Status Make(Attributes& given, LogSumExp* reduce) {
     reduce->attributes.Read(given);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "rewire/kernels/contract/sequence.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/sequence/sequence.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -35,7 +36,7 @@ Status ReadPosition(const std::optional<TensorView>& position, std::int64_t size
 }
 
 struct SequenceLength {
-  static constexpr const char kName[] = "rewire.seq.length";
+  static constexpr const char* kName = names::kSeqLength;
   Status operator()(const RewireFFIAny& seq, TensorView out) const {
     const std::int32_t size = __rewire_kernel_api->adt_size(&seq);
     if (size < 0) return TypeError("seq is ", TypeIndexName(seq.type_index), ", expected a sequence");
@@ -47,7 +48,7 @@ struct SequenceLength {
 };
 
 struct SequenceAt {
-  static constexpr const char kName[] = "rewire.seq.at";
+  static constexpr const char* kName = names::kSeqAt;
   Status operator()(const RewireFFIAny& seq, TensorView position, RewireFFIAny* result) const {
     const std::int32_t size = __rewire_kernel_api->adt_size(&seq);
     if (size < 0) return TypeError("seq is ", TypeIndexName(seq.type_index), ", expected a sequence");
@@ -63,7 +64,7 @@ struct SequenceAt {
 };
 
 struct SequenceInsert {
-  static constexpr const char kName[] = "rewire.seq.insert";
+  static constexpr const char* kName = names::kSeqInsert;
   Status operator()(const RewireFFIAny& seq, const RewireFFIAny& element, std::optional<TensorView> position,
                     RewireFFIAny* result) const {
     std::span<RewireFFIAny> elements;
@@ -81,7 +82,7 @@ struct SequenceInsert {
 };
 
 struct SequenceErase {
-  static constexpr const char kName[] = "rewire.seq.erase";
+  static constexpr const char* kName = names::kSeqErase;
   Status operator()(const RewireFFIAny& seq, std::optional<TensorView> position, RewireFFIAny* result) const {
     std::span<RewireFFIAny> elements;
     if (Status s = ReadSequence(seq, 0, &elements); !s.ok()) return s;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/kernels/contract/sequence.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/sequence/sequence.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -51,7 +52,7 @@ Status ReadDType(const std::string& name, DLDataType* dtype) {
 }
 
 struct SequenceConcat {
-  static constexpr const char kName[] = "rewire.seq.concat";
+  static constexpr const char* kName = names::kSeqConcat;
   std::int64_t axis = 0;
   bool new_axis = false;
   std::string dtype;
@@ -154,7 +155,7 @@ struct SequenceConcat {
 };
 
 struct SequenceSplit {
-  static constexpr const char kName[] = "rewire.seq.split";
+  static constexpr const char* kName = names::kSeqSplit;
   std::int64_t axis = 0;
   bool keepdims = true;
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shape_program.h"
 #include "rewire/kernels/cpu/support/checks.h"
@@ -22,7 +23,7 @@ Status CheckShape(const char* what, TensorView tensor, int rank) {
 }
 
 struct EvaluateShape {
-  static constexpr const char kName[] = "rewire.shape.eval";
+  static constexpr const char* kName = names::kShapeEval;
 
   ShapeProgram program;
   std::int64_t element_bytes = 1;
@@ -66,7 +67,7 @@ Status MakeShort(Attributes& attributes, ShapeProgram* program) {
 }
 
 struct EvaluateSizes {
-  static constexpr const char kName[] = "rewire.shape.sizes";
+  static constexpr const char* kName = names::kShapeSizes;
   static constexpr std::int64_t kScalar = -1;
 
   ShapeProgram program;
@@ -117,7 +118,7 @@ struct EvaluateSizes {
 };
 
 struct LayOut {
-  static constexpr const char kName[] = "rewire.shape.layout";
+  static constexpr const char* kName = names::kShapeLayout;
   static constexpr std::int64_t kAlignment = 64;
 
   struct Block {

@@ -3,6 +3,7 @@
 // Shape functions of operators that only move elements or give axes new names.
 #include <algorithm>
 
+#include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 
@@ -10,7 +11,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct SqueezeShape {
-  static constexpr const char kName[] = "rewire.shape.squeeze";
+  static constexpr const char* kName = names::kShapeSqueeze;
   Status operator()(TensorView x, std::optional<TensorView> axes, TensorView out) const {
     Dims input, named, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
@@ -29,7 +30,7 @@ struct SqueezeShape {
 };
 
 struct UnsqueezeShape {
-  static constexpr const char kName[] = "rewire.shape.unsqueeze";
+  static constexpr const char* kName = names::kShapeUnsqueeze;
   Status operator()(TensorView x, TensorView axes, TensorView out) const {
     Dims input, named, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
@@ -46,7 +47,7 @@ struct UnsqueezeShape {
 };
 
 struct TileShape {
-  static constexpr const char kName[] = "rewire.shape.tile";
+  static constexpr const char* kName = names::kShapeTile;
   Status operator()(TensorView x, TensorView repeats, TensorView out) const {
     Dims result, times;
     if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
@@ -65,7 +66,7 @@ struct TileShape {
 };
 
 struct SplitShape {
-  static constexpr const char kName[] = "rewire.shape.split";
+  static constexpr const char* kName = names::kShapeSplit;
   std::int64_t axis = 0;
   std::int64_t index = 0;
   static Status Make(Attributes& attributes, SplitShape* split) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
@@ -16,7 +17,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct BroadcastShape {
-  static constexpr const char kName[] = "rewire.shape.broadcast";
+  static constexpr const char* kName = names::kShapeBroadcast;
   Status operator()(const TensorList& tensors) const {
     if (tensors.size() < 2)
       return TypeError("expected at least one shape and out, got ", tensors.size(), " arguments");
@@ -31,7 +32,7 @@ struct BroadcastShape {
 };
 
 struct MatMulShape {
-  static constexpr const char kName[] = "rewire.shape.matmul";
+  static constexpr const char* kName = names::kShapeMatMul;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     Dims left, right, result;
     if (Status s = ReadShape("a", a, &left); !s.ok()) return s;
@@ -42,7 +43,7 @@ struct MatMulShape {
 };
 
 struct DenseShape {
-  static constexpr const char kName[] = "rewire.shape.dense";
+  static constexpr const char* kName = names::kShapeDense;
   bool transposed = true;
   static Status Make(Attributes& attributes, DenseShape* dense) {
     dense->transposed = attributes.Bool("transpose_w", true);
@@ -64,7 +65,7 @@ struct DenseShape {
 };
 
 struct ConvShape {
-  static constexpr const char kName[] = "rewire.shape.conv";
+  static constexpr const char* kName = names::kShapeConv;
   ConvAttributes attributes;
   static Status Make(Attributes& given, ConvShape* conv) { return conv->attributes.Read(given); }
   Status operator()(TensorView x, TensorView w, TensorView out) const {
@@ -73,7 +74,7 @@ struct ConvShape {
 };
 
 struct PoolShape {
-  static constexpr const char kName[] = "rewire.shape.pool";
+  static constexpr const char* kName = names::kShapePool;
   WindowAttributes attributes;
   static Status Make(Attributes& given, PoolShape* pool) {
     pool->attributes.Read(given, true, true);
@@ -89,7 +90,7 @@ struct PoolShape {
 };
 
 struct ConcatShape {
-  static constexpr const char kName[] = "rewire.shape.concat";
+  static constexpr const char* kName = names::kShapeConcat;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, ConcatShape* concat) {
     attributes.Require("axis");
@@ -113,7 +114,7 @@ struct ConcatShape {
 };
 
 struct ReduceShape {
-  static constexpr const char kName[] = "rewire.shape.reduce";
+  static constexpr const char* kName = names::kShapeReduce;
   ReduceAttributes attributes;
   static Status Make(Attributes& given, ReduceShape* reduce) {
     reduce->attributes.Read(given);
@@ -130,7 +131,7 @@ struct ReduceShape {
 
 // ONNX Reshape: 0 takes x's dimension (unless allowzero), one -1 what is left.
 struct SameSize {
-  static constexpr const char kName[] = "rewire.shape.same";
+  static constexpr const char* kName = names::kShapeSame;
   std::string what;
   static Status Make(Attributes& attributes, SameSize* same) {
     same->what = attributes.String("what", "the sizes");
@@ -151,7 +152,7 @@ struct SameSize {
 };
 
 struct ReshapeShape {
-  static constexpr const char kName[] = "rewire.shape.reshape";
+  static constexpr const char* kName = names::kShapeReshape;
   bool allow_zero = false;
   static Status Make(Attributes& attributes, ReshapeShape* reshape) {
     reshape->allow_zero = attributes.Bool("allowzero", false);
@@ -206,7 +207,7 @@ struct ReshapeShape {
 };
 
 struct TransposeShape {
-  static constexpr const char kName[] = "rewire.shape.transpose";
+  static constexpr const char* kName = names::kShapeTranspose;
   std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, TransposeShape* transpose) {
     transpose->perm = attributes.Ints("perm", {});
@@ -221,7 +222,7 @@ struct TransposeShape {
 };
 
 struct SliceShape {
-  static constexpr const char kName[] = "rewire.shape.slice";
+  static constexpr const char* kName = names::kShapeSlice;
   Status operator()(TensorView x, TensorView starts, TensorView ends, std::optional<TensorView> axes,
                     std::optional<TensorView> steps, TensorView out) const {
     Dims input, first, last, along, by;
@@ -241,7 +242,7 @@ struct SliceShape {
 };
 
 struct GatherShape {
-  static constexpr const char kName[] = "rewire.shape.gather";
+  static constexpr const char* kName = names::kShapeGather;
   std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherShape* gather) {
     gather->axis = attributes.Int("axis", 0);
@@ -259,7 +260,7 @@ struct GatherShape {
 };
 
 struct PadShape {
-  static constexpr const char kName[] = "rewire.shape.pad";
+  static constexpr const char* kName = names::kShapePad;
   std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, PadShape* pad) {
     attributes.Require("pads");
@@ -275,7 +276,7 @@ struct PadShape {
 };
 
 struct ArangeShape {
-  static constexpr const char kName[] = "rewire.shape.arange";
+  static constexpr const char* kName = names::kShapeArange;
   Status operator()(TensorView start, TensorView limit, TensorView delta, TensorView out) const {
     const std::pair<const char*, TensorView> scalars[] = {
         {"start", start}, {"limit", limit}, {"delta", delta}};
@@ -292,7 +293,7 @@ struct ArangeShape {
 
 // What AllocStorage asks for.
 struct StorageBytes {
-  static constexpr const char kName[] = "rewire.shape.bytes";
+  static constexpr const char* kName = names::kShapeBytes;
   std::int64_t element_bytes = 1;
   static Status Make(Attributes& attributes, StorageBytes* bytes) {
     attributes.Require("element_bytes");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/signal.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/signal/fourier_lines.h"
@@ -61,7 +62,7 @@ struct DftAttributes {
 };
 
 struct Dft {
-  static constexpr const char kName[] = "rewire.dft";
+  static constexpr const char* kName = names::kDft;
   DftAttributes attributes;
   static Status Make(Attributes& given, Dft* dft) { return dft->attributes.Read(given); }
 
@@ -122,7 +123,7 @@ struct Dft {
 };
 
 struct DftShape {
-  static constexpr const char kName[] = "rewire.shape.dft";
+  static constexpr const char* kName = names::kShapeDft;
   DftAttributes attributes;
   static Status Make(Attributes& given, DftShape* dft) { return dft->attributes.Read(given); }
   Status operator()(TensorView x, std::optional<TensorView> dft_length, std::optional<TensorView> axis,
@@ -165,7 +166,7 @@ struct StftAttributes {
 };
 
 struct Stft {
-  static constexpr const char kName[] = "rewire.stft";
+  static constexpr const char* kName = names::kStft;
   StftAttributes attributes;
   static Status Make(Attributes& given, Stft* stft) {
     stft->attributes.onesided = given.Bool("onesided", true);
@@ -216,7 +217,7 @@ struct Stft {
 };
 
 struct StftShape {
-  static constexpr const char kName[] = "rewire.shape.stft";
+  static constexpr const char* kName = names::kShapeStft;
   StftAttributes attributes;
   static Status Make(Attributes& given, StftShape* stft) {
     stft->attributes.onesided = given.Bool("onesided", true);
@@ -239,7 +240,7 @@ struct StftShape {
 };
 
 struct WindowFunction {
-  static constexpr const char kName[] = "rewire.window";
+  static constexpr const char* kName = names::kWindow;
   // The first terms of a cosine series.
   double terms[3] = {0.5, -0.5, 0};
   bool periodic = true;
@@ -275,7 +276,7 @@ Status ReadMel(TensorView mel_bins, TensorView dft_length, std::int64_t* mels, s
 }
 
 struct MelWeights {
-  static constexpr const char kName[] = "rewire.mel_weight_matrix";
+  static constexpr const char* kName = names::kMelWeightMatrix;
   // Triangles over the bins of a transform, evenly spaced on the mel scale: out [dft_length / 2 + 1, mel
   // bins].
   Status operator()(TensorView mel_bins, TensorView dft_length, TensorView sample_rate, TensorView lower,
@@ -329,7 +330,7 @@ struct MelWeights {
 };
 
 struct MelWeightsShape {
-  static constexpr const char kName[] = "rewire.shape.mel_weight_matrix";
+  static constexpr const char* kName = names::kShapeMelWeightMatrix;
   Status operator()(TensorView mel_bins, TensorView dft_length, TensorView out) const {
     std::int64_t mels = 0, length = 0;
     if (Status s = ReadMel(mel_bins, dft_length, &mels, &length); !s.ok()) return s;

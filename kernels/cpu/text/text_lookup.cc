@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "rewire/kernels/contract/text.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -29,7 +30,7 @@ bool IsWellFormed(std::string_view text, Pace& pace) {
 }
 
 struct CheckTexts {
-  static constexpr const char kName[] = "rewire.text.check";
+  static constexpr const char* kName = names::kTextCheck;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView out) const {
     Texts texts;
     if (Status s = texts.Open("x", x, offsets, bytes); !s.ok()) return s;
@@ -61,7 +62,7 @@ struct CheckTexts {
 };
 
 struct EqualTexts {
-  static constexpr const char kName[] = "rewire.text.equal";
+  static constexpr const char* kName = names::kTextEqual;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView y, TensorView y_offsets,
                     TensorView y_bytes, TensorView out) const {
     Texts a, b;
@@ -82,7 +83,7 @@ struct EqualTexts {
 };
 
 struct FindTexts {
-  static constexpr const char kName[] = "rewire.text.find";
+  static constexpr const char* kName = names::kTextFind;
   bool sorted = true;
   static Status Make(Attributes& attributes, FindTexts* find) {
     find->sorted = attributes.Bool("sorted", true);
@@ -143,7 +144,7 @@ int CompareTexts(std::string_view a, std::string_view b, bool asks, Pace& pace) 
 }
 
 struct RankTexts {
-  static constexpr const char kName[] = "rewire.text.rank";
+  static constexpr const char* kName = names::kTextRank;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView out) const {
     Texts texts;
     if (Status s = texts.Open("x", x, offsets, bytes); !s.ok()) return s;
@@ -239,7 +240,7 @@ bool ReadNumber(std::string_view text, I* number) {
 }
 
 struct TextsToNumbers {
-  static constexpr const char kName[] = "rewire.text.to_number";
+  static constexpr const char* kName = names::kTextToNumber;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView out) const {
     Texts texts;
     if (Status s = texts.Open("x", x, offsets, bytes); !s.ok()) return s;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "rewire/kernels/contract/text.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/text/text_list.h"
 
@@ -31,7 +32,7 @@ Status Concatenate(TensorView x, TensorView offsets, TensorView bytes, TensorVie
 }
 
 struct ConcatTextOffsets {
-  static constexpr const char kName[] = "rewire.text.concat_offsets";
+  static constexpr const char* kName = names::kTextConcatOffsets;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView y, TensorView y_offsets,
                     TensorView y_bytes, TensorView out) const {
     return Concatenate(x, offsets, bytes, y, y_offsets, y_bytes, TextOffsets(out, x.size()));
@@ -39,7 +40,7 @@ struct ConcatTextOffsets {
 };
 
 struct ConcatTexts {
-  static constexpr const char kName[] = "rewire.text.concat";
+  static constexpr const char* kName = names::kTextConcat;
   Status operator()(TensorView x, TensorView offsets, TensorView bytes, TensorView y, TensorView y_offsets,
                     TensorView y_bytes, TensorView out) const {
     return Concatenate(x, offsets, bytes, y, y_offsets, y_bytes, TextBytes(out));
@@ -90,7 +91,7 @@ struct CaseAttributes {
 };
 
 struct CaseTextOffsets {
-  static constexpr const char kName[] = "rewire.text.change_case_offsets";
+  static constexpr const char* kName = names::kTextChangeCaseOffsets;
   CaseAttributes attributes;
   static Status Make(Attributes& given, CaseTextOffsets* kernel) {
     return CaseAttributes::Read(given, &kernel->attributes);
@@ -101,7 +102,7 @@ struct CaseTextOffsets {
 };
 
 struct CaseTexts {
-  static constexpr const char kName[] = "rewire.text.change_case";
+  static constexpr const char* kName = names::kTextChangeCase;
   CaseAttributes attributes;
   static Status Make(Attributes& given, CaseTexts* kernel) {
     return CaseAttributes::Read(given, &kernel->attributes);
@@ -154,14 +155,14 @@ Status PrintNumbers(TensorView x, Emit emit) {
 }
 
 struct NumberTextOffsets {
-  static constexpr const char kName[] = "rewire.text.from_number_offsets";
+  static constexpr const char* kName = names::kTextFromNumberOffsets;
   Status operator()(TensorView x, TensorView out) const {
     return PrintNumbers(x, TextOffsets(out, x.size()));
   }
 };
 
 struct NumberTexts {
-  static constexpr const char kName[] = "rewire.text.from_number";
+  static constexpr const char* kName = names::kTextFromNumber;
   Status operator()(TensorView x, TensorView out) const { return PrintNumbers(x, TextBytes(out)); }
 };
 

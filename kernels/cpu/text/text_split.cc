@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "rewire/kernels/contract/text.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/text/text_list.h"
 
@@ -79,7 +80,7 @@ struct SplitAttributes {
 };
 
 struct SplitTextCounts {
-  static constexpr const char kName[] = "rewire.text.split_counts";
+  static constexpr const char* kName = names::kTextSplitCounts;
   SplitAttributes attributes;
   static Status Make(Attributes& given, SplitTextCounts* kernel) {
     return SplitAttributes::Read(given, &kernel->attributes);
@@ -104,7 +105,7 @@ struct SplitTextCounts {
 };
 
 struct SplitTextOffsets {
-  static constexpr const char kName[] = "rewire.text.split_offsets";
+  static constexpr const char* kName = names::kTextSplitOffsets;
   SplitAttributes attributes;
   static Status Make(Attributes& given, SplitTextOffsets* kernel) {
     return SplitAttributes::Read(given, &kernel->attributes);
@@ -123,7 +124,7 @@ struct SplitTextOffsets {
 };
 
 struct SplitTexts {
-  static constexpr const char kName[] = "rewire.text.split";
+  static constexpr const char* kName = names::kTextSplit;
   SplitAttributes attributes;
   static Status Make(Attributes& given, SplitTexts* kernel) {
     return SplitAttributes::Read(given, &kernel->attributes);

@@ -2,6 +2,7 @@
 // Losses of training.
 #include <algorithm>
 
+#include "rewire/kernels/contract/training.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -12,7 +13,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct NegativeLogLikelihood {
-  static constexpr const char kName[] = "rewire.nll_loss";
+  static constexpr const char* kName = names::kNllLoss;
   enum Reduction { kNone, kMean, kSum };
   Reduction reduction = kMean;
   bool ignores = false;

@@ -2,6 +2,7 @@
 // Optimizer steps of ONNX' training operators, for one tensor: rate r and step count t are scalars.
 #include <cmath>
 
+#include "rewire/kernels/contract/training.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -28,7 +29,7 @@ Status CheckStep(TensorView r, TensorView t,
 }
 
 struct Adagrad {
-  static constexpr const char kName[] = "rewire.adagrad";
+  static constexpr const char* kName = names::kAdagrad;
   double decay = 0, epsilon = 1e-6, norm = 0;
   static Status Make(Attributes& attributes, Adagrad* step) {
     step->decay = attributes.Float("decay_factor", 0);
@@ -59,7 +60,7 @@ struct Adagrad {
 };
 
 struct Adam {
-  static constexpr const char kName[] = "rewire.adam";
+  static constexpr const char* kName = names::kAdam;
   double alpha = 0.9, beta = 0.999, epsilon = 1e-6, norm = 0, norm_post = 0;
   static Status Make(Attributes& attributes, Adam* step) {
     step->alpha = attributes.Float("alpha", 0.9);
@@ -97,7 +98,7 @@ struct Adam {
 };
 
 struct Momentum {
-  static constexpr const char kName[] = "rewire.momentum";
+  static constexpr const char* kName = names::kMomentum;
   double alpha = 0, beta = 0, norm = 0;
   bool nesterov = false;
   static Status Make(Attributes& attributes, Momentum* step) {

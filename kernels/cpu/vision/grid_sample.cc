@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr int kMaxAxes = 3;
 
 struct GridSample {
-  static constexpr const char kName[] = "rewire.grid_sample";
+  static constexpr const char* kName = names::kGridSample;
   enum Mode { kLinear, kNearest, kCubic };
   enum Padding { kZeros, kBorder, kReflection };
   Mode mode = kLinear;
@@ -189,7 +190,7 @@ struct GridSample {
 };
 
 struct GridSampleShape {
-  static constexpr const char kName[] = "rewire.shape.grid_sample";
+  static constexpr const char* kName = names::kShapeGridSample;
   Status operator()(TensorView x, TensorView grid, TensorView out) const {
     Dims input, points, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
@@ -200,7 +201,7 @@ struct GridSampleShape {
 };
 
 struct AffineGrid {
-  static constexpr const char kName[] = "rewire.affine_grid";
+  static constexpr const char* kName = names::kAffineGrid;
   bool align_corners = false;
   static Status Make(Attributes& attributes, AffineGrid* grid) {
     grid->align_corners = attributes.Bool("align_corners", false);

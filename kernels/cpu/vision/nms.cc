@@ -3,6 +3,7 @@
 // Non-maximum suppression: of overlapping boxes, only the one with the highest score is kept.
 #include <algorithm>
 
+#include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -118,7 +119,7 @@ struct Suppression {
 };
 
 struct Nms {
-  static constexpr const char kName[] = "rewire.nms";
+  static constexpr const char* kName = names::kNms;
   Suppression suppression;
   static Status Make(Attributes& attributes, Nms* nms) {
     nms->suppression.Read(attributes);
@@ -143,7 +144,7 @@ struct Nms {
 };
 
 struct NmsShape {
-  static constexpr const char kName[] = "rewire.shape.nms";
+  static constexpr const char* kName = names::kShapeNms;
   Suppression suppression;
   static Status Make(Attributes& attributes, NmsShape* nms) {
     nms->suppression.Read(attributes);

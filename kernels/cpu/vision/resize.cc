@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -21,7 +22,7 @@ namespace {
 using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t, BFloat16>;
 
 struct Resize {
-  static constexpr const char kName[] = "rewire.resize";
+  static constexpr const char* kName = names::kResize;
   ResizeAttributes attributes;
   static Status Make(Attributes& given, Resize* resize) {
     resize->attributes.Read(given);
@@ -275,7 +276,7 @@ struct Resize {
 };
 
 struct ResizeShape {
-  static constexpr const char kName[] = "rewire.shape.resize";
+  static constexpr const char* kName = names::kShapeResize;
   ResizeAttributes attributes;
   static Status Make(Attributes& given, ResizeShape* resize) {
     resize->attributes.axes = given.Ints("axes", {});
@@ -290,7 +291,7 @@ struct ResizeShape {
 };
 
 struct ResizeSizesShape {
-  static constexpr const char kName[] = "rewire.shape.resize_sizes";
+  static constexpr const char* kName = names::kShapeResizeSizes;
   enum Policy { kStretch, kNotLarger, kNotSmaller };
   std::vector<std::int64_t> axes;
   Policy policy = kStretch;

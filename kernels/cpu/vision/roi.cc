@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -29,7 +30,7 @@ Status CheckImages(const char* name, const I* number, std::int64_t count, std::i
 }
 
 struct RoiAlign {
-  static constexpr const char kName[] = "rewire.roi_align";
+  static constexpr const char* kName = names::kRoiAlign;
   std::int64_t height = 1;
   std::int64_t width = 1;
   std::int64_t samples = 0;
@@ -153,7 +154,7 @@ struct RoiAlign {
 };
 
 struct MaxRoiPool {
-  static constexpr const char kName[] = "rewire.max_roi_pool";
+  static constexpr const char* kName = names::kMaxRoiPool;
   double scale = 1;
   static Status Make(Attributes& attributes, MaxRoiPool* pool) {
     pool->scale = attributes.Float("spatial_scale", 1);
@@ -231,7 +232,7 @@ struct MaxRoiPool {
 };
 
 struct RoiAlignShape {
-  static constexpr const char kName[] = "rewire.shape.roi_align";
+  static constexpr const char* kName = names::kShapeRoiAlign;
   std::int64_t height = 1;
   std::int64_t width = 1;
   static Status Make(Attributes& attributes, RoiAlignShape* roi) {

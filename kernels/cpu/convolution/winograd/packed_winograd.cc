@@ -8,6 +8,7 @@
 // lie in these.
 #include <algorithm>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/winograd/winograd_call.h"
@@ -24,7 +25,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 struct PackedWinograd {
-  static constexpr const char kName[] = "rewire.packed.winograd";
+  static constexpr const char* kName = names::kPackedWinograd;
   ImageAttributes attributes;
   Activation activation;
 

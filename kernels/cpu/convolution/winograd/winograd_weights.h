@@ -3,6 +3,7 @@
 // The kernel that transforms the weights of convolutions in Winograd's form.
 #pragma once
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
@@ -10,7 +11,7 @@ namespace rewire::kernel::cpu {
 
 // The windows along the last two axes, of [M, C, 3, 3] or of [M, C, planes, 3, 3].
 struct WinogradWeights {
-  static constexpr const char kName[] = "rewire.packed.winograd_weights";
+  static constexpr const char* kName = names::kPackedWinogradWeights;
   Status operator()(TensorView w, TensorView out) const;
 };
 

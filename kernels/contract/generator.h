@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of the kernels that make tensors of numbers.
+#pragma once
+
+namespace rewire::names {
+
+// Generators.
+inline constexpr char kArange[] = "rewire.arange";
+inline constexpr char kEye[] = "rewire.eye";
+
+// Random numbers.
+inline constexpr char kRandomUniform[] = "rewire.random_uniform";
+inline constexpr char kRandomNormal[] = "rewire.random_normal";
+inline constexpr char kBernoulli[] = "rewire.bernoulli";
+inline constexpr char kMultinomial[] = "rewire.multinomial";
+
+}  // namespace rewire::names

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of the kernels that move elements.
+#pragma once
+
+namespace rewire::names {
+
+// Copies.
+inline constexpr char kCopy[] = "rewire.copy";
+inline constexpr char kExpand[] = "rewire.expand";
+inline constexpr char kConcat[] = "rewire.concat";
+inline constexpr char kSplit[] = "rewire.split";
+
+// Rearrangement.
+inline constexpr char kTranspose[] = "rewire.transpose";
+inline constexpr char kSlice[] = "rewire.slice";
+inline constexpr char kDynamicSlice[] = "rewire.dynamic_slice";
+inline constexpr char kTile[] = "rewire.tile";
+inline constexpr char kReverseSequence[] = "rewire.reverse_sequence";
+inline constexpr char kTrilu[] = "rewire.trilu";
+
+// Borders.
+inline constexpr char kPad[] = "rewire.pad";
+inline constexpr char kDynamicPad[] = "rewire.dynamic_pad";
+inline constexpr char kShapeDynamicPad[] = "rewire.shape.dynamic_pad";
+
+}  // namespace rewire::names

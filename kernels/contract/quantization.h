@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of the kernels that quantize.
+#pragma once
+
+namespace rewire::names {
+
+// Quantization.
+inline constexpr char kQuantizeLinear[] = "rewire.quantize_linear";
+inline constexpr char kDequantizeLinear[] = "rewire.dequantize_linear";
+inline constexpr char kDynamicQuantizeLinear[] = "rewire.dynamic_quantize_linear";
+inline constexpr char kAddQuantized[] = "rewire.add_quantized";
+inline constexpr char kMapBytes[] = "rewire.map_bytes";
+inline constexpr char kRequantize[] = "rewire.requantize";
+
+// Quantized activations.
+inline constexpr char kPReluQuantized[] = "rewire.prelu_quantized";
+
+}  // namespace rewire::names

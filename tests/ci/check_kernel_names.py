@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that names of stock kernels are said once, in kernels/contract.
+
+usage: check_kernel_names.py [ROOT]       check the tree (default: the one this script is in)
+       check_kernel_names.py --self-test  prove that each rule is enforced
+
+Two rules:
+  literals   a string literal that is a stock kernel's name, or the beginning of one, or the file of a stock library, stands in
+             kernels/contract alone. Elsewhere the constant is used, so that a wrong name does not compile. Raw strings, which
+             hold texts, and comments are not looked at.
+  kernels    each name there is that of a kernel: some kernel class's kName is it.
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python/bindings", "tools"]
+SUFFIXES = {".h", ".cc", ".c", ".def", ".inc"}
+CONTRACT = "kernels/contract"
+NAME = re.compile(r'"(?:rewire\.[a-z0-9_.]*|librewire_kernels_\w+\.so)"')
+NOT_KERNELS = {'"rewire.host"'}  # a domain of ONNX nodes
+SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"', re.S)
+CONSTANT = re.compile(r'inline constexpr char (k\w+)\[\] =\s+"(rewire\.[^"]*)";')
+KNAME = re.compile(r"\bkName =([^;]*);|REWIRE_\w+\(([^)]*)\)|\bMath<([^>]*)>|(?:Describe|Kernel|Row)\w*<([^>]*)>", re.S)
+
+
+def code_of(text):
+    """The text with comments and raw strings blank, so that lines keep their numbers."""
+    return SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def check(root):
+    faults, kernels, constants = [], "", {}
+    for top in TOPS:
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in SUFFIXES or not path.is_file():
+                continue
+            name = path.relative_to(root).as_posix()
+            if name.startswith(CONTRACT):
+                constants.update({constant: (kernel, name) for constant, kernel in CONSTANT.findall(path.read_text())})
+                continue
+            text = code_of(path.read_text())
+            for match in NAME.finditer(text):
+                if match.group() not in NOT_KERNELS:
+                    line = text.count("\n", 0, match.start()) + 1
+                    faults.append(f"{name}:{line}: {match.group()} is a literal; use the constant of {CONTRACT}")
+            if top == "kernels":
+                kernels += "".join("".join(groups) + "\n" for groups in KNAME.findall(text))
+    for constant, (kernel, name) in sorted(constants.items()):
+        if not re.search(r"names::" + constant + r"\b", kernels):
+            faults.append(f"{name}: no kernel is called {constant}, {kernel}")
+    return faults
+
+
+def self_test():
+    contract = 'namespace rewire::names {\ninline constexpr char kAdd[] = "rewire.add";\n}\n'
+    kernel = "struct Add {\n  static constexpr const char* kName = names::kAdd;\n};\n"
+    cases = [
+        ("", 0),
+        ('node->kernel == "rewire.add"', 1),
+        ('name.starts_with("rewire.device.")', 1),
+        ('AddLibrary("librewire_kernels_cpu.so")', 1),
+        ('// "rewire.add"', 0),
+        ('"rewire.add of x and y"', 0),
+        ('R"(.kernel add = "rewire.add")"', 0),
+        ('kDomain = "rewire.host"', 0),
+    ]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for directory in (CONTRACT, "kernels/cpu", "compiler"):
+            (root / directory).mkdir(parents=True)
+        (root / CONTRACT / "elementwise.h").write_text(contract)
+        (root / "kernels/cpu/add.cc").write_text(kernel)
+        for code, expected in cases:
+            (root / "compiler/code.cc").write_text(code + "\n")
+            found = check(root)
+            if len(found) != expected:
+                print(f"self-test: expected {expected} faults in `{code}`, found {found}")
+                failed += 1
+        (root / "compiler/code.cc").write_text("")
+        (root / "kernels/cpu/add.cc").write_text("")
+        if len(check(root)) != 1:
+            print("self-test: a name without a kernel was not found")
+            failed += 1
+    return failed
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(1 if self_test() else 0)
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    faults = check(root)
+    for fault in faults:
+        print(fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
