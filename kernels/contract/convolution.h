@@ -27,6 +27,9 @@ inline constexpr char kPackedSeparable[] = "rewire.packed.separable";
 inline constexpr char kPackedWinograd[] = "rewire.packed.winograd";
 inline constexpr char kPackedWinogradWeights[] = "rewire.packed.winograd_weights";
 
+// Integer convolution.
+inline constexpr char kConvInteger[] = "rewire.conv_integer";
+
 // Integer convolution by packed weights.
 inline constexpr char kPackedConvInteger[] = "rewire.packed.conv_integer";
 

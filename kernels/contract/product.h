@@ -36,7 +36,6 @@ inline constexpr char kPackedMatMulBytes[] = "rewire.packed.matmul_bytes";
 
 // Integer products.
 inline constexpr char kMatMulInteger[] = "rewire.matmul_integer";
-inline constexpr char kConvInteger[] = "rewire.conv_integer";
 
 // Einstein summation.
 inline constexpr char kEinsum[] = "rewire.einsum";

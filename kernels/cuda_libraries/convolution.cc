@@ -5,7 +5,7 @@
 
 #include "rewire/kernels/cuda_libraries/context.h"
 #include "rewire/kernels/cuda_libraries/session.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::cuda_libraries {
 namespace {

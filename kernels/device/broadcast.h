@@ -6,7 +6,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::device {
 

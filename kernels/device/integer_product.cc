@@ -2,11 +2,12 @@
 // Products and convolutions of 8-bit integers with 32-bit sums.
 #include <algorithm>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
 #include "rewire/kernels/device/window_arguments.h"

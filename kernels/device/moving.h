@@ -3,7 +3,7 @@
 // Elements that are moved by steps along axes.
 #pragma once
 
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::device {
 

@@ -6,7 +6,7 @@
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/registry.h"
 
 namespace rewire::kernel::device {

@@ -4,7 +4,7 @@
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"
 

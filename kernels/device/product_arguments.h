@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::device {
 

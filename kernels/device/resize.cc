@@ -4,7 +4,7 @@
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/vision/resample.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
 

@@ -6,7 +6,7 @@
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 #include "rewire/kernels/cuda_libraries/convolution.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/product_arguments.h"
 #include "rewire/kernels/device/registry.h"

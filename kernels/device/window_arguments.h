@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::device {
 

@@ -22,9 +22,9 @@ TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "py
 SUFFIXES = {".h", ".cc", ".c", ".cu", ".def", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]rewire/([^>"]+)[>"]', re.M)
 
-MOST_PAIRS = 3  # pairs of folders that include each other
-MOST_KNOTTED = 5  # folders that are in some knot
-LARGEST_KNOT = 3
+MOST_PAIRS = 0  # pairs of folders that include each other
+MOST_KNOTTED = 0  # folders that are in some knot
+LARGEST_KNOT = 0
 
 
 def arrows_of(root):

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/attention/attention_lanes.cc"

@@ -11,7 +11,7 @@
 #include "rewire/kernels/cpu/attention/attention_rows.h"
 #include "rewire/kernels/cpu/attention/attention_shapes.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
 namespace rewire::kernel::cpu {

@@ -7,7 +7,7 @@
 
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
-#include "rewire/kernels/cpu/product/blocks.h"
+#include "rewire/kernels/cpu/product/panels/blocks.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
 namespace rewire::kernel::cpu {

@@ -8,7 +8,7 @@
 
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/cpu/product/addend.h"
+#include "rewire/kernels/cpu/product/panels/addend.h"
 
 namespace rewire::kernel::cpu {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/checks.h"
 
 namespace rewire::kernel::cpu {

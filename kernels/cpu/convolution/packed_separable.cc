@@ -10,7 +10,7 @@
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "rewire/kernels/cpu/product/pair_rows.h"
-#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 
 namespace rewire::kernel::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "rewire/kernels/cpu/product/byte_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tiles.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 

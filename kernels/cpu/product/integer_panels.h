@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 
 namespace rewire::kernel::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/product/blocks.h"
+#include "rewire/kernels/cpu/product/panels/blocks.h"
 #include "rewire/kernels/cpu/product/tiles/tile_product.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/product/blocks.h"
 #include "rewire/kernels/cpu/product/pair_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
-#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/panels/blocks.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/support/cache.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
-#include "rewire/kernels/cpu/product/addend.h"
+#include "rewire/kernels/cpu/product/panels/addend.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/vm/kernel/status.h"
 

@@ -9,7 +9,7 @@
 
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/recurrent/rnn_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/types.h"

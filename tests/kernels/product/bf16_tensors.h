@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/product/byte_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rewire/kernels/cpu/product/integer_panels.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 

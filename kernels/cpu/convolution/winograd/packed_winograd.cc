@@ -15,7 +15,7 @@
 #include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
 #include "rewire/kernels/cpu/convolution/winograd/winograd_weights.h"
 #include "rewire/kernels/cpu/product/packed_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/own_places.h"
 #include "rewire/kernels/cpu/support/parallel.h"

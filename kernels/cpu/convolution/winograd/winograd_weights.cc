@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 

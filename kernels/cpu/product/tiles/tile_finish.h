@@ -3,7 +3,7 @@
 // What follows the sums of a product by tiles: bias, addend, activation, and rounding to bf16.
 #pragma once
 
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 
 namespace rewire::kernel::cpu {
 

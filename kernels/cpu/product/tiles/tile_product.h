@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/blocks.h"
+#include "rewire/kernels/cpu/product/panels/blocks.h"
 #include "rewire/kernels/cpu/product/tiles/tiles.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/checked.h"
 
 namespace rewire::kernel::cpu {

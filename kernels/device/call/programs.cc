@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/device/programs.h"
+#include "rewire/kernels/device/call/programs.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/kernels/device/device_code.h"
-#include "rewire/kernels/device/device_images.h"
+#include "rewire/kernels/device/call/device_code.h"
+#include "rewire/kernels/device/call/device_images.h"
 
 namespace rewire::kernel::device {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 
 #include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/panels.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/panels/panels.cc"
 // Sums are held in structs, which vectors of unknown size cannot be members of.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>

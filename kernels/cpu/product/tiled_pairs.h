@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/product/packed_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 #include "rewire/kernels/cpu/product/tiles/tile_product.h"
 

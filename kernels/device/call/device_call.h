@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/device/call/programs.h"
 #include "rewire/kernels/device/code/arguments.h"
-#include "rewire/kernels/device/programs.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::kernel::device {

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
-#include "rewire/kernels/cpu/product/addend.h"
+#include "rewire/kernels/cpu/product/panels/addend.h"
 #include "rewire/kernels/cpu/support/checked.h"
 
 namespace rewire::kernel::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/device/device_call.h"
+#include "rewire/kernels/device/call/device_call.h"
 
 namespace rewire::kernel::device {
 namespace {

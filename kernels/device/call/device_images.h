@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "rewire/kernels/device/programs.h"
+#include "rewire/kernels/device/call/programs.h"
 
 namespace rewire::kernel::device {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/tiles/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/tiled_pairs.h"
 
 #include "rewire/kernels/cpu/product/pair_rows.h"
-#include "rewire/kernels/cpu/product/panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 
 namespace rewire::kernel::cpu {

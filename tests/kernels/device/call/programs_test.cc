@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "rewire/kernels/device/device_images.h"
-#include "rewire/kernels/device/programs.h"
+#include "rewire/kernels/device/call/device_images.h"
+#include "rewire/kernels/device/call/programs.h"
 #include "rewire/vm/kernel/kernel.h"
 
 REWIRE_KERNEL_LIBRARY;
