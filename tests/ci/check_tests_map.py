@@ -5,6 +5,8 @@
     check_tests_map.py              compare the map with the tree
     check_tests_map.py --list       print the files that no test is known to hold
     check_tests_map.py --of FILE    print the tests of one file
+    check_tests_map.py --linked BUILD   also see that the program of each row's test is built from the source, or starts or
+                                    loads what is, by what Ninja knows in that build tree
     check_tests_map.py --self-test
 
 A file a/b.cc is mirrored by tests/a/b_test.cc; kernels/cpu/a/b.cc by tests/kernels/a/b_test.cc, because most kernels are the
@@ -115,6 +117,46 @@ def check(root, names, most_open=MOST_OPEN, fewest_rows=FEWEST_ROWS):
     return wrong, held, unheld, len(mirrored)
 
 
+def programs_of(root, names):
+    """The test programs of each source that a list of CMake names."""
+    programs = {}
+    for name in names:
+        if name.startswith("tests/") and name.endswith("CMakeLists.txt"):
+            text = re.sub(r"#.*", "", (root / name).read_text(encoding="utf-8"))
+            for program, sources in re.findall(r"(?:rewire_test|add_executable)\((\w+)([^)]*)\)", text):
+                for source in re.findall(r"[\w./-]+\.cc\b", sources):
+                    programs.setdefault(posixpath.normpath(posixpath.join(posixpath.dirname(name), source)), set()).add(program)
+    return programs
+
+
+def sources_in(build, program):
+    """What Ninja builds a test program and its dependencies of; None if it does not build that program."""
+    asked = subprocess.run(["ninja", "-t", "inputs", f"tests/bin/{program}"], cwd=build, capture_output=True, text=True)
+    if asked.returncode:
+        return None
+    found = set()
+    for line in asked.stdout.split("\n"):
+        path = build / line.strip()
+        if path.suffix == ".cxx" and path.is_file():  # several sources as one
+            found |= {pathlib.Path(each) for each in re.findall(r'#include "([^"]+)"', path.read_text(encoding="utf-8"))}
+        elif path.suffix == ".cc":
+            found.add(path)
+    return {path.relative_to(ROOT).as_posix() for path in found if path.is_relative_to(ROOT)}
+
+
+def check_linked(root, names, build):
+    wrong, programs, built = [], programs_of(root, names), {}
+    for number, name, test, _ in rows_of((root / MAP).read_text(encoding="utf-8")):
+        if not name.endswith(".cc") or not test.endswith(".cc"):
+            continue
+        for program in programs.get(test, ()):
+            built.setdefault(program, sources_in(build, program))
+        known = [built[program] for program in programs.get(test, ()) if built[program] is not None]
+        if known and not any(name in sources for sources in known):
+            wrong.append(f"{MAP}:{number}: {name}: no program with {test} is built from it; name a test that runs it")
+    return wrong
+
+
 SAMPLE = {
     "vm/run.cc": "", "vm/stop.cc": "", "vm/go.cc": "", "kernels/cpu/sum/add.cc": "",
     "vm/stop.h": "// Public header: <vm/stop.h>\n", "vm/say.h": "// Public header: <vm/say.h>\n", "vm/own.h": "// Inside.\n",
@@ -162,10 +204,13 @@ def main():
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--of", metavar="FILE")
+    parser.add_argument("--linked", metavar="BUILD", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.self_test:
         return self_test()
     wrong, held, unheld, mirrored = check(ROOT, tracked(ROOT))
+    if arguments.linked:
+        wrong += check_linked(ROOT, tracked(ROOT), arguments.linked.resolve())
     if arguments.of:
         print("\n".join(held.get(arguments.of, [f"{arguments.of}: no test is known to hold it"])))
         return 0
