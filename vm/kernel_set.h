@@ -45,7 +45,7 @@ class REWIRE_API KernelSource {
   // A text for messages, such as "librewire_kernels_cpu.so (tvm-ffi ABI)".
   virtual std::string Description() const = 0;
 
-  // What the source says about one of its functions. Both texts are empty if it says nothing.
+  // The notes of the source about one of its functions. Both texts are empty if it says nothing.
   struct Notes {
     std::string documentation;
     std::string metadata;  // JSON; {"type_schema": ...} from tvm-ffi's C++

@@ -21,7 +21,7 @@ struct Limits {
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 
-// What Program::Link may use. The cost of linking depends on the file alone. The defaults make it safe to
+// The limits of Program::Link. The cost of linking depends on the file alone. The defaults make it safe to
 // link files from strangers.
 struct LinkLimits {
   // Units of work (base/work_meter.h), each about one instruction or record looked at. 0 stands for 2^25 plus

@@ -41,7 +41,7 @@ struct MemoryBoundOptions {
   bool asynchronous = false;
 };
 
-// What lies on one device.
+// The bound of the memory on one device.
 struct DeviceMemoryBound {
   std::uint32_t device = 0;  // index in the executable's table of devices
   std::uint64_t bytes = 0;   // at most at once, rounding of blocks included

@@ -22,7 +22,7 @@ class REWIRE_API Observer {
  public:
   virtual ~Observer() = default;
 
-  // Which of the two functions below the VM calls. Asked once, at the beginning of a run.
+  // Says which of the two functions below the VM calls. Asked once, at the beginning of a run.
   virtual bool wants_instructions() const { return false; }
   virtual bool wants_kernels() const { return false; }
 

@@ -31,8 +31,8 @@ struct PackedFunction {
   TakeErrorFunction take_error = nullptr;  // null: uses Rewire's own thread-local error
   const void* error_context = nullptr;
   RewireWorkspaceBound workspace = nullptr;  // null: the workspace is not declared
-  // What its library declares about it (vm/kernel/row.h). Null: nothing, and then the import's declaration
-  // counts. Has static storage or is kept alive by `owner`.
+  // The row that its library declares about it (vm/kernel/row.h). Null: nothing, and then the import's
+  // declaration counts. Has static storage or is kept alive by `owner`.
   const RewireKernelRow* row = nullptr;
   // Alignment in bytes that tensor arguments need, a power of two, if the library declares one. 0: as the
   // import declares.

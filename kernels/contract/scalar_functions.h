@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What elementwise kernels compute of one element: the one definition that every form of them uses. The forms
-// are numbers in C++ (kernels/cpu/math/scalar_forms.h), vectors of each instruction set
+// The functions of one element that elementwise kernels compute: the one definition that every form of them
+// uses. The forms are numbers in C++ (kernels/cpu/math/scalar_forms.h), vectors of each instruction set
 // (kernels/cpu/math/vector_functions-inl.h), which kernels, fused chains and the ends of products share, and
 // device code (kernels/device/code/dialect.h). The text is C without types, because OpenCL C has no
 // templates.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel keeps in its VM for NVIDIA's libraries: their handles, shared by all kernels that use one
+// A kernel keeps this in its VM for NVIDIA's libraries: their handles, shared by all kernels that use one
 // stream, and a plan for each of the last shapes.
 #pragma once
 

@@ -10,7 +10,7 @@
 extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
 const RewireKernelTable __rewire_kernel_table = *RewireDeviceKernels();
 
-// What of NVIDIA's libraries was found, for `vm-run --devices`. Lives as long as this library is loaded.
+// Names NVIDIA's libraries that were found, for `vm-run --devices`. Lives as long as this library is loaded.
 extern "C" REWIRE_KERNEL_EXPORT const char* rewire_device_kernel_libraries() {
   static const std::string kText = rewire::kernel::cuda_libraries::LibrariesText();
   return kText.c_str();

@@ -107,7 +107,7 @@ Status RunProduct(TensorView a, TensorView b, const std::optional<TensorView>& c
 
 Status LaunchProduct(TensorView a, TensorView b, const std::optional<TensorView>& c, TensorView out,
                      const ProductArguments& product, std::int64_t batches) {
-  // Of few columns a tile would compute mostly nothing.
+  // A tile of few columns would compute mostly nothing.
   constexpr int kFewColumns = 4;
   constexpr int kLeastDepth = 32;
   const bool dots = product.n <= kFewColumns && product.k >= kLeastDepth;

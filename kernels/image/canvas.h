@@ -23,7 +23,7 @@ struct File {
 
 enum class Pixels { kRgb, kBgr, kGray };
 
-// What became of a decoder's work. kDamaged: the file is none of this format, or broken. kFailed: the run
+// The outcome of a decoder's work. kDamaged: the file is none of this format, or broken. kFailed: the run
 // ends, for want of memory or because the host wants it; Canvas::status says why.
 enum class Outcome { kDone, kDamaged, kFailed };
 
@@ -38,7 +38,7 @@ class Canvas {
   // Drops the tensor, if there is one, for one without rows and columns.
   Status Clear();
 
-  // Of an open canvas.
+  // The width of an open canvas.
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
   Pixels pixels() const { return pixels_; }

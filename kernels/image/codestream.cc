@@ -27,7 +27,7 @@ enum Marker : std::uint32_t {
 };
 
 constexpr int kMostLevels = 32;
-// Of segments in one header, and of parts in a file: so many are read before the host is asked.
+// The most segments in one header, and parts in a file, that are read before the host is asked.
 constexpr int kMostSegments = 4096;
 constexpr std::size_t kMostParts = std::size_t{1} << 17;
 

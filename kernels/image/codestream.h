@@ -83,7 +83,7 @@ struct Tile {
   File data;
 };
 
-// What OpenJPEG needs to decode a tile.
+// The memory and work that OpenJPEG needs to decode a tile.
 struct TileCost {
   std::int64_t bytes = 0;    // without pixels
   std::int64_t work = 0;     // steps before the first pixel, of some nanoseconds each

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OpenJPEG 2.5 allocates for the parts of a tile, and how much it does before it decodes the first
-// pixel.
+// Estimates what OpenJPEG 2.5 allocates for the parts of a tile, and how much it does before it decodes the
+// first pixel.
 #include <algorithm>
 
 #include "rewire/kernels/cpu/support/checked.h"

@@ -21,7 +21,7 @@ Outcome DecodeTiff(File file, Canvas& canvas);
 Outcome DecodeWebp(File file, Canvas& canvas);
 
 using Decoder = Outcome (*)(File, Canvas&);
-// Which decoder a file's first bytes ask for; null if none.
+// The decoder that a file's first bytes ask for; null if none.
 Decoder FindDecoder(File file);
 
 // Whether the file is a JPEG of at most this size, in one scan: its codec then needs some rows of memory

@@ -179,7 +179,7 @@ struct Windows {
 // blocks at the edges of a window reach out of it. What is done for each window anew, takes as long at most.
 Windows DivideTile(const Codestream& stream, const Tile& tile, const TileCost& cost) {
   constexpr std::int64_t kWork = 500'000, kFewRows = 32, kFewColumns = 256, kMostWindows = 32;
-  // Of a sample in a window: OpenJPEG has it in up to four stages, and half as many again for the edges.
+  // Bytes of a sample in a window: OpenJPEG has it in up to four stages, and half as many for the edges.
   constexpr std::int64_t kOfUse = 32, kOfSample = 24, kLeastLists = std::int64_t{16} << 20;
   const std::int64_t planes = std::clamp(cost.planes, 1, 31);
   const std::int64_t pixels =
@@ -202,7 +202,7 @@ Windows DivideTile(const Codestream& stream, const Tile& tile, const TileCost& c
   return windows;
 }
 
-// Where the next window ends: at a multiple of 4, the most pixels that an element may stand for.
+// The end of the next window: a multiple of 4, the most pixels that an element may stand for.
 std::int64_t EndOf(std::int64_t begin, std::int64_t size, std::int64_t end) {
   return std::min(end, (begin + size + 3) / 4 * 4);
 }

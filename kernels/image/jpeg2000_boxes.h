@@ -19,7 +19,7 @@ struct Jpeg2000Boxes {
     int bits = 8;
     bool is_signed = false;
   };
-  // Where a channel comes from: a component, perhaps by way of a column of the palette.
+  // The source of a channel: a component, perhaps by way of a column of the palette.
   struct Source {
     std::uint32_t component = 0;
     bool by_palette = false;
@@ -36,7 +36,7 @@ struct Jpeg2000Boxes {
   // Channels, if the file says what they are made of; 0: they are the components.
   std::uint32_t channels = 0;
   std::array<Source, kMostChannels> source{};
-  // Which channel is which color: first, second, third.
+  // The color of each channel: first, second, third.
   std::array<std::uint32_t, 3> color{0, 1, 2};
 };
 

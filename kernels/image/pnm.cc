@@ -76,7 +76,7 @@ struct Portable {
   int value_bytes() const { return most > 255 ? 2 : 1; }
   std::int64_t values() const { return cpu::Times(width, channels); }
   std::int64_t row_bytes() const { return is_bits ? (width + 7) / 8 : cpu::Times(values(), value_bytes()); }
-  // What a file must have at least. Numbers have a space between them.
+  // The least that a file must have. Numbers have a space between them.
   std::int64_t least_bytes() const {
     if (!is_text) return cpu::Times(row_bytes(), height);
     const std::int64_t count = cpu::Times(values(), height);

@@ -85,7 +85,7 @@ class PrefixCode {
   // table's.
   static constexpr int kSymbolBits = 12;
 
-  // What the lengths say. False if they are those of no code.
+  // The statement of the lengths. False if they are those of no code.
   struct Shape {
     std::array<std::uint16_t, kLongest + 1> counts{};
     std::array<std::uint32_t, kLongest + 1> first{};  // code of each length

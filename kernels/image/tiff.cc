@@ -18,8 +18,8 @@ namespace {
 // Pixels of libtiff are red in the lowest byte.
 static_assert(std::endian::native == std::endian::little);
 
-// What is decoded between two questions to the host: the most bytes of a row, and of a part that has to be
-// decoded at once.
+// The most that is decoded between two questions to the host: the bytes of a row, and of a part that has to
+// be decoded at once.
 constexpr std::int64_t kMostRow = std::int64_t{4} << 20, kMostPart = std::int64_t{4} << 20;
 
 struct TiffSource {
@@ -108,7 +108,7 @@ void TakePixelsAsTheyAre(TIFF* tiff) {
   TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra, changed);
 }
 
-// What one picture's parts are decoded with.
+// The parts of one picture are decoded with this.
 struct TiffPicture {
   File file;
   const TiffDirectory& directory;
@@ -247,8 +247,8 @@ Outcome ReadTiles(const TiffPicture& picture) {
   return Outcome::kDone;
 }
 
-// What libtiff allocates in all: lists of the parts, one part as it is in the file, tables, and for some
-// codecs rows, a part, or the window that packed data may refer to.
+// The memory that libtiff allocates in all: lists of the parts, one part as it is in the file, tables, and
+// for some codecs rows, a part, or the window that packed data may refer to.
 std::int64_t BytesOf(const TiffDirectory& directory, bool is_whole) {
   constexpr std::int64_t kOfAll = 1 << 18, kOfPart = 64, kOfWindow = std::int64_t{132} << 20;
   std::int64_t bytes = cpu::Plus(kOfAll, cpu::Times(kOfPart, directory.parts));

@@ -20,14 +20,14 @@ struct TiffDirectory {
   std::uint32_t compression = 1;
   bool is_tiled = false;
   bool is_planar = false;  // each sample has parts of its own
-  // Of a strip or tile.
+  // The size of a strip or tile.
   std::int64_t part_width = 0, part_height = 0;
   std::int64_t parts = 0;
   // The most bytes of one part in the file.
   std::int64_t most_packed = 0;
 
   std::int64_t planes() const { return is_planar ? samples : 1; }
-  // Of one row of a part, and of a part, in one plane; at least.
+  // The least bytes of one row of a part, and of a part, in one plane.
   std::int64_t row_bytes() const;
   std::int64_t part_bytes() const;
 };

@@ -31,9 +31,9 @@ enum Chunk : std::uint32_t {
 };
 
 struct WebpPicture {
-  // Of the whole.
+  // The size of the whole.
   std::int64_t width = 0, height = 0;
-  // Of the first frame, which is all of a still picture.
+  // The place of the first frame, which is all of a still picture.
   std::int64_t left = 0, top = 0, frame_width = 0, frame_height = 0;
   bool is_lossless = false;
   File data;

@@ -32,7 +32,7 @@ class ColorCache {
   int bits_;
 };
 
-// What a code of two dimensions stands for: the pixels before this one, the nearest first.
+// The place that a code of two dimensions stands for: the pixels before this one, the nearest first.
 struct Neighbor {
   int left = 0, up = 0;
 };
@@ -231,7 +231,7 @@ class Decoder {
     return ReadPixels(width, height, blocks, groups, ColorCache(cached, cache_bits), *pixels);
   }
 
-  // Which group of codes the pixels of each block have.
+  // The group of codes that the pixels of each block have.
   struct Blocks {
     int bits = 0;
     std::int64_t across = 0;

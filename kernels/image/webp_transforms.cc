@@ -25,7 +25,7 @@ std::uint32_t Each(const Body& body) {
   return color;
 }
 
-// Whichever of the two is nearer to left + top - corner.
+// Selects the one of the two that is nearer to left + top - corner.
 std::uint32_t Select(std::uint32_t left, std::uint32_t top, std::uint32_t corner) {
   int to_left = 0, to_top = 0;
   for (int shift = 0; shift < 32; shift += 8) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an encoder of lossless WebP has done to the pixels, and how it is undone. Pixels are alpha, red, green
-// and blue from the highest byte on.
+// The transforms that an encoder of lossless WebP has applied to the pixels, and how they are undone. Pixels
+// are alpha, red, green and blue from the highest byte on.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Transform {
   enum Kind : std::uint32_t { kPredictor, kCrossColor, kSubtractGreen, kPalette };
 
   Kind kind = kPredictor;
-  // Of the sides of blocks, or how many times the pixels that share one can be halved.
+  // The bits of the sides of blocks, or how many times the pixels that share one can be halved.
   int bits = 0;
   std::int64_t width = 0;         // of what it makes
   std::uint32_t* data = nullptr;  // one pixel for each block, or 256 colors

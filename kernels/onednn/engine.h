@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all kernels of this library share: oneDNN's engine, a stream, errors, threads and scratch memory.
+// All kernels of this library share oneDNN's engine, a stream, errors, threads and scratch memory.
 //
 // oneDNN uses threads of its own (OpenMP). Their number is a setting of the calling thread, so programs do
 // not influence each other. A primitive is made for the number of threads that it runs with.

@@ -77,9 +77,9 @@ REWIRE_API RewireStatus rewire_program_run_into(const RewireProgram* program, ui
                                                 uint32_t input_count, const RewireOutput* outputs,
                                                 const DLTensor* const* tensors, uint32_t output_count);
 
-/* What linking found out about an output. *rewired, which may be NULL, is 1 if every instruction that can
- * make the output makes it in the caller's memory. `text` explains this and has a line for each of those
- * instructions; it is written in the way of executable.h's texts. */
+/* Tells what linking found out about an output. *rewired, which may be NULL, is 1 if every instruction that
+ * can make the output makes it in the caller's memory. `text` explains this and has a line for each of
+ * those instructions; it is written in the way of executable.h's texts. */
 REWIRE_API RewireStatus rewire_program_output_plan(const RewireProgram* program, RewireOutput output,
                                                    int32_t* rewired, char* text, size_t capacity,
                                                    size_t* length);

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 typedef struct RewireProgram RewireProgram;
-/* What a program is linked with. Fill it in on one thread. It may be used for many programs and destroyed
- * after linking. */
+/* The options that a program is linked with. Fill it in on one thread. It may be used for many programs and
+ * destroyed after linking. */
 typedef struct RewireLinkOptions RewireLinkOptions;
 
 /* Makes options with the defaults: stock kernels, serial execution, malloc, no log. */
@@ -126,7 +126,7 @@ REWIRE_API RewireStatus rewire_link_options_set_log(RewireLinkOptions* options,
 REWIRE_API RewireStatus rewire_link_options_add_device(RewireLinkOptions* options,
                                                        const RewireDeviceApi* device);
 
-/* What one invocation may use. 0 means the default. */
+/* The limits of one invocation. 0 means the default. */
 typedef struct RewireLimits {
   uint32_t struct_size;
   uint32_t depth; /* active calls; 0: 16384 */
@@ -137,7 +137,7 @@ typedef struct RewireLimits {
 REWIRE_API RewireStatus rewire_link_options_set_init_limits(RewireLinkOptions* options,
                                                             const RewireLimits* limits);
 
-/* What linking may cost. 0 means the default (vm/limits.h has the values). The cost depends on the file
+/* The limits of linking. 0 means the default (vm/limits.h has the values). The cost depends on the file
  * alone, so these limits make it safe to link files from strangers. */
 typedef struct RewireLinkLimits {
   uint32_t struct_size;
@@ -150,7 +150,7 @@ typedef struct RewireLinkLimits {
 REWIRE_API RewireStatus rewire_link_options_set_limits(RewireLinkOptions* options,
                                                        const RewireLinkLimits* limits);
 
-/* What a tensor's memory holds before it is written. */
+/* The content of a tensor's memory before it is written. */
 typedef int32_t RewireStorageFill;
 enum {
   kRewireFillUndefined = 0, /* whatever was there */

@@ -51,7 +51,7 @@ typedef enum RewireDeviceCode {
   REWIRE_DEVICE_CODE_FATBIN = 6
 } RewireDeviceCode;
 
-/* What is known of one device. Texts belong to the struct of functions and live as long as it. Numbers that
+/* The properties of one device. Texts belong to the struct of functions and live as long as it. Numbers that
  * the driver does not know are 0. */
 typedef struct RewireDeviceProperties {
   uint32_t struct_size;     /* set by the caller; members beyond it are not written */

@@ -115,7 +115,7 @@ typedef struct RewireKernelTable {
   uint32_t struct_size; /* sizeof(RewireKernelTable) */
   uint32_t count;
   const RewireKernelEntry* entries;
-  /* What the library declares about its kernels (row.h): rows[i] describes entries[i]. NULL: nothing. Not
+  /* The library declares its kernels here (row.h): rows[i] describes entries[i]. NULL: nothing. Not
    * read if struct_size is too small to include it. */
   const RewireKernelRow* rows;
 } RewireKernelTable;

@@ -93,11 +93,11 @@ typedef struct RewireKernelArgument {
 #define REWIRE_KERNEL_LAYOUT 0x20u /* has the attribute `layout`, NCHW or NHWC */
 /* A shape function: it reads and writes shapes and computes with a few integers. */
 #define REWIRE_KERNEL_SHAPE 0x40u
-/* Of a shape function: the result does not shrink when any integer of any input grows (GROWS), or one of the
+/* A shape function's result does not shrink when any integer of any input grows (GROWS), or one of the
  * first input (GROWS_WITH_FIRST). */
 #define REWIRE_KERNEL_GROWS 0x80u
 #define REWIRE_KERNEL_GROWS_WITH_FIRST 0x100u
-/* Of a shape function: no dimension of the result exceeds the same dimension of the first input. */
+/* A shape function's result has no dimension that exceeds the same dimension of the first input. */
 #define REWIRE_KERNEL_SHRINKS 0x200u
 /* Its workspace is on the device of its last argument: tensors that it makes (RewireKernelApi::new_tensor)
  * and lets go when the call ends. */

@@ -29,8 +29,8 @@ struct SizeCodes {
 // the other one, also 0. Sizes that differ and are not 1 do not broadcast; the caller refuses them.
 inline constexpr std::int64_t BroadcastSize(std::int64_t a, std::int64_t b) { return a == 1 ? b : a; }
 
-// What a slice takes of one axis: element `first`, and `count` elements in all, each `step` behind the one
-// before.
+// The part of one axis that a slice takes: element `first`, and `count` elements in all, each `step` behind
+// the one before.
 struct SlicedAxis {
   std::int64_t first = 0;
   std::int64_t step = 1;

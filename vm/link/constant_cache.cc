@@ -18,7 +18,7 @@
 namespace rewire {
 namespace {
 
-// What makes two constants the same, and what they become.
+// The key of a constant: all that makes two constants the same, and what they become.
 struct CachedConstant {
   CachedConstant() = default;
   CachedConstant(const CachedConstant&) = delete;
@@ -35,7 +35,7 @@ struct CachedConstant {
   std::string scope;
   SharedBytes stored;
 
-  // Where to look in the table: whatever makes two constants different, mixed.
+  // The place to look at in the table: all that makes two constants different, mixed.
   std::uint64_t Place() const;
 
   // Filled in under `mutex` by the first who asks.
@@ -177,7 +177,7 @@ Result<SharedBytes> DecodeOnHost(const Constant& constant, const ConstantCodecs&
                                  std::uint64_t alignment) {
   if (constant.codec == kCodecNone) {
     if (IsAligned(constant.stored.view, alignment)) return constant.stored;
-    // What is read anyway is checked as well, as compressed constants are.
+    // A constant that is read anyway is checked as well, as compressed constants are.
     if (Status ok = CheckConstantData(constant); !ok) return Forward(ok);
     return AlignedCopy(constant.stored.view, alignment);
   }

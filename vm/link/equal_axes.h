@@ -26,7 +26,7 @@ struct EqualAxes {
   Axis other;
 };
 
-// Of inputs that are tensors; what lies in tuples is not looked at.
+// Looks at inputs that are tensors; those in tuples are not looked at.
 Array<EqualAxes> FindEqualAxes(const Function& function);
 
 REWIRE_INLINE std::int64_t SizeOfAxis(const RewireFFIAny* inputs, EqualAxes::Axis axis) {

@@ -18,7 +18,7 @@ KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) : entries_(ta
     const RewireKernelEntry& entry = table.entries[i];
     if (entry.name != nullptr && entry.function != nullptr) sorted_.push_back(&entry);
   }
-  // Of equal names the last entry of the table comes last.
+  // The last of several entries of one name comes last.
   Sort(sorted_, [](const RewireKernelEntry* a, const RewireKernelEntry* b) {
     const int order = std::strcmp(a->name, b->name);
     return order != 0 ? order < 0 : a < b;

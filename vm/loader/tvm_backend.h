@@ -8,7 +8,7 @@
 
 namespace rewire {
 
-// What a task knows about its launch. The layout is TVM's.
+// A task knows its launch by this. The layout is TVM's.
 struct TvmParallelGroup {
   void* sync_handle;
   std::int32_t num_task;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a SharedArena holds.
+// The content of a SharedArena.
 #pragma once
 
 #include <atomic>

@@ -21,7 +21,7 @@
 
 namespace rewire {
 
-// What lies on cache lines of its own and is made with `new` takes its memory as DefaultAllocator does.
+// Objects on cache lines of their own that `new` makes take their memory as DefaultAllocator does.
 struct OnCacheLines {
   // The check does not take a sized delete for the counterpart.
   // NOLINTBEGIN(misc-new-delete-overloads)
@@ -101,7 +101,7 @@ class alignas(kCacheLine) MemoryAccount : public OnCacheLines {
   [[gnu::cold]] bool Reclaim(std::uint64_t bytes, bool* reclaimed);
   void End();
 
-  // What `left_` begins with: more than is taken before TryCharge moves it. So it never gets to zero while
+  // The beginning of `left_`: more than is taken before TryCharge moves it. So it never gets to zero while
   // the account is open.
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kMostAtOnce = std::uint64_t{1} << 55;

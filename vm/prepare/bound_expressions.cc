@@ -48,7 +48,7 @@ const Array<std::int64_t>* FindInts(const KernelImport& import, const char* name
   return attribute == nullptr ? nullptr : std::get_if<Array<std::int64_t>>(&attribute->value);
 }
 
-// What the program stores; nothing where that is not known, or the program is none.
+// The numbers that the program stores; nothing where that is not known, or the program is none.
 std::optional<Array<Interval>> Evaluate(const Array<std::int64_t>& program,
                                         const Array<const Contents*>& shapes) {
   constexpr std::int64_t kStored = -1;  // in place of a shape
@@ -179,7 +179,7 @@ bool BoundAnalysis::FoldSizes(const KernelImport& import, Span<const std::uint32
   }
   const Span<const std::uint32_t> written(args.data() + args.size() - outputs, outputs);
   for (const std::uint32_t output : written) Invalidate(Reg(output));
-  // What is not exact differs from output to output: each has a site of its own.
+  // An inexact size differs from output to output: each has a site of its own.
   for (std::uint32_t i = 0; i < outputs; ++i) {
     const std::uint32_t origin = exact ? 0 : Site(i + 1);
     state().SetFact(Reg(written[i]), heap_.AddContents({std::move(contents[i]), exact, origin}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each instruction does in an abstract run.
+// The effects of each instruction in an abstract run.
 #include <algorithm>
 #include <cstring>
 
@@ -21,7 +21,7 @@ bool BoundAnalysis::RewiredHere() const {
   return leaf != FunctionPlan::kNotRewired && active.bound[leaf - 1];
 }
 
-// What the calls of functions make is the flow's.
+// The flow handles what the calls of functions make.
 bool BoundAnalysis::Transfer() {
   const std::uint32_t* code = words();
   const Effects& effects = EffectsOf(code);

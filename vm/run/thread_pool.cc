@@ -121,7 +121,7 @@ class WorkerPool : public ThreadPool {
     const auto threads = static_cast<std::uint64_t>(thread_count());
     std::uint64_t chunks = std::min(size / static_cast<std::uint64_t>(std::max<std::int64_t>(grain, 1)),
                                     static_cast<std::uint64_t>(kChunksPerThread) * threads);
-    // Of three chunks, one of two threads would get two.
+    // One of two threads would get two of three chunks.
     if (chunks > threads) chunks -= chunks % threads;
     // Waking a thread takes as long as much work does. A grain of one may be any work.
     const bool waits = sleeping_.load(std::memory_order_relaxed) == workers_.size();

@@ -157,7 +157,7 @@ Result<TensorObject*> TakeOverDLPack(Managed* managed) {
   return MakeObject(dl, storage);
 }
 
-// What a managed tensor that we hand out keeps alive.
+// The owner that a managed tensor that we hand out keeps alive.
 template <typename Managed>
 Managed* Export(TensorObject* object) {
   auto* managed = new (std::nothrow) Managed{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention computes for many queries at once, with the vectors of the CPU that the process runs on.
-// The queries lie side by side, each in a lane of its own. So largest scores and sums are vectors, and keys
-// and values are read where they are.
+// Computes attention for many queries at once, with the vectors of the CPU that the process runs on. The
+// queries lie side by side, each in a lane of its own. So largest scores and sums are vectors, and keys and
+// values are read where they are.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rewire::kernel::cpu {
 // The width of scores is a multiple of this many queries, and at most kMostLanes.
 inline constexpr std::int64_t kLaneStep = 16;
 inline constexpr std::int64_t kMostLanes = 64;
-// Of a matrix of scores.
+// The sizes of a matrix of scores.
 inline constexpr std::int64_t kMostBlockKeys = 128;
 // Lower scores that are finite become this one. So a score by 1 / ln(2) is finite, and a query of which all
 // keys are hidden by the lowest number takes all values equally.
@@ -24,7 +24,7 @@ struct LaneScores {
   std::int64_t keys, width, step;
 };
 
-// Of each query, for one block of keys after the other.
+// The sums of each query, for one block of keys after the other.
 struct LaneSums {
   alignas(64) float largest[kMostLanes];  // score so far
   alignas(64) float sum[kMostLanes];      // of the weights, which are relative to the largest score

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention computes for one query, with the vectors of the CPU that the process runs on.
+// Computes attention for one query, with the vectors of the CPU that the process runs on.
 #pragma once
 
 #include <cstdint>

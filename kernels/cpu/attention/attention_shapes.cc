@@ -38,7 +38,7 @@ Status AttentionShapes::Resolve(const AttentionAttributes& given, TensorView q, 
   return CheckShape("out", out, joined ? ShapeView(of_joined, 3) : ShapeView(of_out, 4));
 }
 
-// What the shapes of q and k tell, and the size of values.
+// Reads what the shapes of q and k tell, and the size of values.
 Status AttentionShapes::ResolveHeads(std::int64_t given, TensorView q, TensorView k, TensorView v) {
   if (!keys_joined) {
     if (Status s = CheckRank("k", k, 4); !s.ok()) return s;

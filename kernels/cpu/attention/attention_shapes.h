@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention of the CPU and of devices share: attributes, and checks of shapes.
+// Attention of the CPU and of devices share attributes and checks of shapes.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rewire::kernel::cpu {
 struct AttentionAttributes {
   double scale = 0, softcap = 0;
   std::int64_t left = -1, right = -1;
-  // Of q, where k and v are joined; 0: not given. Devices do not read it, so compilers leave joined keys to
-  // the CPU.
+  // The heads of q, where k and v are joined; 0: not given. Devices do not read it, so compilers leave joined
+  // keys to the CPU.
   std::int64_t heads = 0;
   bool strict = false;  // a bias that is too short is an error, and hides no keys
 

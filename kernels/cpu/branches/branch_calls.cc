@@ -48,7 +48,7 @@ std::int64_t LengthOf(const Inner& attributes, std::string_view name) {
   return 0;
 }
 
-// Which argument of its kernel's row each argument of a call is.
+// The argument of its kernel's row that each argument of a call is.
 struct Places {
   std::vector<std::uint32_t> index;
   std::int64_t written = 0;  // the last ones
@@ -206,7 +206,7 @@ class Reader {
     return Status();
   }
 
-  // What is written belongs to the branch, and was written before it is read.
+  // A written argument belongs to the branch, and was written before it is read.
   Status CheckUses(std::int64_t branch, const Call& call, const Kernel& kernel, const Places& places) {
     const std::int64_t read = std::ssize(call.arguments) - places.written;
     for (std::int64_t i = 0; i < read; ++i) {

@@ -37,7 +37,7 @@ Status CheckConvArguments(const Resolver& attributes, TensorView x, TensorView w
   return checks.NoOverlap("out", out, "bias", *bias).Take();
 }
 
-// What a convolution's shape function computes from the shapes of x and w.
+// Computes a convolution's shape function from the shapes of x and w.
 template <typename Resolver>
 Status WriteConvShape(const Resolver& attributes, TensorView x, TensorView w, TensorView out) {
   Dims input, weights, result;

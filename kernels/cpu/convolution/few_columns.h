@@ -32,7 +32,7 @@ struct FewColumns {
 
 using FewColumnsFunction = void (*)(const FewColumns& product);
 
-// That of the best instruction set that this CPU and the build support.
+// The function of the best instruction set that this CPU and the build support.
 FewColumnsFunction ChooseFewColumns();
 
 // The same, chosen once per process.

@@ -159,7 +159,7 @@ struct Tile {
     }
     columns = positions + more;
   }
-  // Where column t of the first position's window stands.
+  // The place of column t of the first position's window.
   std::int64_t PlaceOf(std::int64_t t) const {
     return stride == 1 ? t * dilation : t * dilation % stride * columns + t * dilation / stride;
   }
@@ -200,7 +200,7 @@ struct Vectors {
   std::int64_t out, out_step;  // where the first one goes, and how far the next
 };
 
-// What the vectors of a tile have in common.
+// The sums that the vectors of a tile have in common.
 struct TileSums {
   const IntegerDepthwise& call;
   const Group& group;

@@ -12,7 +12,7 @@
 
 namespace rewire::kernel::cpu {
 
-// What an output position takes besides its channels, in simple operations.
+// The costs of an output position besides its channels, in simple operations.
 inline constexpr std::int64_t kPositionWork = 32;
 
 // Checks that x [N, spatial..., C] and out match the window of the attributes.

@@ -93,7 +93,7 @@ std::int64_t TileImage::MostBytes() const {
   const std::int64_t columns = ColumnsOf(std::min(kBlockRows, window_.axes[2].output));
   const std::int64_t one =
       Plus(std::min(all, std::max(kMostCache, Times(Lines(1), columns, row_bytes_))), BytesBehind());
-  // Where threads have images of their own: what these have behind them, and lines of two of them.
+  // Threads with images of their own need what these have behind them, and lines of two of them.
   const std::int64_t of_own = Plus(BytesBehind(), Times(Lines(1), LineBytes()));
   return Plus(one, std::min(kMostCache, Times(OwnPlaces::kMost, of_own)));
 }

@@ -32,7 +32,7 @@ class TileImage {
   bool Serves() const;
 
   bool wide() const { return wide_; }
-  // What it takes about for each output position, without what follows the sums.
+  // The cycles that it takes about for each output position, without what follows the sums.
   std::int64_t cycles() const { return cycles_; }
   // The output positions of a line that are computed at once: all of them, unless lines are very long.
   std::int64_t ColumnsAtOnce() const;
@@ -46,8 +46,8 @@ class TileImage {
   std::int64_t OwnLines(std::int64_t images, std::int64_t threads) const;
   // The bytes that so many output lines need.
   std::int64_t Bytes(std::int64_t output_lines) const;
-  // What it takes at most with any number of threads, if so many columns and lines are computed at once, for
-  // this image and all smaller ones.
+  // The most memory that it takes with any number of threads, if so many columns and lines are computed at
+  // once, for this image and all smaller ones.
   std::int64_t MostBytes() const;
 
   // The lines of `output_lines` output lines: how many, and which line of the image, or outside of it, line i

@@ -23,7 +23,7 @@ using FusedVector = hn::Vec<FusedTag>;
 struct InMemory {
   const float* data;
   HWY_INLINE FusedVector At(std::int64_t i) const { return hn::LoadU(FusedTag(), data + i); }
-  // What is left from element i on, behind it zeros.
+  // The elements from i on, behind them zeros.
   HWY_INLINE FusedVector Rest(std::int64_t i, std::int64_t count) const {
     HWY_ALIGN float rest[hn::MaxLanes(FusedTag())] = {};
     std::copy(data + i, data + count, rest);

@@ -18,8 +18,8 @@ struct FusedElements {
   const std::uint16_t* bf16 = nullptr;
 };
 
-// Where a step writes: floats, or for a step that ReadsBf16() the same rounded to bf16. Either may be the
-// elements of an operand.
+// The memory that a step writes: floats, or for a step that ReadsBf16() the same rounded to bf16. Either may
+// be the elements of an operand.
 struct FusedResult {
   float* floats;
   std::uint16_t* bf16 = nullptr;

@@ -22,7 +22,7 @@ struct NarrowFormat {
   std::uint8_t code = 0;  // DLPack's
   std::uint8_t bits = 0;
   bool is_integer = false;
-  // Of floats.
+  // The bits of floats.
   int mantissa = 0;
   int bias = 0;
   float most = 0;             // the largest finite value
@@ -101,7 +101,7 @@ struct NarrowFormat {
     return negative_zero && negative ? nan | sign_bit() : nan;
   }
 
-  // Of a value that the format has exactly.
+  // The code of a value that the format has exactly.
   int MagnitudeCode(float value) const {
     if (value == 0) return 0;
     int exponent = 0;

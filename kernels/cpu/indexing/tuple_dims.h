@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of the CPU and of devices share that read or write at positions that index tensors give.
+// Kernels of the CPU and of devices that read or write at positions that index tensors give share this.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct WideNode {
   hn::Vec<TreeLanes> threshold;
 };
 
-// Where rows are next: those that are at the node go on to a child, all others stay.
+// The next nodes of rows: those that are at the node go on to a child, all others stay.
 template <bool kNaN>
 HWY_INLINE Places Next(Places at, const WideNode& node, const float* column) {
   const TreePlaces places;

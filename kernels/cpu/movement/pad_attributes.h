@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of the CPU and of devices share that put a border around a tensor.
+// Kernels of the CPU and of devices that put a border around a tensor share this.
 #pragma once
 
 #include <algorithm>

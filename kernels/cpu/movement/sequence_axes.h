@@ -10,7 +10,7 @@
 
 namespace rewire::kernel::cpu {
 
-// Which of the first two axes counts sequences, and which one the steps in them.
+// The first two axes: which one counts sequences, and which one the steps in them.
 struct SequenceAxes {
   std::int64_t batch_axis = 1;
   std::int64_t time_axis = 0;

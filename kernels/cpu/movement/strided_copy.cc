@@ -58,7 +58,7 @@ Status Copy(const Layout<2>& layout, T* out, const T* in) {
   Layout<2> blocks = layout;
   blocks.rank = last;
   const std::int64_t columns = layout.dims[last];
-  // What is larger than the second cache would not stay in it.
+  // A tensor that is larger than the second cache would not stay in it.
   constexpr std::int64_t kLarge = std::int64_t{8} << 20;  // bytes
   const bool past_caches = Times(layout.rows(), layout.inner()) >= kLarge / std::int64_t{sizeof(T)};
   return ForEachRow(blocks, columns, [&](const std::int64_t* offsets, std::int64_t rows, Pace& pace) {

@@ -73,7 +73,7 @@ class Square {
   }
 };
 
-// Of a number of columns that the compiler knows, so that it unrolls the loop over them.
+// The number of columns is known to the compiler, so that it unrolls the loop over them.
 template <int columns, typename T>
 void CopyFewColumns(T* out, std::int64_t out_row, const T* in, std::int64_t in_column, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -70,7 +70,7 @@ Moments MomentsOf(const T* x, std::int64_t count, double shift) {
   return moments;
 }
 
-// Of kCount vectors of columns.
+// Works on kCount vectors of columns.
 template <int kCount, typename T>
 void AddVectorsOfColumns(const T* x, std::int64_t rows, std::int64_t stride, const T* shifts, double* sums,
                          double* squares) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What normalization does to rows of numbers, in vectors.
+// The functions of normalization over rows of numbers, in vectors.
 #pragma once
 
 #include <cstdint>
 
 namespace rewire::kernel::cpu {
 
-// Of numbers less a shift, which is one of them. So one pass gives a variance that does not drown in the
-// square of a large mean.
+// The moments of numbers less a shift, which is one of them. So one pass gives a variance that does not drown
+// in the square of a large mean.
 struct Moments {
   double sum = 0;
   double squares = 0;
@@ -18,7 +18,7 @@ struct Moments {
   }
 };
 
-// Of one instruction set. T is float or double. `to` may be `x`, and does not overlap it otherwise.
+// Functions of one instruction set. T is float or double. `to` may be `x`, or does not overlap it.
 template <typename T>
 struct RowFunctions {
   Moments (*moments)(const T* x, std::int64_t count, double shift);

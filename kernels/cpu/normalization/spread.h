@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of normalization share: checks, and means with deviations.
+// Kernels of normalization share checks, and means with deviations.
 #pragma once
 
 #include <cmath>

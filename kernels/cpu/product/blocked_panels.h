@@ -27,7 +27,7 @@ constexpr std::int64_t BlockedPanels(std::int64_t columns) {
 }
 // The bytes of a panel.
 constexpr std::int64_t BlockedBytes(std::int64_t depth, int bits) { return depth * kBlockedWidth * bits / 8; }
-// Which row of a word's rows the code in bits [n * bits, (n + 1) * bits) belongs to.
+// The row of a word's rows that the code in bits [n * bits, (n + 1) * bits) belongs to.
 constexpr int RowInWord(int n, int bits) { return bits == 4 ? n / 2 + 4 * (n % 2) : n; }
 
 // One panel of weights [depth, kBlockedWidth].

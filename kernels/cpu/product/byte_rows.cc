@@ -23,8 +23,8 @@ using SplitVector = hn::Vec<SplitFloats>;
 
 inline std::int64_t SplitLanes() { return static_cast<std::int64_t>(hn::Lanes(SplitFloats())); }
 
-// What signed bytes hold on both sides of 0: 127 * 256 + 127, or (127 * 256 + 127) * 256. A product may be
-// rounded to one more than the latter.
+// The most that signed bytes hold on both sides of 0: 127 * 256 + 127, or (127 * 256 + 127) * 256. A product
+// may be rounded to one more than the latter.
 constexpr float MostOfSplit(int limbs) { return limbs == 2 ? 32639 : 8355584; }
 
 // The largest magnitude; NaN if something is not finite.

@@ -12,7 +12,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// What products are added up in: integers wrap.
+// The type that products are added up in: integers wrap.
 template <typename T, bool kIntegral = std::is_integral_v<T>>
 struct SumOf {
   using Type = T;
@@ -57,7 +57,7 @@ Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> 
   const MicroKernel<T>& micro = BestMicroKernel<T>();
   const std::int64_t width = micro.width;
   T* packed = nullptr;
-  // What is declared, whatever the width: how much memory a run takes is known before it.
+  // The declared memory, whatever the width: how much a run takes is known before it.
   if (Status s = scratch.Reserve(MostPacked(n, depth), &packed); !s.ok()) return s;
 
   for (std::int64_t j0 = 0; j0 < n; j0 += kColumns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows sums of products of bytes (IntegerFinish); included as vector_functions-inl.h is.
+// Finishes sums of products of bytes (IntegerFinish); included as vector_functions-inl.h is.
 #if defined(REWIRE_KERNELS_CPU_INTEGER_FINISH_) == defined(HWY_TARGET_TOGGLE)
 #ifdef REWIRE_KERNELS_CPU_INTEGER_FINISH_
 #undef REWIRE_KERNELS_CPU_INTEGER_FINISH_

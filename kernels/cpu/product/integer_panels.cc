@@ -188,7 +188,7 @@ HWY_NOINLINE std::int32_t SumOf(const std::uint8_t* from, std::int64_t count) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
 }
 
-// What follows the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
+// Finishes the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
 // `step` apart. Nothing of the tile is read between stores, which may lie anywhere as far as the compiler
 // knows.
 template <typename T>

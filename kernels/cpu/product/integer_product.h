@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels share that multiply by packed integer weights: their arguments, and the vectors by column that
-// the panel kernel reads.
+// Kernels that multiply by packed integer weights share their arguments, and the vectors by column that the
+// panel kernel reads.
 #pragma once
 
 #include <cstdint>

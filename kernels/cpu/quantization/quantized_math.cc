@@ -36,7 +36,7 @@ HWY_INLINE V Dequantized(const Q* from, const Quantization& by) {
   return hn::Mul(hn::ConvertTo(D(), hn::Sub(wide, hn::Set(DI(), by.zero))), hn::Set(D(), by.scale));
 }
 
-// What is scaled already.
+// Rounds a number that is scaled already.
 template <typename Q>
 HWY_INLINE void StoreRounded(V scaled, const Quantization& by, Q* to) {
   const auto rounded = Rounded(D(), scaled, static_cast<float>(by.zero), static_cast<float>(by.least),

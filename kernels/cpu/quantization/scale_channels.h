@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which scale and zero an element of a quantized tensor has. Kernels of the CPU and of devices share it.
+// The scale and zero of an element of a quantized tensor. Kernels of the CPU and of devices share it.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace rewire::kernel::cpu {
 
-// Which scale (and zero) an element has. There is one for the whole tensor or one for each position along an
+// The scale (and zero) of an element. There is one for the whole tensor or one for each position along an
 // axis. With blocks there is one for each block of positions, at each place of the other axes.
 struct ScaleChannels {
   std::int64_t count = 1;   // positions along the axis
@@ -21,7 +21,7 @@ struct ScaleChannels {
   std::int64_t block = 0;   // positions of a block; 0: the scales are no blocks'
   std::int64_t blocks = 1;  // along the axis
 
-  // Of a contiguous scale.
+  // Resolves the channels of a contiguous scale.
   Status Resolve(const char* name, TensorView scale, TensorView x, std::int64_t axis,
                  std::int64_t block_size = 0) {
     if (block_size == 0 && scale.size() == 1 && scale.ndim() <= 1) return Status();

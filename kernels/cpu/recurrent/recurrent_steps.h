@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the layers share in running their steps: scratch, and its bounds.
+// The layers share this in running their steps: scratch, and its bounds.
 #pragma once
 
 #include <algorithm>

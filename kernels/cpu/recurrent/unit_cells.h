@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LSTMs and GRUs compute after their products, with the activations that nearly all models have.
+// The cells of LSTMs and GRUs after their products, with the activations that nearly all models have.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct RecurrentCells {
   RecurrentCell gru;
 };
 
-// Those of the best instruction set that this CPU and the build support.
+// The cells of the best instruction set that this CPU and the build support.
 RecurrentCells ChooseRecurrentCells();
 
 // The same, chosen once per process.

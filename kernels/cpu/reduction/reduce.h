@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reductions share: the choice of axes, and a loop in which one thread computes each result.
+// Reductions share the choice of axes, and a loop in which one thread computes each result.
 #pragma once
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 
 namespace rewire::kernel::cpu {
 
-// What is transformed, and where it goes. T is float or double; sums are double. `first_read(line)` and
-// `first_written(line)` are where a line begins.
+// The lines that are transformed, and where they go. T is float or double; sums are double.
+// `first_read(line)` and `first_written(line)` are where a line begins.
 template <typename T, typename FirstRead, typename FirstWritten>
 struct FourierLines {
   std::int64_t lines;

@@ -43,7 +43,7 @@ struct FourierSteps {
                    std::int64_t begin, std::int64_t end);
 };
 
-// Those of the best instruction set that this CPU and the build support.
+// The steps of the best instruction set that this CPU and the build support.
 FourierSteps ChooseFourierSteps();
 
 // The same, chosen once per process.

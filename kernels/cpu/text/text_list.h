@@ -91,7 +91,7 @@ class Texts {
   TextList list_;
 };
 
-// Where the strings of a new list go: their bytes to a tensor, or nowhere, to learn how long they are.
+// The sink of a new list's strings: their bytes go to a tensor, or nowhere, to learn how long they are.
 class TextSink {
  public:
   TextSink(char* to, std::int64_t room) : to_(to), room_(room) {}
@@ -131,7 +131,7 @@ class TextOffsets {
   void End() {
     if (ended_ < count_) out_.data<std::int64_t>()[++ended_] = sink.length();
   }
-  // What was not made is empty.
+  // A string that was not made is empty.
   Status Finish(Pace& pace) {
     while (ended_ < count_) {
       if (!pace.Spend(1)) return Stopped();

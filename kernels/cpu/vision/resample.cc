@@ -61,7 +61,7 @@ void ResizeAttributes::Read(Attributes& attributes) {
 double ResizeAxis::SourceOf(const ResizeAttributes& attributes, std::int64_t o) const {
   const auto x = static_cast<double>(o);
   const auto last_in = static_cast<double>(input - 1);
-  // Whatever the scale, the last output position is that of the last input position, as PyTorch and ONNX
+  // The last output position is that of the last input position, whatever the scale, as PyTorch and ONNX
   // Runtime have it (docs/onnx-values.md).
   const auto last_out = static_cast<double>(output - 1);
   switch (attributes.coordinates) {

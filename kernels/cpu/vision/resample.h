@@ -26,7 +26,7 @@ enum class Coordinates {
   kSymmetric,
   kTfHalfPixel,
 };
-// Of the attribute keep_aspect_ratio_policy.
+// The values of the attribute keep_aspect_ratio_policy.
 inline const std::initializer_list<std::string_view> kResizePolicies = {"stretch", "not_larger",
                                                                         "not_smaller"};
 

@@ -19,8 +19,8 @@ using Floats = hn::ScalableTag<float>;
 using Integers = hn::RebindToSigned<Floats>;
 inline constexpr std::int64_t kMostLanes = hn::MaxLanes(Floats());
 
-// Where the taps of a vector of elements lie in a line, and their weights. Elements that the line does not
-// have, and taps that an element does not have, are of weight 0.
+// The places of a vector's taps in a line, and their weights. Elements that the line does not have, and taps
+// that an element does not have, are of weight 0.
 struct VectorTaps {
   HWY_ALIGN std::int32_t offsets[kPermutedTaps][kMostLanes];  // from `base` on
   HWY_ALIGN float weights[kPermutedTaps][kMostLanes];

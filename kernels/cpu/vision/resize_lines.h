@@ -2,8 +2,8 @@
 //
 // Lines of one axis of a resize, in vectors.
 //
-// Where many elements lie side by side at each position of the axis, a vector takes elements of one position.
-// Where there are few, a vector takes several positions, and permutes the inputs in their order.
+// A vector takes elements of one position, where many lie side by side at each position of the axis. Where
+// there are few, a vector takes several positions, and permutes the inputs in their order.
 #pragma once
 
 #include <cstdint>

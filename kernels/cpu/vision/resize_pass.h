@@ -54,7 +54,7 @@ struct ResizePlan {
   }
 };
 
-// Where a vector's elements come from is found out once for several lines.
+// The sources of a vector's elements are found out once for several lines.
 inline Status PermutePass(const LineFilter& filter, std::int64_t outer, const float* from, float* to) {
   constexpr std::int64_t kLines = 64;
   const std::int64_t at_once = PermutedElements();

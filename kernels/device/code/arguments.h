@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host passes to device code by value. Compiled as C++ on the host and as device code. All members
+/* The host passes these to device code by value. Compiled as C++ on the host and as device code. All members
  * have 4 bytes, so that both lay them out alike. Positions count elements and are below 2^31. */
 #ifndef REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_
 #define REWIRE_KERNELS_DEVICE_CODE_ARGUMENTS_H_
@@ -130,7 +130,7 @@ typedef struct Window {
   int input[3], output[3];
 } Window;
 
-/* Which scale and zero an element has (kernels/cpu/quantization/scale_channels.h). */
+/* The scale and zero of an element (kernels/cpu/quantization/scale_channels.h). */
 typedef struct Channels {
   int count, inner; /* positions along the axis, and elements from one to the next */
   int block, blocks;

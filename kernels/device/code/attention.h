@@ -25,7 +25,7 @@ FUNCTION void keys_of(Attention a, GLOBAL const i64* begin, GLOBAL const i64* le
   *last = from < to ? (int)to : 0;
 }
 
-// Where a vector of q, or of out, begins.
+// The place where a vector of q, or of out, begins.
 FUNCTION int vector_of(Attention a, int batch, int head, int query, int size) {
   return (a.joined ? (batch * a.length + query) * a.heads + head
                    : (batch * a.heads + head) * a.length + query) *
@@ -43,7 +43,7 @@ FUNCTION float score_of(Attention a, float product, GLOBAL const float* bias, in
   return score;
 }
 
-// What was summed up before counts as much when the largest score has become this.
+// The share that earlier sums keep when the largest score has become this.
 FUNCTION float kept(float before, float largest) {
   return largest == -INFINITE ? 1.0f : exp(before - largest);
 }

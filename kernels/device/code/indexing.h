@@ -64,7 +64,7 @@ KERNEL(reverse_steps)
   out[i] = x[i + (source - step) * (batch_first ? run : batch * run)];
 }
 
-// Of each matrix what lies on a diagonal and above it (below it), 0 elsewhere.
+// Keeps what lies on a diagonal of each matrix and above it (below it); 0 elsewhere.
 KERNEL(triangle)
 (GLOBAL const WORD* x, GLOBAL WORD* out, int rows, int columns, int diagonal, int upper, int count) {
   int i = GLOBAL_ID(0);

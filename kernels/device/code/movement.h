@@ -48,7 +48,7 @@ KERNEL(pad)
     int dim = border.inner[axis];
     rest = row;
     if (border.mode == kBorderWrap) {
-      // What is left of the axis repeats.
+      // The rest of the axis repeats.
       int after = border.dims[axis] - dim - border.before[axis];
       int first = border.before[axis] < 0 ? -border.before[axis] : 0;
       int kept = dim - first + (after < 0 ? after : 0);

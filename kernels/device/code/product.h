@@ -2,7 +2,7 @@
 // Products of matrices, and convolutions as products with an image whose columns are read where they lie. A
 // group computes a tile (tiles.h).
 
-// Where the two operands of a batch start.
+// The places where the two operands of a batch start.
 #define BATCH_POSITIONS(batch, p, a_at, b_at)        \
   {                                                  \
     int rest = batch;                                \
@@ -26,7 +26,7 @@ FUNCTION WindowPlace window_of(Window w, int n) {
   at.i0 = n / (w.output[2] * w.output[1]) * w.stride[0] - w.before[0];
   return at;
 }
-// What lies there under tap k (of all channels), from the image's first channel on; -1 outside of it.
+// The element under tap k (of all channels), from the image's first channel on; -1 outside of it.
 FUNCTION int under_tap(Window w, WindowPlace at, int taps, int k) {
   int channel = k / taps;
   int tap = k - channel * taps;
@@ -53,7 +53,7 @@ FUNCTION float left_of(GLOBAL const real* a, int a_at, Product p, int m, int k) 
 FUNCTION float right_of(GLOBAL const real* b, int b_at, Product p, int k, int n) {
   return k < p.k && n < p.n ? LOAD(b, b_at + k * p.b_row + n * p.b_column) : 0.0f;
 }
-// What becomes of a sum, unless it lies outside of the result.
+// Stores a sum, unless it lies outside of the result.
 FUNCTION void store_product(GLOBAL const real* c, GLOBAL real* out, Product p, int batch, int m, int n,
                             float sum) {
   if (m >= p.m || n >= p.n) return;
@@ -156,7 +156,7 @@ KERNEL(dots)
 
 FUNCTION int outputs_of(Window w) { return w.output[0] * w.output[1] * w.output[2]; }
 
-// Where a group's convolution lies.
+// The place of a group's convolution.
 typedef struct ConvolutionPlace {
   int image;  // of a batch and a group
   int group;

@@ -37,7 +37,7 @@ FUNCTION float clipped(float limit, float x) { return limit == 0.0f ? x : Clip(x
 
 FUNCTION int gates_of(int kind) { return kind == kRecurrentRnn ? 1 : kind == kRecurrentGru ? 3 : 4; }
 
-// Where a unit's state is among the layer's arguments. In `scratch` the direction comes first, always.
+// The place of a unit's state among the layer's arguments. In `scratch` the direction comes first, always.
 FUNCTION int place_of_state(Recurrent c, int i) {
   int batch = i / c.hidden % c.batch;
   int direction = i / (c.hidden * c.batch);

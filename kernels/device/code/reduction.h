@@ -28,7 +28,7 @@ FUNCTION float add_to(int operation, float sum, float x) {
       return sum + x;
   }
 }
-// Of two partial results.
+// Joins two partial results.
 FUNCTION float join(int operation, float a, float b) {
   return operation == kMost      ? Max(a, b)
          : operation == kLeast   ? Min(a, b)
@@ -60,7 +60,7 @@ KERNEL(reduce_rows)(GLOBAL const real* x, GLOBAL real* out, int operation, int c
   if (lane == 0) STORE(out, row, end_of(operation, part[0], count));
 }
 
-// Where element k of those that become one lies, from the first one on.
+// The place of element k of those that become one, from the first one on.
 FUNCTION int reduced_place(Reduction shape, int k) {
   int at = 0;
   for (int axis = shape.reduced_rank - 1; axis >= 0; --axis) {

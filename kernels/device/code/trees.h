@@ -46,7 +46,7 @@ KERNEL(tree_leaves)
   found[i] = right && leaf < forest.leaves ? leaf : -1;
 }
 
-// What the leaves of a row say of a target, tree after tree as on the CPU.
+// Sums what the leaves of a row say of a target, tree after tree as on the CPU.
 KERNEL(tree_sums)
 (GLOBAL const int* found, GLOBAL const int* leaves, GLOBAL const int* targets, GLOBAL const float* weights,
  GLOBAL const float* base, GLOBAL float* out, Forest forest, int first_row, int count) {

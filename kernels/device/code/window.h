@@ -47,7 +47,7 @@ typedef struct Taps {
 
 FUNCTION int lesser(int a, int b) { return a < b ? a : b; }
 
-// Those of output element `at`.
+// The taps of output element `at`.
 FUNCTION Taps taps_at(Window w, int at) {
   Taps taps;
   taps.elements = 1;
@@ -57,7 +57,7 @@ FUNCTION Taps taps_at(Window w, int at) {
     int behind = w.input[axis] - begin;
     int first = begin < 0 ? (w.dilation[axis] - 1 - begin) / w.dilation[axis] : 0;
     int last = behind <= 0 ? 0 : lesser(w.size[axis], (behind - 1) / w.dilation[axis] + 1);
-    // What lies behind the pads, where a last window was rounded up, is no element.
+    // A position behind the pads, where a last window was rounded up, is no element.
     int padded = lesser(w.size[axis], (behind + w.after[axis] - 1) / w.dilation[axis] + 1);
     taps.elements *= w.counts_pads ? padded : last > first ? last - first : 0;
     taps.first[axis] = first;
@@ -68,7 +68,7 @@ FUNCTION Taps taps_at(Window w, int at) {
   taps.plane = at;
   return taps;
 }
-// Where the line of taps begins that has these places along the first two axes.
+// The beginning of the line of taps that has these places along the first two axes.
 FUNCTION int line_of(Window w, Taps taps, int t0, int t1) {
   int i0 = taps.begin[0] + t0 * w.dilation[0];
   int i1 = taps.begin[1] + t1 * w.dilation[1];
@@ -197,7 +197,7 @@ FUNCTION wide filter_weight(int mode, wide a, wide distance) {
 
 #define MOST_TAPS 4
 
-// Of real numbers, or of integers of 8 bits, which are rounded once.
+// Resizes real numbers, or integers of 8 bits, which are rounded once.
 KERNEL(resize)
 (GLOBAL const u8* x, GLOBAL const float* scales, GLOBAL u8* out, Resizing r, int type, int count) {
   int at = GLOBAL_ID(0);

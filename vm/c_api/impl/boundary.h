@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of the C API share: handles, and the boundary that turns a Status or an exception into a
+// The functions of the C API share handles, and the boundary that turns a Status or an exception into a
 // code.
 #pragma once
 

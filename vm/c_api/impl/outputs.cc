@@ -90,7 +90,7 @@ Status CallIntoManaged(RewireVm* vm, std::uint32_t function, const RewireValue* 
   return CallInto(vm, function, inputs, input_count, outputs, *std::move(taken));
 }
 
-// What a stateless run takes, as C++ has it.
+// The arguments of a stateless run, as C++ has them.
 struct Run {
   std::string function;
   rewire::Array<Value> inputs;

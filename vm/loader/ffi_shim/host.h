@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Rewire gives to its own tvm-ffi runtime library, which is loaded like any other and links nothing of
+/* Rewire gives this to its own tvm-ffi runtime library, which is loaded like any other and links nothing of
  * the VM. */
 #ifndef REWIRE_VM_LOADER_FFI_SHIM_HOST_H_
 #define REWIRE_VM_LOADER_FFI_SHIM_HOST_H_

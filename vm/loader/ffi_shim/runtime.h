@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of Rewire's tvm-ffi runtime share. The exported functions are those of tvm-ffi's C API,
+// The files of Rewire's tvm-ffi runtime share this. The exported functions are those of tvm-ffi's C API,
 // which its c_api.h and extra/c_env_api.h describe. Comments here only describe what this runtime may choose.
 #pragma once
 

@@ -28,7 +28,7 @@ struct Matrix {
   std::int64_t rows, columns;
 };
 
-// Of the matrix at `place` of a batch; a batch of one serves all places.
+// The matrix at `place` of a batch; a batch of one serves all places.
 template <typename T>
 Matrix<T> MatrixAt(const DLTensor& tensor, std::int64_t place) {
   const std::int64_t* shape = tensor.shape + tensor.ndim - 2;

@@ -44,7 +44,7 @@ struct WinogradTransforms {
   void (*output)(const WinogradOutput& tile);
 };
 
-// Those of the best instruction set that this CPU and the build support.
+// The transforms of the best instruction set that this CPU and the build support.
 WinogradTransforms ChooseWinogradTransforms();
 
 // The same, chosen once per process.

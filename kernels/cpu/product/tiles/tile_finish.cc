@@ -20,7 +20,7 @@ namespace rewire::kernel::cpu::HWY_NAMESPACE {
 using FinishTag = hn::CappedTag<float, kHalfPanel>;
 using FinishVector = hn::Vec<FinishTag>;
 
-// Of a vector's elements the first `count`, which may be all or none. Others are neither read nor written.
+// The first `count` of a vector's elements, which may be all or none. Others are neither read nor written.
 class FirstElements {
  public:
   explicit FirstElements(std::int64_t count)
