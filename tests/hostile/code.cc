@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code words as docs/isa.md describes them.
+#include <iterator>
 #include <map>
 
 #include "rewire/tests/hostile/program.h"
@@ -7,7 +8,7 @@
 namespace rewire::hostile {
 namespace {
 
-constexpr const char* kOperands[kOps] = {
+constexpr const char* kOperands[] = {
     "rw",      // move
     "r",       // ret
     "fwR",     // invoke
@@ -44,7 +45,9 @@ void Push(char kind, std::int64_t value, std::vector<std::uint32_t>* words) {
 
 }  // namespace
 
-const char* OperandsOf(std::uint32_t op) { return op < kOps ? kOperands[op] : ""; }
+std::uint32_t OpCount() { return std::size(kOperands); }
+
+const char* OperandsOf(std::uint32_t op) { return op < OpCount() ? kOperands[op] : ""; }
 
 bool DecodeWords(const std::vector<std::uint32_t>& words, std::vector<Instruction>* code) {
   std::map<std::size_t, std::size_t> starts;  // word to instruction
@@ -55,7 +58,7 @@ bool DecodeWords(const std::vector<std::uint32_t>& words, std::vector<Instructio
     Instruction instruction;
     instruction.op = words[at] & 0xFF;
     const std::size_t length = words[at] >> 8;
-    if (instruction.op >= kOps || length == 0 || length > words.size() - at) return false;
+    if (instruction.op >= OpCount() || length == 0 || length > words.size() - at) return false;
     std::size_t next = at + 1;
     const std::size_t end = at + length;
     const auto number = [&](char kind, std::int64_t* value) {

@@ -78,6 +78,15 @@ class Writer {
     const std::string_view file(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     std::optional<Program> program = ParseFile(file);
     if (!program || WriteFile(*program) != file) return ReportError(name, "is not as docs/format.md says");
+    for (const Function& function : program->functions) {
+      // Code that has been read is a list of instructions; else it is left as words.
+      if (!function.words.empty()) {
+        return ReportError(
+            name, fmt::format("function {} has an instruction that tests/hostile/code.cc has no row for, "
+                              "or another one; docs/isa.md has its operands",
+                              function.name));
+      }
+    }
     if (is_text) WithoutTestKernels(*program);
     bool is_new = is_text;
     for (const Kernel& kernel : program->kernels) is_new = uses_[kernel.name] < kUsesOfKernel || is_new;

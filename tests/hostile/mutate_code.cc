@@ -206,7 +206,7 @@ class CodeChange {
   }
   std::string Insert() {
     const std::size_t at = Place();
-    InsertAt(at, Make(static_cast<std::uint32_t>(dice_.Below(kOps)), at));
+    InsertAt(at, Make(static_cast<std::uint32_t>(dice_.Below(OpCount())), at));
     return "instruction inserted";
   }
   std::string ChangeAny() {

@@ -83,6 +83,7 @@ struct DeviceKernel {
   std::array<Size, 7> sizes;
 };
 
+// Opcodes that changes of a program name. Others have their row in code.cc alone.
 enum Op : std::uint8_t {
   kMove,
   kRet,
@@ -106,12 +107,13 @@ enum Op : std::uint8_t {
   kDeviceCopy,
   kKill,
 };
-inline constexpr std::uint32_t kOps = 21;
 
 // The kinds of an opcode's operands, one letter each. docs/isa.md describes the kinds.
 //   r READ, o OPT_READ, w WRITE, v OPT_WRITE, k KILL, i IMM32, l IMM64, d DTYPE,
 //   c CONSTANT, f FUNCTION, p KERNEL, e DEVICE, s STRING, t TARGET, R READS, D DIMS
 const char* OperandsOf(std::uint32_t op);
+// How many opcodes have a row: those from 0 on.
+std::uint32_t OpCount();
 
 // An operand's number, or a list's; of a jump to an instruction, that instruction's index.
 struct Operand {
