@@ -32,9 +32,9 @@ bool IsOfLimits(StatusCode code) {
          code == StatusCode::kOutOfMemory || code == StatusCode::kStepLimit;
 }
 
-// What the file itself says wrong and only one of the two runs meets: a result that is not of the structure
-// in the signature, by which outputs are bound; tensors of one storage that a kernel would have to keep
-// apart.
+// The file itself may be wrong in a way that only one of the two runs meets: a result that is not of the
+// structure in the signature, by which outputs are bound; tensors of one storage that a kernel would have to
+// keep apart.
 constexpr const char* kOtherStructure = "has not the structure that the signature of";
 constexpr const char* kOverlap = "and shares memory with argument";
 

@@ -280,7 +280,7 @@ TEST_CASE("what one call alone has needed is given back when it is long ago") {
 
 TEST_CASE("sizes without end keep no more than some times the largest") {
   VirtualMachine vm(ProgramOf(kOfAnySize));
-  // Of eight classes, which together take more than six times the largest.
+  // The smallest of eight classes, which together take more than six times the largest.
   constexpr std::int64_t kFirst = 1 << 20;
   constexpr std::int64_t kLast = kFirst * 2;
   std::uint64_t most = 0;

@@ -68,7 +68,7 @@ const std::vector<std::int64_t> kScalar;
 
 enum class How : std::uint8_t { kPlain, kAutomatic, kRecorded };
 
-// What `outputs` tells after each of 6 runs but the fourth. The memory of outputs is cleared before each.
+// The answer of `outputs` after each of 6 runs but the fourth. The memory of outputs is cleared before each.
 std::string Runs(How how, const std::string& text, const std::function<void(VirtualMachine&)>& set_up,
                  const std::function<std::string(VirtualMachine&)>& outputs) {
   FakeDevice device;

@@ -80,7 +80,7 @@ Status DuringRun(Gate* gate, VirtualMachine* vm, const Call& call) {
   return ran;
 }
 
-// What a header declares: the names that `pattern` finds between two texts.
+// The declarations of a header: the names that `pattern` finds between two texts.
 inline std::set<std::string> Declared(const char* header, const std::string& from, const std::string& to,
                                       const char* pattern) {
   std::ifstream file(std::string(SourceDir()) + "/" + header);

@@ -70,7 +70,7 @@ int WrongCalls(Call call) {
   return wrong;
 }
 
-// What a thread puts in, and what must come out.
+// The numbers that a thread puts in, and those that must come out.
 struct Numbers {
   alignas(64) std::array<float, 2> x{};
   std::int64_t c = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host may do wrong with a VM: the exact message, and the next call gives the right answer. Wrong
+// A host may do this wrong with a VM: the exact message, and the next call gives the right answer. Wrong
 // bindings of outputs stand in outputs/ (table/wrong_uses.asm, bindings_test.cc), wrong parameters in
 // parameters/bind_test.cc, wrong uses of arenas and static memory in bounded_memory_test.cc, of the C API in
 // c_api/arguments_test.cc.
@@ -214,7 +214,7 @@ TEST_CASE("outputs over what the VM needs are errors, and the next call is right
                              TensorView(host.x(), DLDataType{9, 99, 1}, std::vector<std::int64_t>{2})),
              "function any, output 0 (r): code9_99[2] has a wrong element type, rank or dimension");
 
-  // What shows only when the function returns.
+  // The mistake shows only when the function returns.
   const std::vector<std::int64_t> shape = {2};
   const std::vector<std::int64_t> strides = {2};
   const Value x = Floats({1, 2});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of memory bounds share: a kernel that takes no workspace, bounds, blocks of their size.
+// The tests of memory bounds share a kernel that takes no workspace, bounds, and blocks of their size.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace rewire::test {
 // host.add(a, ..., b, out): out = a + b, floats; declared to take no workspace.
 LinkOptions Kernels();
 
-// Of the entry; the test fails when it cannot be asked for.
+// The bound of the entry; the test fails when it cannot be asked for.
 MemoryBound BoundOf(const Program& program, bool outputs_bound = false,
                     Array<std::pair<std::string, std::int64_t>> dims = {});
 

@@ -15,7 +15,7 @@
 namespace rewire::test {
 namespace {
 
-// What the allocator had been asked when a kernel was called.
+// The allocator's requests when a kernel was called.
 struct Turns {
   TestAllocator allocator;
   std::vector<std::int64_t> calls;

@@ -16,7 +16,7 @@ namespace {
 using kernel::TensorList;
 using kernel::TensorView;
 
-// What each kernel does beside computing.
+// The accesses of each kernel beside computing.
 class Access {
  public:
   explicit Access(KernelLog* log) : log_(log) {}

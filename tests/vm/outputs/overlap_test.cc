@@ -144,7 +144,7 @@ TEST_CASE("an output over another one is refused, whichever way each was bound")
         REQUIRE(first.bind(&host.vm, 0, host.memory + 16).has_value());
         REQUIRE(second.bind(&host.vm, 1, host.memory + 16 + offset).has_value());
         const Status status = host.vm.TryInvoke();
-        // Which of two is told depends on whose memory is known first.
+        // The one of two that is told depends on whose memory is known first.
         REQUIRE_FALSE(status.has_value());
         CHECK(status.error().message().find(" overlaps that of output ") != std::string::npos);
         host.CheckRefused(status, "overlaps that of output");
@@ -316,7 +316,7 @@ TEST_CASE("a call into memory that a result of the host's lies in leaves that re
     CHECK(held.data<float>() == memory);
   }
   CHECK(memory[3] == 6);
-  // What the call itself made there is gone from the result.
+  // The elements that the call itself made there are gone from the result.
   alignas(64) float fresh[4];
   const Value x(*Tensor::CopyOf(TensorView(kX.data(), {4})));
   const OutputBinding a{0, TensorView(fresh, {4})};

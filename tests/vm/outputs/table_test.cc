@@ -129,7 +129,7 @@ class CaseRun {
       CheckBound(vm, expected);
       if (case_.saves > 0) CHECK(vm.bytes_peak() + case_.saves <= unbound.bytes_peak() + 16384);
     }
-    // Whatever happened: the next run gives the right answer.
+    // The next run gives the right answer, whatever happened.
     vm.ClearOutputs(case_.function);
     vm.RequireZeroCopy(false);
     Fill();

@@ -190,14 +190,14 @@ TEST_CASE("binding other parameters makes another Program that shares everything
   CHECK(second->rep().code == first->rep().code);
   for (const char* shared : {"c", "v"}) CHECK(AddressIn(*second, shared) == AddressIn(*first, shared));
 
-  // What `__init` does not load is bound anew without it, and what it made is shared.
+  // A parameter that `__init` does not load is bound anew without it, and what it made is shared.
   const Result<Program> third = second->Rebind({SetOf({{"after", Floats({5, 6})}})});
   REQUIRE(MessageOf(third) == "");
   CHECK(made == 2);
   CHECK(Run(*third, "sum") == std::vector<float>{13, 24});
   CHECK(Run(*third, "after") == std::vector<float>{5, 6});
   CHECK(AddressIn(*third, "sum") == AddressIn(*second, "sum"));
-  // What it loads by a function that it calls counts.
+  // A parameter that it loads by a function that it calls counts.
   const Result<Program> fourth = third->Rebind({SetOf({{"v", Floats({1, 1})}})});
   REQUIRE(MessageOf(fourth) == "");
   CHECK(made == 3);

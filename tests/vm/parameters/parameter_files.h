@@ -33,9 +33,9 @@ std::string WriteSafetensorsFile(const std::string& path, const Named& tensors);
 std::string WriteRwxFile(const std::string& path, const Named& tensors, bool compressed = false);
 std::string WriteTvmFile(const std::string& path, const Named& tensors);
 
-// What lies in a set under a name; the test fails when there is nothing.
+// The tensor in a set under a name; the test fails when there is nothing.
 Tensor At(const ParameterSet& set, const std::string& name);
-// Where a Program has a constant or parameter.
+// The address of a constant or parameter in a Program.
 const void* AddressIn(const Program& program, const std::string& name);
 
 }  // namespace rewire::test

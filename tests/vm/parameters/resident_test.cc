@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parameters cost in memory: nothing until they are read, and one copy however many models and processes
-// read them. Proportional set size, as /proc/self/smaps_rollup says: pages that n processes share count 1/n
-// to each.
+// Parameters cost no memory until they are read, and one copy however many models and processes read
+// them. Proportional set size, as /proc/self/smaps_rollup says: pages that n processes share count 1/n to
+// each.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 namespace rewire::test {
 namespace {
 
-// What the kernels of both models saw.
+// The tensors that the kernels of both models saw.
 struct Seen {
   const void* written = nullptr;
   const void* read = nullptr;

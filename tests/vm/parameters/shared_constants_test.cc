@@ -232,7 +232,7 @@ TEST_CASE("a damaged constant is found when it is copied for alignment, not only
     CAPTURE(damaged);
     Result<Module> module = Assemble(text);
     REQUIRE(MessageOf(module) == "");
-    // Where the kernel cannot use it: one byte off.
+    // The kernel cannot use it one byte off.
     Constant& constant = module->constants[0];
     std::memcpy(memory + 1, constant.stored.view.data(), 100);
     constant.checksum = Hash64({memory + 1, 100});
@@ -262,8 +262,8 @@ TEST_CASE("what __init computes is shared where it is equal") {
   CHECK(FloatsOf(vm.Output("y")) == std::vector<float>{2, 1});
 }
 
-// Of constants that are decompressed, mapped and computed. Each thread lets go of a Program while others ask
-// for its constants, and of a result after its Program.
+// The constants are decompressed, mapped and computed. Each thread lets go of a Program while others ask for
+// its constants, and of a result after its Program.
 TEST_CASE("threads link, run and close Programs of the same constants at once") {
   const Folder folder;
   const Named weights = {{"c", Floats(std::vector<float>(10000, 0.75F))}};

@@ -137,7 +137,7 @@ class Sequence {
       if (difference.empty()) difference = CheckInvariants();
       if (!difference.empty()) return difference;
     }
-    // Whatever happened, each VM still runs.
+    // Each VM still runs, whatever happened.
     for (Machine& machine : vms_) {
       Calm(&machine);
       for (auto& binding : machine.bindings) Unbind(&machine, binding.get());
@@ -403,7 +403,7 @@ class Sequence {
     return {};
   }
 
-  // Whose memory a donation names.
+  // The input whose memory a donation names.
   static FloatInput& InputOf(Machine* machine, const Binding& binding) {
     SequenceInputs& inputs = machine->inputs;
     return binding.data == inputs.x().memory() ? inputs.x() : inputs.y();
@@ -473,7 +473,7 @@ class Sequence {
       case How::kAllocator:
         break;
       case How::kDeclining:
-        // Where no instruction makes the output in place, the first question is for the output itself.
+        // The first question is for the output itself if no instruction makes it in place.
         *may_fail = *may_fail || !oracle_->TryOutputPlan({0, index})->rewired;
         break;
       case How::kCancelling:

@@ -10,7 +10,7 @@
 
 namespace rewire::test {
 
-// What the calls of many sequences were.
+// The calls of many sequences.
 struct SequenceTally {
   std::uint64_t runs = 0;                         // that were compared or had to fail
   std::map<std::string, std::uint64_t> calls;     // by kind

@@ -84,7 +84,7 @@ class FloatInput {
 
   void Unset() { mode_ = Mode::kUnset; }
 
-  // What a run reads.
+  // The contents that a run reads.
   std::string Contents() const {
     switch (mode_) {
       case Mode::kUnset:

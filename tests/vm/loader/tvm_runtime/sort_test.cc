@@ -93,7 +93,7 @@ long double ValueAt(const Elements& x, std::int64_t i) {
 // Whether element a goes before element b in ascending order; NaN is the largest.
 bool IsLess(long double a, long double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-// Of each row along the axis, the places of its first `counts[row]` elements in order, then the others.
+// The places of each row's first `counts[row]` elements along the axis in order, then the others.
 std::vector<std::int64_t> ExpectedPlaces(const Elements& x, std::size_t axis, bool ascending,
                                          const std::vector<std::int32_t>& counts) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(CountOf(x.dims)));

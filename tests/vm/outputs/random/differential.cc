@@ -128,8 +128,8 @@ class Differential {
     }();
     return kControl;
   }
-  // Where the memory is bounded before the run, the first run has not passed the bound, and a static memory
-  // of its size serves.
+  // Checks that the first run has not passed a bound of the memory that is known before it, and that a static
+  // memory of its size serves.
   std::string CheckMemory(const Program& program, const VirtualMachine& vm) {
     const Result<MemoryBound> bound = program.TryMemoryBound();
     if (!bound) return "memory bound: " + bound.error().message();

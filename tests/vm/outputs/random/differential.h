@@ -15,7 +15,7 @@
 
 namespace rewire::test {
 
-// What programs and runs were made of.
+// The statements that programs and runs were made of.
 struct Histogram {
   std::uint64_t programs = 0;
   std::uint64_t branches = 0;
@@ -24,7 +24,7 @@ struct Histogram {
   std::map<std::string, std::uint64_t> opcodes;  // instructions in the programs
   // Bound leaves by what became of them: "in place", or the reason for the copy.
   std::map<std::string, std::uint64_t> verdicts;
-  // Of the leaves in place, those that one instruction of main makes, by its mnemonic.
+  // Leaves in place that one instruction of main makes, by its mnemonic.
   std::map<std::string, std::uint64_t> makers;
   // Leaves of programs without loops that the unbound run allocated, and how many of them a run in exactly
   // fitting memory made in place.

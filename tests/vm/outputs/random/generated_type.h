@@ -9,7 +9,7 @@
 
 namespace rewire::test::generated {
 
-// What the generator knows of a register; signatures may say less.
+// The generator's knowledge of a register; signatures may say less.
 struct Type {
   enum Kind : std::uint8_t { kTensor, kShape, kInteger, kTag, kTuple, kClosure };
   Kind kind = kTensor;

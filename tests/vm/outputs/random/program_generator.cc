@@ -118,7 +118,7 @@ class ProgramWriter : private StatementWriter {
     return text;
   }
 
-  // What a result is made of: mostly the tensor made last.
+  // Chooses what a result is made of: mostly the tensor made last.
   std::string LastOrNew(const Type& type) {
     if (type.kind == Type::kTuple) {
       std::string fields;

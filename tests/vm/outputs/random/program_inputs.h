@@ -10,8 +10,8 @@
 
 namespace rewire::test {
 
-// What a random program's main takes. The memory is this one's: the VM borrows it, and a run may be told to
-// overwrite it.
+// The inputs that a random program's main takes. The memory is this one's: the VM borrows it, and a run may
+// be told to overwrite it.
 class ProgramInputs {
  public:
   explicit ProgramInputs(std::uint64_t seed) : c_(static_cast<std::int64_t>(seed % 3)) {

@@ -214,7 +214,7 @@ class ValueWriter {
   Dice dice_;
   RandomProgram program_;
   std::vector<FunctionInfo> functions_;  // that may be called
-  // Of the function that is being written:
+  // The state of the function that is being written:
   std::string code_;
   std::vector<Variable> scope_;
   std::size_t block_begin_ = 0;  // where the current block's own variables start
