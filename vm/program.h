@@ -40,8 +40,8 @@ struct OutputHandle {
   std::uint32_t leaf = 0;
 };
 
-// Receives messages that are no errors: when a program is linked, from where its kernels come and which
-// devices it uses. log_to_spdlog.h makes a sink of a logger of spdlog.
+// Receives messages that are no errors: when a program is linked, from where its kernels come, which devices
+// it uses, and why REWIRE_DEVICE_CACHE is not used. log_to_spdlog.h makes a sink of a logger of spdlog.
 //
 // Called on the thread that has the message. `message` is valid during the call. The function may call
 // whatever a kernel may call (virtual_machine.h). Null: messages are dropped.

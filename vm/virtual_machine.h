@@ -10,8 +10,8 @@
 // Callbacks: during a call, the VM may call code of the host: kernels, the observer, an output's allocator,
 // and the deleter of memory that is released. This code may call:
 // - Cancel, which ends the run, if the call is a run;
-// - program, result, TryOutput, TryInputReport, bytes_held and bytes_peak, which show the state before the
-//   call. A run that needs the memory drops the old result before it ends;
+// - program, result, TryOutput and TryInputReport, which show the state before the call, except that a run
+//   may have dropped the old result; bytes_held and bytes_peak, which show the state at that moment;
 // - anything of other VMs, including Program::TryRun.
 //
 // Every other call on the same VM fails with kBusy and changes nothing. The VM must not be destroyed or

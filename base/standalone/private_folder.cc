@@ -93,7 +93,10 @@ PrivateFolder::PrivateFolder(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const int folder = path.empty() ? -1 : open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) {
-    reason_ = path.empty() ? "there is no name" : std::strerror(errno);
+    reason_ = path.empty()       ? "there is no name"
+              : errno == ENOTDIR ? "it is no folder, or a link"
+              : errno == ENOENT  ? "there is no such folder"
+                                 : std::strerror(errno);
     return;
   }
   struct stat info;

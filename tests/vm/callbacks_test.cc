@@ -164,6 +164,22 @@ TEST_CASE("callbacks of a run may read the VM and use others; what would change 
   host.CheckUsable();
 }
 
+TEST_CASE("a callback sees the bytes that the VM holds at that moment") {
+  Host host;
+  const std::uint64_t before = host.vm().bytes_held();
+  std::uint64_t inside = 0;
+  host.action = [&] {
+    inside = host.vm().bytes_held();
+    CHECK(host.vm().bytes_peak() >= inside);
+  };
+  host.vm().Invoke();
+  CHECK(inside > before);
+  // In the next run, the old result has gone or still counts. In either case, this is what the VM holds.
+  host.action = [&] { CHECK(host.vm().bytes_held() <= host.vm().bytes_peak()); };
+  host.vm().Invoke();
+  host.CheckUsable();
+}
+
 TEST_CASE("deleters that a call runs find the VM busy, and the call does its work") {
   Host host;
   host.CheckUsable();

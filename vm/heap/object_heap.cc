@@ -69,7 +69,7 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
   }
   if (!pinned && !IsHostAddressable(*storage->device_api)) return true;
   // The device may still work on a block that is used again. The host's fill comes in no stream's order.
-  if (again && fill_ != StorageFill::kUndefined && own_release_ != nullptr) own_release_(own_context_);
+  if (again && fill_ != StorageFill::kUndefined && hooks_.release != nullptr) hooks_.release(hooks_.context);
   Fill(storage);
   return true;
 }
@@ -164,8 +164,8 @@ void ObjectHeap::DetachBlocks(Object* object) {
   auto* storage = static_cast<StorageObject*>(object);
   if (storage->block != nullptr && storage->device_api == nullptr) pool_.Detach(storage->block_bytes);
   // From now on any thread may end the storage.
-  if (own_release_ != nullptr && storage->release == own_release_)
-    own_share_(storage->release_context, storage);
+  if (hooks_.release != nullptr && storage->release == hooks_.release)
+    hooks_.share(storage->release_context, storage);
 }
 
 void ObjectHeap::AttachBlocks(Object* object) {
@@ -199,11 +199,19 @@ void ObjectHeap::TakeBack(Object* object) {
 // The VM's last reference is gone, but somebody outside holds or names the object. From now on all references
 // are strong.
 void ObjectHeap::HandOver(Object* object) {
-  // From now on any thread may end it, in no stream's order. So what devices do with it comes first.
-  if (own_release_ != nullptr) own_release_(own_context_);
   object->local = 1;  // stands for the VM's strong reference, which is about to be dropped
   Share(MakeAny(object->type_index, object));
-  DropStrong(object);
+  DropShared(object);
+}
+
+// The object ends with its last reference, which may be dropped on any thread and in no stream's order. So
+// the VM's own reference stays until devices have done what they were given.
+void ObjectHeap::DropShared(Object* object) {
+  if (__builtin_expect(hooks_.drop != nullptr && streams_ != nullptr && streams_->size() != 0, 0)) {
+    hooks_.drop(hooks_.context, object);
+  } else {
+    DropStrong(object);
+  }
 }
 
 void ObjectHeap::ReleaseField(Object* object) {
@@ -214,7 +222,7 @@ void ObjectHeap::ReleaseField(Object* object) {
   } else if (AccountOf(object) == account_ && object->alone() && CanTakeBack(object)) {
     TakeBack(object);
   } else {
-    DropStrong(object);
+    DropShared(object);
     return;
   }
   if (!object->alone()) {

@@ -212,15 +212,18 @@ class ObjectHeap {
 
   // The streams in whose order memory of devices is taken and freed. Without them it is the default stream's.
   void set_streams(DeviceStreams* streams) { streams_ = streams; }
-  // StorageObject::release, if the VM itself has set it: it is called on the VM's thread only, and waits for
-  // what devices do with the VM's memory. `share` is called in its place when the storage leaves the VM, so
-  // that any thread may end it.
-  void set_own_release(void (*release)(void* context), void (*share)(void* context, StorageObject* storage),
-                       void* context) {
-    own_release_ = release;
-    own_share_ = share;
-    own_context_ = context;
-  }
+  // Calls to the VM's devices about its objects, on the VM's thread only.
+  struct DeviceHooks {
+    // StorageObject::release, if the VM itself has set it: waits for what devices do with the VM's memory.
+    void (*release)(void* context) = nullptr;
+    // Called in its place when the storage leaves the VM, so that any thread may end it.
+    void (*share)(void* context, StorageObject* storage) = nullptr;
+    // Takes the VM's reference to an object that others hold, too, and drops it when devices have done what
+    // they were given.
+    void (*drop)(void* context, Object* object) = nullptr;
+    void* context = nullptr;
+  };
+  void set_device_hooks(const DeviceHooks& hooks) { hooks_ = hooks; }
   // Why the last request for memory of a device failed; success if none has, or since this was last asked.
   Status TakeDeviceFailure() { return std::exchange(device_failure_, Status()); }
 
@@ -275,6 +278,7 @@ class ObjectHeap {
   void Free(TensorObject* tensor);
   void Free(StorageObject* storage);
   void HandOver(Object* object);
+  void DropShared(Object* object);
   void DetachBlocks(Object* object);
   void AttachBlocks(Object* object);
   bool CanTakeBack(const Object* object) const;
@@ -296,9 +300,7 @@ class ObjectHeap {
   TupleObject* pending_ = nullptr;  // tuples with count zero whose fields must still be released
   Array<DeviceBlock> device_blocks_;
   DeviceStreams* streams_ = nullptr;
-  void (*own_release_)(void* context) = nullptr;
-  void (*own_share_)(void* context, StorageObject* storage) = nullptr;
-  void* own_context_ = nullptr;
+  DeviceHooks hooks_;
   Status device_failure_;
 };
 

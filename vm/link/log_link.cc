@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/link/log_link.h"
 
+#include <cstdlib>
 #include <string>
 
 #include "rewire/base/array.h"
 #include "rewire/base/message.h"
+#include "rewire/base/standalone/private_folder.h"
 
 namespace rewire {
 namespace {
 
 void Write(const LogSink& log, const std::string& message) {
   log.write(log.context, message.data(), message.size());
+}
+
+// Libraries of devices, which have no log, pass over a folder that they cannot trust.
+void LogDeviceCache(const LogSink& log) {
+  const char* path = std::getenv("REWIRE_DEVICE_CACHE");
+  if (path == nullptr || *path == 0) return;
+  const PrivateFolder folder(path);
+  if (folder.is_open()) return;
+  Write(log,
+        Format("REWIRE_DEVICE_CACHE: no compiled code is kept in '{}', because {}", path, folder.reason()));
 }
 
 }  // namespace
@@ -35,6 +47,7 @@ void LogLink(const LinkedCode& code, const KernelSet& kernels) {
     last = device.api;
     Write(code.log, Format("device {} {}", last->name, device.device.device_id));
   }
+  if (last != nullptr) LogDeviceCache(code.log);
 }
 
 }  // namespace rewire

@@ -36,12 +36,17 @@ void DeviceWork::Note(Stream* stream, Source source) {
   stream->last = source;
 }
 
+DeviceWork::InFlight* DeviceWork::NewNote() {
+  if (copies_.empty() && !copies_.Make(home_, kMostCopies)) return nullptr;
+  return count_ == kMostCopies ? nullptr : &copies_[count_++];
+}
+
 bool DeviceWork::Keep(Stream* stream, Use use, const MemoryRange& memory, TensorObject* tensor,
                       TensorObject* staging) {
   if (memory.empty()) return true;
-  if (copies_.empty() && !copies_.Make(home_, kMostCopies)) return false;
-  if (count_ == kMostCopies) return false;
-  InFlight& copy = copies_[count_++];
+  InFlight* const note = NewNote();
+  if (note == nullptr) return false;
+  InFlight& copy = *note;
   copy = {stream, nullptr, nullptr, staging, memory, use};
   // Memory that the caller lent stays until the call returns, and constants as long as the Program.
   StorageObject* storage = tensor != nullptr && tensor->local != kUncounted ? tensor->storage : nullptr;
@@ -119,6 +124,21 @@ void DeviceWork::OnShare(void* work, StorageObject* storage) {
     copy.kept = storage;
     ObjectHeap::Retain(storage);
   }
+}
+
+void DeviceWork::OnDrop(void* work, Object* object) {
+  auto* self = static_cast<DeviceWork*>(work);
+  for (std::uint32_t i = 0; i < self->streams_.size(); ++i) {
+    Stream& stream = self->streams_[i];
+    if (!stream.busy) continue;
+    // LetGo drops the reference, and so comes back here for each other stream that is at work then.
+    if (InFlight* const note = self->NewNote(); note != nullptr) {
+      *note = {&stream, object, nullptr, nullptr, {}, Use::kReads};
+      return;
+    }
+    self->Wait(&stream, WaitCause::kReuse);
+  }
+  DropStrong(object);
 }
 
 void DeviceWork::LetGo(const Stream* stream, bool done) {

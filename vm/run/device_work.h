@@ -29,7 +29,7 @@ class DeviceWork {
 
   DeviceWork(DeviceStreams* streams, ObjectHeap* heap, MemoryAccount* home)
       : streams_(*streams), heap_(*heap), home_(home) {
-    heap->set_own_release(OnRelease, OnShare, this);
+    heap->set_device_hooks({OnRelease, OnShare, OnDrop, this});
   }
 
   // Notes that the stream has got work, and who gave it.
@@ -84,6 +84,10 @@ class DeviceWork {
   static void OnRelease(void* work);
   // It becomes part of a result. A reference holds it until the copy is done.
   static void OnShare(void* work, StorageObject* storage);
+  // The VM's reference to an object that others hold, too, is to be dropped when no stream is at work.
+  static void OnDrop(void* work, Object* object);
+  // Room for one more note; null if there is none.
+  InFlight* NewNote();
   // `done`: the copies have been done, not dropped.
   void LetGo(const Stream* stream, bool done);
 

@@ -44,7 +44,7 @@ FAULTS = [
     Fault("passes", "an image in the model's order exists before it is another's copy", "channels_last.cc",
           "if («!copy->second.made») {", "false", PACKING),
     Fault("passes", "a transpose reads the copy with the channels last in that copy's order", "channels_last.cc",
-          "for (std::int64_t& axis : *perm) «axis = AxisOfLast(axis, last->type.rank())»;", "(void)axis", PACKING),
+          "for (std::int64_t& axis : *perm) «axis = AxisOfLast(axis, last->type.rank())»;", "axis", PACKING),
     Fault("passes", "the check of passes knows what is made before", "check_reads.cc",
           "return home != home_.end() && «open_.contains(home->second)»;", "true", PACKING),
     Fault("passes", "the check of passes counts the bytes of constants", "check_types.cc",

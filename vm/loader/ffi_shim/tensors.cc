@@ -96,6 +96,12 @@ REWIRE_FFI_API int TVMFFITensorFromDLPack(DLManagedTensor* from, std::int32_t al
 
 REWIRE_FFI_API int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned* from, std::int32_t alignment,
                                                    std::int32_t require_contiguous, void** out) {
+  // Another major version may have all but the version in other places.
+  if (from->version.major != kDLPackMajor) {
+    return Raise("RuntimeError", "DLPack version " + std::to_string(from->version.major) + "." +
+                                     std::to_string(from->version.minor) + " given, " +
+                                     std::to_string(kDLPackMajor) + ".x expected");
+  }
   return FromDLPack(from, alignment, require_contiguous, out);
 }
 
