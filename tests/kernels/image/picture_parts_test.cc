@@ -167,6 +167,18 @@ TEST_CASE("image: TIFF of codecs with unknown memory has no rows") {
     const std::int64_t rows = Decode(vm, TiffOf(entries, 0)).shape[0];
     if (rows != (is_plain ? 1 : 0)) FAIL("codec " << codec << " gives " << rows << " rows");
   }
+  // A sound picture of one of them: NeXT's codec stores a row of four pixels as 0 and their byte.
+  constexpr std::uint32_t kNext = 32766;
+  std::vector<Entry> entries = OnePixel();
+  entries[0].value = 4;
+  entries[2].value = 2;
+  for (const std::uint32_t codec : {1U, kNext}) {
+    entries[3].value = codec;
+    entries[8].value = codec == kNext ? 2 : 1;
+    Bytes file = TiffOf(entries, 0);
+    file[8] = 0;
+    CHECK(Decode(vm, file).shape[0] == (codec == kNext ? 0 : 1));
+  }
 }
 
 // libwebp looks for the picture by itself, too; here it gets that chunk alone.
