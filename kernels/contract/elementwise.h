@@ -3,6 +3,8 @@
 // Names of the kernels that compute each element by itself.
 #pragma once
 
+#include "rewire/kernels/contract/cost.h"
+
 namespace rewire::names {
 
 // Arithmetic.
@@ -97,5 +99,12 @@ inline constexpr char kCast[] = "rewire.cast";
 // Conversion of narrow types and of bits.
 inline constexpr char kCastNarrow[] = "rewire.cast_narrow";
 inline constexpr char kBitCast[] = "rewire.bit_cast";
+
+inline constexpr Cost kElementwiseCosts[] = {
+    {kAcos, 8}, {kAcosh, 8}, {kAsin, 8}, {kAsinh, 8},   {kAtan, 8},       {kAtanh, 8}, {kCelu, 5},
+    {kCos, 8},  {kCosh, 8},  {kElu, 5},  {kErf, 8},     {kExp, 5},        {kGelu, 8},  {kLog, 5},
+    {kMish, 8}, {kPow, 20},  {kSelu, 5}, {kSigmoid, 5}, {kSin, 8},        {kSinh, 8},  {kSoftplus, 8},
+    {kSqrt, 3}, {kSwish, 5}, {kTan, 8},  {kTanh, 6},    {kCastNarrow, 4},
+};
 
 }  // namespace rewire::names

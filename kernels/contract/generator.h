@@ -3,6 +3,8 @@
 // Names of the kernels that make tensors of numbers.
 #pragma once
 
+#include "rewire/kernels/contract/cost.h"
+
 namespace rewire::names {
 
 // Generators.
@@ -14,5 +16,10 @@ inline constexpr char kRandomUniform[] = "rewire.random_uniform";
 inline constexpr char kRandomNormal[] = "rewire.random_normal";
 inline constexpr char kBernoulli[] = "rewire.bernoulli";
 inline constexpr char kMultinomial[] = "rewire.multinomial";
+
+inline constexpr Cost kGeneratorCosts[] = {
+    {kArange, 2},
+    {kEye, 1},
+};
 
 }  // namespace rewire::names

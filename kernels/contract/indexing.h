@@ -3,6 +3,8 @@
 // Names of the kernels that take elements by index or by what they are.
 #pragma once
 
+#include "rewire/kernels/contract/cost.h"
+
 namespace rewire::names {
 
 // Indexing.
@@ -31,5 +33,9 @@ inline constexpr char kShapeCompress[] = "rewire.shape.compress";
 
 // N-grams.
 inline constexpr char kTfIdf[] = "rewire.tfidf";
+
+inline constexpr Cost kIndexingCosts[] = {
+    {kGather, 1}, {kGatherElements, 4}, {kGatherNd, 2}, {kOneHot, 2}, {kScatterElements, 4}, {kScatterNd, 4},
+};
 
 }  // namespace rewire::names

@@ -3,6 +3,8 @@
 // Names of the kernels that move elements.
 #pragma once
 
+#include "rewire/kernels/contract/cost.h"
+
 namespace rewire::names {
 
 // Copies.
@@ -23,5 +25,10 @@ inline constexpr char kTrilu[] = "rewire.trilu";
 inline constexpr char kPad[] = "rewire.pad";
 inline constexpr char kDynamicPad[] = "rewire.dynamic_pad";
 inline constexpr char kShapeDynamicPad[] = "rewire.shape.dynamic_pad";
+
+inline constexpr Cost kMovementCosts[] = {
+    {kConcat, 1}, {kCopy, 1},  {kDynamicPad, 2}, {kDynamicSlice, 1}, {kExpand, 1}, {kPad, 2},
+    {kSlice, 1},  {kSplit, 1}, {kTile, 1},       {kTranspose, 3},    {kTrilu, 2},
+};
 
 }  // namespace rewire::names

@@ -33,7 +33,9 @@ constexpr std::string_view Stem(std::string_view name) {
 }
 
 // Whether `name` is that of the CPU's kernel `kernel` or of its counterpart on a device.
-constexpr bool IsKernel(std::string_view name, std::string_view kernel) { return Stem(name) == Stem(kernel); }
+constexpr bool IsKernel(std::string_view name, std::string_view kernel) {
+  return IsStock(name) && Stem(name) == Stem(kernel);
+}
 
 // The name of the counterpart on a device of the CPU's kernel `name`.
 inline std::string OnDevice(std::string_view name) { return std::string(kDevice) + std::string(Stem(name)); }

@@ -3,6 +3,8 @@
 // Names of the kernels that quantize.
 #pragma once
 
+#include "rewire/kernels/contract/cost.h"
+
 namespace rewire::names {
 
 // Quantization.
@@ -15,5 +17,10 @@ inline constexpr char kRequantize[] = "rewire.requantize";
 
 // Quantized activations.
 inline constexpr char kPReluQuantized[] = "rewire.prelu_quantized";
+
+inline constexpr Cost kQuantizationCosts[] = {
+    {kAddQuantized, 4},   {kDequantizeLinear, 2}, {kMapBytes, 1},
+    {kPReluQuantized, 4}, {kQuantizeLinear, 4},   {kRequantize, 4},
+};
 
 }  // namespace rewire::names

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "rewire/kernels/contract/cost.h"
 #include "rewire/kernels/contract/names.h"
 
 namespace rewire::names {
@@ -31,5 +32,10 @@ inline constexpr char kArgMin[] = "rewire.argmin";
 inline constexpr char kCumSum[] = "rewire.cumsum";
 inline constexpr char kCumProd[] = "rewire.cumprod";
 inline constexpr char kHardmax[] = "rewire.hardmax";
+
+inline constexpr Cost kReductionCosts[] = {
+    {kCumSum, 4},     {kReduceL1, 1},  {kReduceL2, 1},  {kReduceMax, 1},
+    {kReduceMean, 1}, {kReduceMin, 1}, {kReduceSum, 1}, {kReduceSumSquare, 1},
+};
 
 }  // namespace rewire::names

@@ -15,8 +15,8 @@ struct OperationCount {
   double bytes = 0;  // of the tensors that the call is given, each counted once
 };
 
-// `args` as the kernel received them. Kernels are known by the last part of their names: rewire.packed.conv
-// and rewire.onednn.conv are convolutions. Only shapes and dtypes are read, so tensors may lie on any device.
+// `args` as the kernel received them. The rule is names::ProductsOf (kernels/contract/work.h). Only shapes
+// and dtypes are read, so tensors may lie on any device.
 OperationCount CountOperations(const KernelImport& import, Span<const RewireFFIAny> args);
 
 }  // namespace rewire::tools

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/fused_operations.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <unordered_set>
 
@@ -15,73 +15,12 @@ namespace rewire::compiler {
 namespace {
 
 constexpr std::int64_t kShortRun = 128;
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// How a kernel becomes a step: the operation, its attributes as last operands, and what dtypes it has.
-struct Form {
-  const char* kernel;
-  const char* operation;
-  bool truths = false;  // compares, or takes truth values
-  bool slow_alone = false;
-  struct Number {
-    const char* attribute = nullptr;
-    double fallback = 0;
-  } numbers[2] = {};
-};
-
-constexpr Form kForms[] = {
-    {names::kAdd, "add"},
-    {names::kSub, "sub"},
-    {names::kMul, "mul"},
-    {names::kDiv, "div"},
-    {names::kMin, "min"},
-    {names::kMax, "max"},
-    {names::kAtLeast, "at_least"},
-    {names::kAtMost, "at_most"},
-    {names::kPRelu, "prelu"},
-    {names::kNeg, "neg"},
-    {names::kAbs, "abs"},
-    {names::kSign, "sign"},
-    {names::kRelu, "relu"},
-    {names::kReciprocal, "reciprocal"},
-    {names::kRound, "round", false, true},
-    {names::kFloor, "floor", false, true},
-    {names::kCeil, "ceil", false, true},
-    {names::kSqrt, "sqrt"},
-    {names::kExp, "exp"},
-    {names::kLog, "log"},
-    {names::kSin, "sin", false, true},
-    {names::kCos, "cos", false, true},
-    {names::kTanh, "tanh"},
-    {names::kErf, "erf"},
-    {names::kSigmoid, "sigmoid"},
-    {names::kSoftplus, "softplus", false, true},
-    {names::kSoftsign, "softsign"},
-    {names::kHardSwish, "hard_swish"},
-    {names::kSwish, "swish"},
-    {names::kMish, "mish", false, true},
-    {names::kGelu, "gelu"},
-    {names::kElu, "elu", false, true, {{"alpha", 1}}},
-    {names::kLeakyRelu, "prelu", false, false, {{"alpha", 0.01}}},
-    {names::kClip, "clip", false, false, {{"min", -kUnlimited}, {"max", kUnlimited}}},
-    {names::kHardSigmoid, "hard_sigmoid", false, false, {{"alpha", 0.2}, {"beta", 0.5}}},
-    {names::kEqual, "equal", true},
-    {names::kNotEqual, "not_equal", true},
-    {names::kLess, "less", true},
-    {names::kLessEqual, "less_equal", true},
-    {names::kGreater, "less", true},  // with its operands exchanged
-    {names::kGreaterEqual, "less_equal", true},
-    {names::kAnd, "and", true},
-    {names::kOr, "or", true},
-    {names::kNot, "not", true},
-    {names::kWhere, "where", true},
-    {names::kCast, "not_equal", true},  // between floats and truth values: compared with 0
-};
-
-const Form* FormOf(const std::string& kernel) {
-  const auto* found = std::find_if(std::begin(kForms), std::end(kForms),
-                                   [&](const Form& form) { return kernel == form.kernel; });
-  return found == std::end(kForms) ? nullptr : found;
+// Null if rewire.fused cannot do the kernel's work.
+const names::FusedForm* FormOf(const std::string& kernel) {
+  const auto* found = std::find_if(std::begin(names::kFusedForms), std::end(names::kFusedForms),
+                                   [&](const names::FusedForm& form) { return kernel == form.kernel; });
+  return found == std::end(names::kFusedForms) ? nullptr : found;
 }
 
 // x to such a power is one product or two.
@@ -120,9 +59,9 @@ bool IsFusible(const Node& node, bool strict) {
       node.extents.size() != 1 || node.extents[0].shape != nullptr || node.in_place) {
     return false;
   }
-  const Form* form = FormOf(node.kernel);
+  const names::FusedForm* form = FormOf(node.kernel);
   if (form == nullptr && (strict || !IsSmallPower(node))) return false;
-  const bool truths = form != nullptr && form->truths;
+  const bool truths = form != nullptr && form->truths();
   // Between a float and a truth value.
   if (node.kernel == names::kCast && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
   const auto fits = [&](const Value* value) {
@@ -133,10 +72,10 @@ bool IsFusible(const Node& node, bool strict) {
 }
 
 bool IsSlowAlone(const Node& node) {
-  const Form* form = FormOf(node.kernel);
+  const names::FusedForm* form = FormOf(node.kernel);
   const auto is_bf16 = [](const Value* value) { return value->type.dtype == kBFloat16; };
   if (is_bf16(node.outputs[0]) || std::any_of(node.inputs.begin(), node.inputs.end(), is_bf16)) return true;
-  return (form != nullptr && form->slow_alone) || IsTanhGelu(node) || IsSmallPower(node) ||
+  return (form != nullptr && form->slow_alone()) || IsTanhGelu(node) || IsSmallPower(node) ||
          HasShortRuns(node);
 }
 
@@ -192,11 +131,11 @@ void ElementwiseProgram::AddNode(const Node& node) {
     result = cube ? Step("mul", {square, operands[0]}) : square;
     return;
   }
-  const Form& form = *FormOf(node.kernel);
-  for (const Form::Number& number : form.numbers) {
+  const names::FusedForm& form = *FormOf(node.kernel);
+  for (const names::FusedForm::Number& number : form.numbers) {
     if (number.attribute == nullptr) continue;
     operands.push_back(
-        NumberText(static_cast<float>(FloatAttribute(node, number.attribute, number.fallback))));
+        NumberText(static_cast<float>(FloatAttribute(node, number.attribute, number.otherwise))));
   }
   if (node.kernel == names::kCast) operands.emplace_back("0");
   if (node.kernel == names::kGreater || node.kernel == names::kGreaterEqual)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/follow_up.h"
-#include "rewire/kernels/contract/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "rewire/kernels/contract/activation.h"
+#include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
 namespace {
@@ -16,22 +19,30 @@ struct Activation {
   double beta = 0;
 };
 
+// The number that the node's attribute becomes; nullopt if it must be given and is not.
+std::optional<double> NumberOf(const Node& node, const names::ActivationNumber& number) {
+  if (number.attribute == nullptr) return 0;
+  if (FindAttribute(node, number.attribute) == nullptr) return number.otherwise;
+  return FloatAttribute(node, number.attribute, 0);
+}
+
 std::optional<Activation> ActivationOf(const Node& node) {
-  const std::string& kernel = node.kernel;
-  if (kernel == names::kRelu) return Activation{"relu"};
-  if (kernel == names::kSigmoid) return Activation{"sigmoid"};
-  if (kernel == names::kTanh) return Activation{"tanh"};
-  if (kernel == names::kHardSwish) return Activation{"hard_swish"};
-  if (kernel == names::kSwish) return Activation{"swish"};
-  if (kernel == names::kLeakyRelu) return Activation{"leaky_relu", FloatAttribute(node, "alpha", 0.01)};
-  if (kernel == names::kPRelu) {
+  if (node.kernel == names::kPRelu) {
     const std::optional<float> slope = ScalarOf(node.inputs[1]);
-    return slope ? std::optional(Activation{"leaky_relu", double{*slope}}) : std::nullopt;
+    return slope ? std::optional(Activation{std::string(names::Stem(names::kLeakyRelu)), double{*slope}})
+                 : std::nullopt;
   }
-  if (kernel == names::kGelu && node.attributes.empty()) return Activation{"gelu"};
-  if (kernel == names::kClip && FindAttribute(node, "min") != nullptr &&
-      FindAttribute(node, "max") != nullptr) {
-    return Activation{"clip", FloatAttribute(node, "min", 0), FloatAttribute(node, "max", 0)};
+  for (const names::ActivationForm& form : names::kActivationForms) {
+    if (node.kernel != form.kernel) continue;
+    const std::optional<double> alpha = NumberOf(node, form.alpha), beta = NumberOf(node, form.beta);
+    // Other attributes choose another function, as that of the tanh form of gelu.
+    const auto is_number = [&](const Attribute& attribute) {
+      return (form.alpha.attribute != nullptr && attribute.name == form.alpha.attribute) ||
+             (form.beta.attribute != nullptr && attribute.name == form.beta.attribute);
+    };
+    const bool same = std::all_of(node.attributes.begin(), node.attributes.end(), is_number);
+    if (!alpha || !beta || !same) return std::nullopt;
+    return Activation{std::string(names::Stem(form.kernel)), *alpha, *beta};
   }
   return std::nullopt;
 }

@@ -2,13 +2,13 @@
 #include "rewire/compiler/passes/parallel/node_time.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
-#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/work.h"
 
 namespace rewire::compiler {
 namespace {
@@ -17,184 +17,108 @@ namespace {
 // it).
 constexpr double kMostElements = 16384;
 constexpr double kLeastSplitProducts = 262144;
-// Times of a processor with vectors of 256 bits; the last one is what a call takes beside its work.
+// Figures of a processor with vectors of 256 bits. The last one is what a call takes beside its work.
 constexpr double kNanosecondsOfElement = 0.1;
 constexpr double kProductsOfNanosecond = 40;
 constexpr double kNanosecondsOfCall = 60;
+// An open dimension, where only the ratio of sizes counts.
+constexpr std::int64_t kUsualSize = 64;
 
-// How many simple operations a kernel does for an element, by the last part of its name. Elementwise kernels
-// that are not named do one.
-struct Cost {
-  std::string_view kernel;
-  double operations;
-};
-constexpr std::array kCosts = {
-    Cost{"acos", 8},
-    Cost{"acosh", 8},
-    Cost{"asin", 8},
-    Cost{"asinh", 8},
-    Cost{"atan", 8},
-    Cost{"atanh", 8},
-    Cost{"celu", 5},
-    Cost{"cos", 8},
-    Cost{"cosh", 8},
-    Cost{"elu", 5},
-    Cost{"erf", 8},
-    Cost{"exp", 5},
-    Cost{"gelu", 8},
-    Cost{"log", 5},
-    Cost{"mish", 8},
-    Cost{"pow", 20},
-    Cost{"selu", 5},
-    Cost{"sigmoid", 5},
-    Cost{"sin", 8},
-    Cost{"sinh", 8},
-    Cost{"softplus", 8},
-    Cost{"sqrt", 3},
-    Cost{"swish", 5},
-    Cost{"tan", 8},
-    Cost{"tanh", 6},
-    Cost{"add_quantized", 4},
-    Cost{"arange", 2},
-    Cost{"batch_norm", 2},
-    Cost{"cast_narrow", 4},
-    Cost{"concat", 1},
-    Cost{"copy", 1},
-    Cost{"cumsum", 4},
-    Cost{"dequantize_linear", 2},
-    Cost{"dynamic_pad", 2},
-    Cost{"dynamic_slice", 1},
-    Cost{"expand", 1},
-    Cost{"eye", 1},
-    Cost{"gather", 1},
-    Cost{"gather_elements", 4},
-    Cost{"gather_nd", 2},
-    Cost{"group_norm", 3},
-    Cost{"layer_norm", 3},
-    Cost{"log_softmax", 6},
-    Cost{"map_bytes", 1},
-    Cost{"mel_weight_matrix", 2},
-    Cost{"one_hot", 2},
-    Cost{"pad", 2},
-    Cost{"prelu_quantized", 4},
-    Cost{"quantize_linear", 4},
-    Cost{"reduce_l1", 1},
-    Cost{"reduce_l2", 1},
-    Cost{"reduce_max", 1},
-    Cost{"reduce_mean", 1},
-    Cost{"reduce_min", 1},
-    Cost{"reduce_sum", 1},
-    Cost{"reduce_sum_square", 1},
-    Cost{"requantize", 4},
-    Cost{"rms_norm", 3},
-    Cost{"scatter_elements", 4},
-    Cost{"scatter_nd", 4},
-    Cost{"slice", 1},
-    Cost{"softmax", 6},
-    Cost{"split", 1},
-    Cost{"tile", 1},
-    Cost{"transpose", 3},
-    Cost{"trilu", 2},
-    Cost{"window", 20},
-};
+// A node's attributes, as names::WorkOf reads them.
+struct NodeAttributes {
+  const Node& node;
 
-std::optional<double> ElementsOf(const Value& value) {
-  if (!value.type.IsTensor() || !value.type.ranked) return std::nullopt;
-  const auto dims = ConstantDims(value.type.dims);
-  if (!dims) return std::nullopt;
-  double elements = 1;
-  for (const std::int64_t dim : *dims) elements *= static_cast<double>(dim);
-  return elements;
-}
-
-// Dimension `axis`, from the end if it is negative; 1 if there is none. All are known.
-double Dim(const Value& value, int axis) {
-  if (axis < 0) axis += value.type.rank();
-  return axis < 0 || axis >= value.type.rank() ? 1 : static_cast<double>(*value.type.dims[axis].constant());
-}
-
-double WindowTapsOf(const Node& node) {
-  const std::optional<std::vector<std::int64_t>> window = IntsAttribute(node, "kernel_shape");
-  double taps = 1;
-  if (window) {
-    for (const std::int64_t side : *window) taps *= static_cast<double>(side);
+  double Product(std::string_view name, std::size_t first) const {
+    const std::optional<std::vector<std::int64_t>> list = IntsAttribute(node, std::string(name));
+    if (!list || list->size() <= first) return 0;
+    double product = 1;
+    for (std::size_t i = first; i < list->size(); ++i) product *= static_cast<double>((*list)[i]);
+    return product;
   }
-  return taps;
-}
+  std::int64_t Int(std::string_view name, std::int64_t otherwise) const {
+    return IntAttribute(node, std::string(name), otherwise);
+  }
+};
 
-// Multiplications of a convolution, product or recurrent layer; 0 for other kernels.
-double ProductsOf(const Node& node, std::string_view kind) {
-  if (node.inputs.size() < 2) return 0;
-  const Value &x = *node.inputs[0], &w = *node.inputs[1];
-  const double outputs = *ElementsOf(*node.outputs[0]);
-  const double by_channel = *ElementsOf(w) / std::max(1.0, Dim(w, 0));
-  if (kind == "conv" || kind == "conv_integer") return outputs * by_channel;
-  if (kind == "winograd") return outputs * Dim(w, -1) * 36 / 16;
-  if (kind == "separable")
-    return outputs / Dim(*node.outputs[0], -1) * Dim(x, -1) * (Dim(w, 0) + Dim(*node.outputs[0], -1));
-  if (kind == "depthwise") return outputs * Dim(w, 0);
-  if (kind == "depthwise_integer") return outputs * by_channel;
-  // Packed weights have their input channels last, and padding.
-  if (node.kernel == names::kPackedConvTranspose) return outputs * Dim(w, -1);
-  if (kind == "conv_transpose") return *ElementsOf(x) * by_channel;
-  if (kind == "matmul" || kind == "matmul_integer" || kind == "matmul_bytes" || kind == "dense" ||
-      kind == "gemm")
-    return outputs * std::max(Dim(x, -1), kind == "gemm" ? Dim(x, 0) : 0.0);
-  if ((kind == "rnn" || kind == "gru" || kind == "lstm" || kind == "lstm_bytes") && node.inputs.size() > 2)
-    return Dim(x, 0) * Dim(x, 1) * (*ElementsOf(w) + *ElementsOf(*node.inputs[2]));
-  return 0;
-}
+// The shapes of values that all have one.
+class KnownShapes {
+ public:
+  // False if a shape is not known. Open dimensions count as `open`, or are not known if that is missing.
+  bool Read(const std::vector<Value*>& values, std::optional<std::int64_t> open = std::nullopt) {
+    dims_.reserve(values.size());
+    for (const Value* value : values) {
+      std::vector<std::int64_t>& dims = dims_.emplace_back();
+      if (value == nullptr) continue;  // an argument that is left out
+      if (!value->type.IsTensor() || !value->type.ranked) return false;
+      for (const DimExpr& dim : value->type.dims) {
+        std::optional<std::int64_t> size = dim.constant();
+        if (!size && open)
+          size = dim.Bounds([&](const std::string&) { return Interval{*open, *open}; }).least;
+        if (!size) return false;
+        dims.push_back(*size);
+      }
+    }
+    for (const auto& dims : dims_) shapes_.push_back({dims.data(), static_cast<std::int32_t>(dims.size())});
+    return true;
+  }
+  const std::vector<names::WorkShape>& shapes() const { return shapes_; }
+  // The elements of all.
+  double Elements() const {
+    double elements = 0;
+    for (const names::WorkShape& shape : shapes_) elements += shape.Elements();
+    return elements;
+  }
+  double MostElements() const {
+    double most = 0;
+    for (const names::WorkShape& shape : shapes_) most = std::max(most, shape.Elements());
+    return most;
+  }
 
-// The work of a kernel.
-struct Work {
+ private:
+  std::vector<std::vector<std::int64_t>> dims_;
+  std::vector<names::WorkShape> shapes_;
+};
+
+struct Time {
   double nanoseconds;
   bool splits;  // among threads
 };
 
-std::optional<Work> WorkOf(const Graph& graph, const Node& node) {
-  double written = 0, read = 0;
-  for (const std::vector<Value*>* list : {&node.inputs, &node.outputs}) {
-    for (const Value* value : *list) {
-      const std::optional<double> elements = value == nullptr ? std::nullopt : ElementsOf(*value);
-      if (!elements) return std::nullopt;
-      if (list == &node.outputs) written += *elements;
-      if (list == &node.inputs) read = std::max(read, *elements);
-    }
+std::optional<Time> Estimate(const Graph& graph, const Node& node) {
+  KnownShapes inputs, outputs;
+  if (!inputs.Read(node.inputs) || !outputs.Read(node.outputs)) return std::nullopt;
+  const std::optional<names::Work> work = names::WorkOf(
+      node.kernel, IsElementwise(graph, node, node.inputs.size()), NodeAttributes{node},
+      inputs.shapes().data(), inputs.shapes().size(), outputs.shapes().data(), outputs.shapes().size());
+  if (!work) return std::nullopt;
+  const double written = outputs.Elements();
+  if (work->products > 0) {
+    return Time{kNanosecondsOfCall + work->products / kProductsOfNanosecond + written * kNanosecondsOfElement,
+                work->products >= kLeastSplitProducts || written > kMostElements};
   }
-  if (node.outputs.empty()) return std::nullopt;
-  const std::string_view name = node.kernel;
-  const std::string_view kind = name.substr(name.rfind('.') + 1);
-  const double products = ProductsOf(node, kind);
-  if (products > 0) {
-    return Work{kNanosecondsOfCall + products / kProductsOfNanosecond + written * kNanosecondsOfElement,
-                products >= kLeastSplitProducts || written > kMostElements};
-  }
-  double operations = 0;
-  const auto* cost =
-      std::find_if(kCosts.begin(), kCosts.end(), [&](const Cost& one) { return one.kernel == kind; });
-  if (cost != kCosts.end()) {
-    operations = cost->operations;
-  } else if (kind == "max_pool" || kind == "avg_pool") {
-    operations = WindowTapsOf(node);
-  } else if (IsElementwise(graph, node, node.inputs.size())) {
-    operations = 1;
-  } else {
-    return std::nullopt;
-  }
-  const double largest = std::max(read, written);
-  return Work{kNanosecondsOfCall + largest * operations * kNanosecondsOfElement, largest > kMostElements};
+  return Time{kNanosecondsOfCall + work->operations * kNanosecondsOfElement,
+              std::max(inputs.MostElements(), written) > kMostElements};
 }
 
 }  // namespace
 
+double ProductsOfInput(const Node& node) {
+  KnownShapes inputs, outputs;
+  if (!inputs.Read(node.inputs, kUsualSize) || !outputs.Read(node.outputs, kUsualSize)) return 0;
+  if (inputs.shapes().empty() || outputs.shapes().empty()) return 0;
+  const names::Work work = names::ProductsOf(node.kernel, NodeAttributes{node}, inputs.shapes().data(),
+                                             inputs.shapes().size(), outputs.shapes().front());
+  return work.products / std::max(1.0, inputs.shapes().front().Elements());
+}
+
 std::optional<double> TimeOf(const Graph& graph, const Node& node) {
-  const std::optional<Work> work = WorkOf(graph, node);
-  return work ? std::optional<double>(work->nanoseconds) : std::nullopt;
+  const std::optional<Time> time = Estimate(graph, node);
+  return time ? std::optional<double>(time->nanoseconds) : std::nullopt;
 }
 
 std::optional<double> TimeOfSmall(const Graph& graph, const Node& node) {
-  const std::optional<Work> work = WorkOf(graph, node);
-  return work && !work->splits ? std::optional<double>(work->nanoseconds) : std::nullopt;
+  const std::optional<Time> time = Estimate(graph, node);
+  return time && !time->splits ? std::optional<double>(time->nanoseconds) : std::nullopt;
 }
 
 }  // namespace rewire::compiler

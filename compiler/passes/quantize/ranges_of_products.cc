@@ -10,24 +10,11 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/parallel/node_time.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
 namespace {
-
-// Multiplications for an element of what the product reads.
-double WorkOf(const FloatProduct& product) {
-  const std::vector<std::int64_t>& dims = product.node->inputs[1]->constant->shape;
-  double work = static_cast<double>(dims[static_cast<std::size_t>(product.axis)]);
-  if (product.node->kernel != names::kConv) return work;
-  work *= static_cast<double>(TapsOf(dims));
-  const Attribute* strides = FindAttribute(*product.node, "strides");
-  if (strides == nullptr) return work;
-  for (const std::int64_t stride : std::get<Array<std::int64_t>>(strides->value))
-    work /= static_cast<double>(std::max<std::int64_t>(stride, 1));
-  return work;
-}
 
 // The values that products read, each once.
 struct Reads {
@@ -95,7 +82,7 @@ Result<ProductRanges> RangesOfProducts(const Graph& graph, const std::vector<Flo
     if (!reads.of_product[i]) continue;
     const std::size_t read = *reads.of_product[i];
     if (limits[read] && HasScale(*limits[read])) made.limits[i] = limits[read];
-    made.work[i] = WorkOf(products[i]) * static_cast<double>(ranges[read].elements());
+    made.work[i] = ProductsOfInput(*products[i].node) * static_cast<double>(ranges[read].elements());
   }
   return made;
 }

@@ -4,9 +4,9 @@
 // term that follow: post_scale * activation(x) + post_shift.
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
 
+#include "rewire/kernels/contract/activation.h"
 #include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {
@@ -17,12 +17,13 @@ struct ActivationNames {
 };
 inline constexpr ActivationNames kActivation = {"activation", "alpha", "beta", "post_scale", "post_shift"};
 
-// Named as the kernels that do the same, whose attributes are alpha and beta here.
-inline const std::initializer_list<std::string_view> kActivations = {
-    "none", "relu", "clip", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"};
-
 struct Activation {
-  enum Kind { kNone, kRelu, kClip, kSigmoid, kTanh, kHardSwish, kGelu, kLeakyRelu, kSwish };
+  enum Kind {
+    kNone,
+#define REWIRE_ACTIVATION_KIND(name, ...) k##name,
+    REWIRE_ACTIVATIONS(REWIRE_ACTIVATION_KIND)
+#undef REWIRE_ACTIVATION_KIND
+  };
   Kind kind = kNone;
   float alpha = 0;
   float beta = 0;
@@ -34,7 +35,7 @@ struct Activation {
 
   // The reader keeps the names.
   void Read(Attributes& attributes, const ActivationNames& names = kActivation) {
-    kind = static_cast<Kind>(attributes.Choice(names.activation, kActivations, 0));
+    kind = static_cast<Kind>(attributes.Choice(names.activation, rewire::names::kActivations, 0));
     alpha = static_cast<float>(attributes.Float(names.alpha, 0));
     beta = static_cast<float>(attributes.Float(names.beta, 0));
     post_scale = static_cast<float>(attributes.Float(names.post_scale, 1));

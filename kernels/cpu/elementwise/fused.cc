@@ -157,7 +157,7 @@ class FusedCall {
       rows = rows && (stride == 0 || i + 1 == layout_.rank);
       repeated = repeated && stride == 0;
     }
-    // Of one element it is not said whether it is repeated.
+    // A single element does not say whether it is repeated.
     const bool single = tensor.size() == 1;
     input.kind = repeated || single ? FusedInput::kRepeated
                  : alike            ? FusedInput::kAlike

@@ -15,8 +15,8 @@ struct Operation {
   std::uint8_t numbers;
 };
 constexpr Operation kOperations[] = {
-#define REWIRE_FUSED_ROW(name, text, operands, numbers) {text, operands, numbers},
-    REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_ROW)
+#define REWIRE_FUSED_ROW(name, text, operands, numbers, ...) {text, operands, numbers},
+    REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_ROW, REWIRE_FUSED_ROW)
 #undef REWIRE_FUSED_ROW
 };
 

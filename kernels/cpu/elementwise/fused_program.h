@@ -15,59 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/kernels/contract/fused_operations.h"
 #include "rewire/vm/kernel/status.h"
 
 namespace rewire::kernel::cpu {
 
-// One row for each operation: its name, its operands, and how many of the last ones must be numbers.
-#define REWIRE_FUSED_OPERATIONS(OPERATION)  \
-  OPERATION(Add, "add", 2, 0)               \
-  OPERATION(Sub, "sub", 2, 0)               \
-  OPERATION(Mul, "mul", 2, 0)               \
-  OPERATION(Div, "div", 2, 0)               \
-  OPERATION(Min, "min", 2, 0)               \
-  OPERATION(Max, "max", 2, 0)               \
-  OPERATION(AtLeast, "at_least", 2, 0)      \
-  OPERATION(AtMost, "at_most", 2, 0)        \
-  OPERATION(PRelu, "prelu", 2, 0)           \
-  OPERATION(Equal, "equal", 2, 0)           \
-  OPERATION(NotEqual, "not_equal", 2, 0)    \
-  OPERATION(Less, "less", 2, 0)             \
-  OPERATION(LessEqual, "less_equal", 2, 0)  \
-  OPERATION(And, "and", 2, 0)               \
-  OPERATION(Or, "or", 2, 0)                 \
-  OPERATION(Not, "not", 1, 0)               \
-  OPERATION(Where, "where", 3, 0)           \
-  OPERATION(Neg, "neg", 1, 0)               \
-  OPERATION(Abs, "abs", 1, 0)               \
-  OPERATION(Sign, "sign", 1, 0)             \
-  OPERATION(Relu, "relu", 1, 0)             \
-  OPERATION(Reciprocal, "reciprocal", 1, 0) \
-  OPERATION(Round, "round", 1, 0)           \
-  OPERATION(Floor, "floor", 1, 0)           \
-  OPERATION(Ceil, "ceil", 1, 0)             \
-  OPERATION(Sqrt, "sqrt", 1, 0)             \
-  OPERATION(Exp, "exp", 1, 0)               \
-  OPERATION(Log, "log", 1, 0)               \
-  OPERATION(Sin, "sin", 1, 0)               \
-  OPERATION(Cos, "cos", 1, 0)               \
-  OPERATION(Tanh, "tanh", 1, 0)             \
-  OPERATION(Erf, "erf", 1, 0)               \
-  OPERATION(Sigmoid, "sigmoid", 1, 0)       \
-  OPERATION(Softplus, "softplus", 1, 0)     \
-  OPERATION(Softsign, "softsign", 1, 0)     \
-  OPERATION(HardSwish, "hard_swish", 1, 0)  \
-  OPERATION(Swish, "swish", 1, 0)           \
-  OPERATION(Mish, "mish", 1, 0)             \
-  OPERATION(Gelu, "gelu", 1, 0)             \
-  OPERATION(GeluTanh, "gelu_tanh", 1, 0)    \
-  OPERATION(Elu, "elu", 2, 1)               \
-  OPERATION(Clip, "clip", 3, 2)             \
-  OPERATION(HardSigmoid, "hard_sigmoid", 3, 2)
-
 enum class FusedCode : std::uint8_t {
-#define REWIRE_FUSED_CODE(name, text, operands, numbers) k##name,
-  REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_CODE)
+#define REWIRE_FUSED_CODE(name, ...) k##name,
+  REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_CODE, REWIRE_FUSED_CODE)
 #undef REWIRE_FUSED_CODE
 };
 

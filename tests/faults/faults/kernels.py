@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the stock kernels and their rows."""
 
-from .fault import LOADER, KERNELS, COMPILER, ROWS, Fault
+from .fault import LOADER, KERNELS, COMPILER, ROWS, TOOLS, Fault
 
 FAULTS = [
     # What kernels' rows say.
@@ -97,4 +97,18 @@ FAULTS = [
           "if (list.offsets()[0] != 0 || «list.offsets()[list.count()] != list.length()») {", "false", KERNELS),
     Fault("strings", "the metadata has the list of each output", "compile.cc",
           "«for (const auto& entry : *lists) module->metadata.emplace_back(entry);»", "", COMPILER),
+
+    # The work of a call.
+    Fault("contract", "a function of a host is no stock kernel, whatever its name ends in", "names.h",
+          "return «IsStock(name)» && Stem(name) == Stem(kernel);", "true", TOOLS),
+    Fault("contract", "a kernel of a device does the work of its counterpart", "names.h",
+          "if («IsOnDevice(name)») return name.substr(kDevice.size());", "false", TOOLS),
+    Fault("contract", "Winograd's form counts the products of the plain one", "work.h",
+          "outputs * x.Dim(-1) * 36 / 16, «outputs * depth»,", "outputs", TOOLS),
+    Fault("contract", "a separable convolution has two products", "work.h",
+          "x.Dim(-1) * (w.Dim(0) + «output.Dim(-1)»)", "0", TOOLS),
+    Fault("contract", "steps of a recurrent layer tell nothing of a processor's speed", "work.h",
+          "(w.Elements() + inputs[2].Elements()), «0», 0};", "1", TOOLS),
+    Fault("contract", "an activation is called as the kernel that does the same", "follow_up.cc",
+          "return Activation{std::string(«names::Stem(form.kernel)»), *alpha, *beta};", "form.kernel", COMPILER),
 ]

@@ -255,6 +255,20 @@ TEST_CASE("operations are those of the plain convolution or product") {
                    {{"kernel_shape", list({2, 2})}},
                    {{1, 5, 5, 4}, {32, 4}, {1, 10, 10, 8}},
                    2.0 * 4 * 25 * 8 * 4});
+  // In its plain form, though the kernel does fewer products.
+  cases.push_back({"rewire.packed.winograd",
+                   {{"kernel_shape", list({3, 3})}},
+                   {{1, 8, 8, 4}, {36, 16, 4}, {1, 8, 8, 8}},
+                   2.0 * 8 * 64 * 4 * 9});
+  // 9 taps of 4 channels, then a product by 4 x 8.
+  cases.push_back(
+      {"rewire.packed.separable", {}, {{1, 5, 5, 4}, {9, 4}, {1, 5, 5, 8}}, 2.0 * 25 * (9 * 4 + 4 * 8)});
+  cases.push_back({"rewire.device.matmul", {}, {{2, 3}, {3, 4}, {2, 4}}, 2.0 * 2 * 3 * 4});
+  cases.push_back(
+      {"rewire.device.conv", {}, {{1, 4, 5, 5}, {8, 2, 3, 3}, {1, 8, 5, 5}}, 2.0 * 8 * 25 * 2 * 9});
+  cases.push_back({"rewire.lstm", {}, {{7, 2, 3}, {1, 16, 3}, {1, 16, 4}, {7, 1, 2, 4}}, 0});
+  cases.push_back({"mine.matmul", {}, {{2, 3}, {3, 4}, {2, 4}}, 0});
+  cases.push_back({"matmul", {}, {{2, 3}, {3, 4}, {2, 4}}, 0});
   cases.push_back({"rewire.add", {}, {{2, 3}, {2, 3}, {2, 3}}, 0});
   cases.push_back({"rewire.shape.matmul", {}, {{2}, {2}, {2}}, 0});
   for (Counted& each : cases) {
