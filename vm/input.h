@@ -12,7 +12,7 @@
 
 namespace rewire {
 
-struct VmImpl;  // run/vm_impl.h
+class BoundInputs;  // inputs/bound_inputs.h
 
 // Whether an input refers to the caller's memory or is copied.
 enum class InputMode : std::uint8_t {
@@ -30,7 +30,7 @@ class InputRef {
   InputRef(int index) : handle_{0, static_cast<std::uint32_t>(index)}, kind_(kIndex) {}  // NOLINT
 
  private:
-  friend struct VmImpl;
+  friend class BoundInputs;
   InputHandle handle_;
   std::string_view name_;
   enum : std::uint8_t { kHandle, kName, kIndex } kind_;

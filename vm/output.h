@@ -16,7 +16,7 @@
 
 namespace rewire {
 
-struct VmImpl;  // run/vm_impl.h
+class BoundOutputs;  // outputs/bound_outputs.h
 
 // Refers to an output: by name or index in the entry function, or by a handle.
 class OutputRef {
@@ -28,7 +28,7 @@ class OutputRef {
   OutputRef(int leaf) : handle_{0, static_cast<std::uint32_t>(leaf)}, kind_(kIndex) {}  // NOLINT
 
  private:
-  friend struct VmImpl;
+  friend class BoundOutputs;
   OutputHandle handle_;
   std::string_view name_;
   enum : std::uint8_t { kHandle, kName, kIndex } kind_;

@@ -87,7 +87,7 @@ struct OutputPlan;     // output.h
 struct LinkedCode;     // program_rep.h
 struct PlanRules;      // plan/output_plan.h
 struct ProgramRep;     // program_rep.h
-struct VmImpl;         // run/vm_impl.h
+struct Machine;        // run/machine.h
 class VmPool;          // vm_pool.h
 class WorkMeter;       // base/work_meter.h
 
@@ -154,7 +154,7 @@ class REWIRE_API Program {
   const std::shared_ptr<const ProgramRep>& shared_rep() const { return rep_; }
 
  private:
-  friend struct VmImpl;  // keeps a Program without the pool, because the pool keeps VMs
+  friend struct Machine;  // keeps a Program without the pool, because the pool keeps VMs
   friend Result<Program> LinkUnderRules(const Executable&, LinkOptions, const PlanRules&);
   Program(std::shared_ptr<const ProgramRep> rep, std::shared_ptr<VmPool> pool)
       : rep_(std::move(rep)), pool_(std::move(pool)) {}

@@ -50,7 +50,7 @@
 
 namespace rewire {
 
-struct VmImpl;  // run/vm_impl.h
+struct Machine;  // run/machine.h
 
 struct VmOptions {
   Limits limits;
@@ -280,10 +280,10 @@ class REWIRE_API VirtualMachine {
   }
 #endif
   struct DeleteImpl {
-    void operator()(VmImpl* impl) const;
+    void operator()(Machine* impl) const;
   };
-  explicit VirtualMachine(VmImpl* impl);
-  std::unique_ptr<VmImpl, DeleteImpl> impl_;  // null after a move
+  explicit VirtualMachine(Machine* impl);
+  std::unique_ptr<Machine, DeleteImpl> impl_;  // null after a move
 };
 
 }  // namespace rewire

@@ -6,9 +6,9 @@ usage: check_names.py              check the tree that this script is in
        check_names.py --self-test  prove that each rule is enforced
 
 Four rules:
-  paths    a path that begins with a folder of the tree (`vm/run/vm_impl.h`) names a file or folder, from the root or from
+  paths    a path that begins with a folder of the tree (`vm/run/machine.h`) names a file or folder, from the root or from
            where it is written. A path may leave out .h or .cc, or have a part in < > or a *; NAME stands for any.
-  sources  a path to a source that begins further down (`run/vm_impl.h`) is the end of a file's path.
+  sources  a path to a source that begins further down (`run/machine.h`) is the end of a file's path.
   links    a relative link of a document leads to a file.
   options  every REWIRE_* option of CMake has a row in CONTRIBUTING.md.
 """

@@ -87,7 +87,7 @@ std::string ReadAll(std::FILE* file) {
   return text;
 }
 
-// "/a/tree/vm/run/vm_impl.cc:12:3" as "vm/run/vm_impl.cc", if it lies in the library.
+// "/a/tree/vm/run/machine.cc:12:3" as "vm/run/machine.cc", if it lies in the library.
 std::string InTree(const std::string& place) {
   if (place.find("/tests/") != std::string::npos) return "";
   for (const char* folder : {"/kernels/", "/vm/", "/executable_format/", "/base/"}) {

@@ -112,9 +112,6 @@ struct alignas(kCacheLine) ProgramRep {
   std::uint64_t link_bytes = 0;
 };
 
-// Checks that the handle belongs to this module. Errors: kInvalidArgument.
-Status CheckOutput(const Module& module, OutputHandle handle);
-
 // Program::Link with other rules of the output plan, for tests that show what each rule is for.
 Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options, const PlanRules& rules);
 

@@ -6,23 +6,23 @@
 
 namespace rewire {
 
-struct VmImpl;  // vm/run/vm_impl.h
+struct Machine;  // vm/run/machine.h
 
 // Makes `vm` the thread's current VM for a scope. Scopes nest, because a kernel may run a VM itself.
 class KernelContext {
  public:
-  explicit KernelContext(VmImpl* vm) : before_(current_) { current_ = vm; }
+  explicit KernelContext(Machine* vm) : before_(current_) { current_ = vm; }
   ~KernelContext() { current_ = before_; }
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
 
   // Null outside a run.
-  static VmImpl* Current() { return current_; }
+  static Machine* Current() { return current_; }
 
  private:
   // initial-exec: reading the variable is one instruction, even in a shared library.
-  __attribute__((tls_model("initial-exec"))) static constinit thread_local VmImpl* current_;
-  VmImpl* before_;
+  __attribute__((tls_model("initial-exec"))) static constinit thread_local Machine* current_;
+  Machine* before_;
 };
 
 }  // namespace rewire

@@ -144,7 +144,7 @@ class ParallelLaunch {
   void* const data_;
   TvmParallelGroup group_;
   ParallelLaunch* const outer_;
-  VmImpl* const vm_;
+  Machine* const vm_;
   std::mutex own_vm_mutex_;
   std::mutex* const vm_mutex_;  // the outermost launch's: it guards the VM
   std::atomic<int> next_{0};

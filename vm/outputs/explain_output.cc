@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Program says about where its outputs are made.
+// A Program says where its outputs are made.
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/output.h"
+#include "rewire/vm/outputs/bound_outputs.h"
 
 namespace rewire {
-
-Status CheckOutput(const Module& module, OutputHandle handle) {
-  if (handle.function < module.functions.size() &&
-      handle.leaf < module.functions[handle.function].output_names.size()) {
-    return {};
-  }
-  return Fail(StatusCode::kInvalidArgument, "the output handle is not one of this Program's");
-}
 
 Result<OutputPlan> Program::TryOutputPlan(OutputHandle output) const {
   const Module& module = rep_->module();

@@ -13,7 +13,7 @@
 #include "rewire/vm/plan/output_plan.h"
 #include "rewire/vm/prepare/bound_analysis.h"
 #include "rewire/vm/program.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 namespace {
@@ -181,7 +181,7 @@ MemoryBound Total(const Module& module, const FunctionPlan& plan, const bounds::
   total.arena_bytes = pool_alone + arrays - headers;  // inputs stay between runs: they are not in an arena
   total.bytes = pool + arrays + kept + on_device;
   total.static_bytes = pool_alone + arrays + kept + returned_headers + FixedBlock::OwnBytes() +
-                       FixedBlock::Rounded(sizeof(MemoryAccount)) + FixedBlock::Rounded(sizeof(VmImpl));
+                       FixedBlock::Rounded(sizeof(MemoryAccount)) + FixedBlock::Rounded(sizeof(Machine));
   return total;
 }
 

@@ -10,7 +10,7 @@
 #include "rewire/vm/link/link_constants.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/program.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 #include "rewire/vm/run/vm_pool.h"
 
 namespace rewire {
@@ -46,8 +46,8 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
     return {};
   }
   const Limits limits = InitLimits(rep->code->init_limits, *meter);
-  const OwnedVm vm = VmImpl::Make(program, limits);
-  vm->SetDeadline(meter->budget().deadline);
+  const OwnedMachine vm = Machine::Make(program, limits);
+  vm->interrupts.SetDeadline(meter->budget().deadline);
   if (Status ok = vm->Invoke(*init); !ok) {
     if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
     const bool steps = ok.code() == StatusCode::kStepLimit;
@@ -55,7 +55,7 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
                         steps ? "units of work" : "bytes",
                         steps ? meter->budget().units_option : meter->budget().bytes_option});
   }
-  if (Status ok = meter->ChargeBytes(vm->bytes_held()); !ok) return ok;
+  if (Status ok = meter->ChargeBytes(vm->memory.bytes_held()); !ok) return ok;
   std::uint32_t field = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];

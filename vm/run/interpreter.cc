@@ -115,7 +115,7 @@ REWIRE_INLINE bool Interpreter::CallFastPath(const Word* pc, RewireFFIAny* regis
   // Read where it is needed, so that no place on the stack keeps it.
   const auto count = [pc] { return pc[REWIRE_AT(kInvokePacked, "args")]; };
   const Word* const reads = pc + REWIRE_AT(kInvokePacked, "args") + 1;
-  RewireFFIAny* args = vm_.args.data();  // room for max_args was made when the run began
+  RewireFFIAny* args = vm_.run.args.data();  // room for max_args was made when the run began
   // Most calls write one argument. It is there: the verifier has looked (flow.outputs).
   const Word outputs = kOneOutput ? 1 : pc[REWIRE_AT(kInvokePacked, "outputs")];
   if (!kOneOutput && outputs - 1 >= count()) return CallKernelSlowPath(pc);
@@ -140,9 +140,8 @@ REWIRE_INLINE bool Interpreter::CallFastPath(const Word* pc, RewireFFIAny* regis
     pc_ = pc;
     if (!CheckOverlaps(kernel, count(), outputs)) return false;
   }
-  if (const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
-      REWIRE_UNLIKELY(interrupts != 0)) {
-    if ((interrupts & VmImpl::kObserved) != 0) return CallKernelSlowPath(pc);
+  if (const std::uint32_t interrupts = vm_.interrupts.flags(); REWIRE_UNLIKELY(interrupts != 0)) {
+    if ((interrupts & Interrupts::kObserved) != 0) return CallKernelSlowPath(pc);
     pc_ = pc;
     if (!CheckBeforeCall(count(), count() - outputs)) return false;
   }
@@ -150,15 +149,15 @@ REWIRE_INLINE bool Interpreter::CallFastPath(const Word* pc, RewireFFIAny* regis
   RewireFFIAny returned{};
   const PackedFunction& function = kernel.function;
   const auto given = static_cast<std::int32_t>(count());
-  if (REWIRE_UNLIKELY(function.call(function.handle, vm_.args.data(), given, &returned) != 0)) {
+  if (REWIRE_UNLIKELY(function.call(function.handle, vm_.run.args.data(), given, &returned) != 0)) {
     pc_ = pc;
     return FailKernel(pc[REWIRE_AT(kInvokePacked, "kernel")]);
   }
   // Nothing returned, nothing to release, no register for a result: one test of all four.
   static_assert(kRewireFFINone == 0 && kNone + 1 == 0);
   const Word result = kOneOutput ? 0 : pc[REWIRE_AT(kInvokePacked, "dst")] + 1;
-  const std::uint32_t rest = static_cast<std::uint32_t>(returned.type_index) | vm_.temporaries.size() |
-                             vm_.workspaces.size() | result;
+  const std::uint32_t rest = static_cast<std::uint32_t>(returned.type_index) | vm_.run.temporaries.size() |
+                             vm_.run.workspaces.size() | result;
   if (REWIRE_LIKELY(rest == 0)) return true;
   pc_ = pc;
   return FinishKernel(returned);
@@ -183,43 +182,43 @@ REWIRE_INLINE bool Interpreter::CallKernel(const Word* pc, RewireFFIAny* registe
 
 // False when the invoked function itself has returned: the run is over, and no error is set.
 REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
-  VmImpl& vm = vm_;
-  const Frame& frame = vm.frames.back();  // keeps its contents when it is popped
+  Machine& vm = vm_;
+  const Frame& frame = vm.run.frames.back();  // keeps its contents when it is popped
   const Word* const return_pc = frame.return_pc;
   if (return_pc == nullptr) {
     // A run that was cancelled in its last instruction, or whose deadline passed there, has no result either.
     bool ok = true;
     if (destinations_ != kNone) {
       ok = FinishOutputs(value);
-      vm.destinations.Clear();
+      vm.run.destinations.Clear();
     }
-    if (!ok || (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts())) {
+    if (!ok || (vm.interrupts.flags() != 0 && !CheckInterrupts())) {
       heap_.Release(value);
       return false;
     }
   }
   // The frame's registers are the last ones on the stack.
-  const RewireFFIAny* const end = vm.stack.data() + vm.stack.size();
+  const RewireFFIAny* const end = vm.run.stack.data() + vm.run.stack.size();
 #pragma GCC unroll 2
   for (const RewireFFIAny* reg = registers_; reg != end; ++reg) {
     if (REWIRE_UNLIKELY(IsObjectKind(reg->type_index))) heap_.Release(ObjectOf(*reg));
   }
-  vm.stack.Pop(frame.base);
-  vm.frames.Pop(vm.frames.size() - 1);
+  vm.run.stack.Pop(frame.base);
+  vm.run.frames.Pop(vm.run.frames.size() - 1);
   if (return_pc == nullptr) {
     // Letting registers go may have waited for a device, too.
-    if (vm.interrupts.load(std::memory_order_relaxed) != 0 && !CheckInterrupts()) {
+    if (vm.interrupts.flags() != 0 && !CheckInterrupts()) {
       heap_.Release(value);
       return false;
     }
     result_ = value;
     return false;
   }
-  const Frame& caller = vm.frames.back();
-  registers_ = vm.stack.data() + caller.base;
+  const Frame& caller = vm.run.frames.back();
+  registers_ = vm.run.stack.data() + caller.base;
   code_ = caller.code;
   pc_ = return_pc;
-  if (frame.destinations != kNone) vm_.destinations.Pop(frame.destinations);
+  if (frame.destinations != kNone) vm_.run.destinations.Pop(frame.destinations);
   destinations_ = caller.destinations;
   FindSites(caller.function);
   Put(frame.dst, value);
@@ -246,8 +245,7 @@ bool Interpreter::Loop() {
   RewireFFIAny* registers = registers_;
   // The first portion, where nothing is to be looked at.
   std::uint64_t fuel = 1;
-  if (REWIRE_LIKELY(steps_left_ > kFuel && !wants_instructions_) &&
-      vm_.interrupts.load(std::memory_order_relaxed) == 0) {
+  if (REWIRE_LIKELY(steps_left_ > kFuel && !wants_instructions_) && vm_.interrupts.flags() == 0) {
     steps_left_ -= kFuel;
     fuel = kFuel + 1;
   }
@@ -459,9 +457,9 @@ std::uint64_t Interpreter::Refuel() {
 }
 
 bool Interpreter::CheckInterrupts() {
-  const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
+  const std::uint32_t interrupts = vm_.interrupts.flags();
   if (REWIRE_LIKELY(interrupts == 0)) return true;
-  const Status interrupted = vm_.CheckInterrupted();
+  const Status interrupted = vm_.interrupts.Check();
   return interrupted || Fail(interrupted.code(), interrupted.error().message());
 }
 
@@ -469,19 +467,19 @@ bool Interpreter::AskObserver() {
   return CallHost("the observer", [&] {
     wants_instructions_ = vm_.observer->wants_instructions();
     wants_kernels_ = vm_.observer->wants_kernels();
-    if (wants_kernels_) vm_.interrupts.fetch_or(VmImpl::kObserved, std::memory_order_relaxed);
+    if (wants_kernels_) vm_.interrupts.Set(Interrupts::kObserved);
   });
 }
 
 bool Interpreter::Observe() {
   // It may read what the instruction before has given to a device.
   if (!WaitFor(nullptr, WaitCause::kObserver)) return false;
-  const Frame& frame = vm_.frames.back();
+  const Frame& frame = vm_.run.frames.back();
   return CallHost("the observer", [&] {
     vm_.observer->OnInstruction({rep_.module(),
                                  frame.function,
                                  static_cast<std::uint32_t>(pc_ - code_),
-                                 vm_.frames.size(),
+                                 vm_.run.frames.size(),
                                  {registers_, rep_.functions[frame.function].register_count}});
   });
 }

@@ -14,7 +14,7 @@
 #include "rewire/base/status.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/outputs/output_slot.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 
@@ -24,7 +24,7 @@ bool IsWritten(const KernelImport& import, std::uint32_t position, std::uint32_t
 class Interpreter {
  public:
   // An error is written to `status`, which is a success until then.
-  Interpreter(VmImpl& vm, Status* status)
+  Interpreter(Machine& vm, Status* status)
       : vm_(vm),
         rep_(vm.rep),
         heap_(vm.heap),
@@ -94,7 +94,7 @@ class Interpreter {
   [[gnu::cold]] bool TakeReturnedObject(const RewireFFIAny& returned, RewireFFIAny* out);
   bool AppendArgument(const RewireFFIAny& value, bool objects);
   bool CheckWritten(std::uint32_t position);
-  // Checks the call whose arguments are in vm_.args: whether the row has a call with so many arguments, and
+  // Checks the call whose arguments are in run.args: whether the row has a call with so many arguments, and
   // whether written arguments share memory only as the row allows.
   bool CheckCall(const LinkedKernel& kernel, Word count, Word outputs);
   [[gnu::cold]] bool CheckOverlaps(const LinkedKernel& kernel, Word count, Word outputs);
@@ -179,8 +179,8 @@ class Interpreter {
   RewireFFIAny& Reg(Word index) { return Reg(registers_, index); }
   // The same where `registers`, which is registers_, is at hand.
   RewireFFIAny& Reg(RewireFFIAny* registers, Word index) {
-    REWIRE_ASSERT(registers == registers_ && registers + index < vm_.stack.data() + vm_.stack.size(),
-                  "register {} of the frame at {}", index, vm_.frames.back().base);
+    REWIRE_ASSERT(registers == registers_ && registers + index < vm_.run.stack.data() + vm_.run.stack.size(),
+                  "register {} of the frame at {}", index, vm_.run.frames.back().base);
     return registers[index];
   }
   // Takes over the value's reference and releases the register's former value.
@@ -199,8 +199,8 @@ class Interpreter {
       const DLTensor& dl = TensorOf(value)->tensor;
       if (REWIRE_UNLIKELY(dl.ndim != 0) || REWIRE_UNLIKELY(dl.dtype != kInt64)) return false;
       if (REWIRE_UNLIKELY(!IsHostDevice(dl.device))) return false;
-      const std::uint32_t interrupts = vm_.interrupts.load(std::memory_order_relaxed);
-      if (REWIRE_UNLIKELY((interrupts & VmImpl::kInFlight) != 0)) return false;
+      const std::uint32_t interrupts = vm_.interrupts.flags();
+      if (REWIRE_UNLIKELY((interrupts & Interrupts::kInFlight) != 0)) return false;
       __builtin_memcpy(out, static_cast<const char*>(dl.data) + dl.byte_offset, sizeof(*out));
       return true;
     }
@@ -263,7 +263,7 @@ class Interpreter {
   // Only for a catch (...): makes the exception the run's error.
   [[gnu::cold]] bool FailThrown(const char* who);
 
-  VmImpl& vm_;
+  Machine& vm_;
   const ProgramRep& rep_;
   ObjectHeap& heap_;
   const LinkedKernel* kernels_;
@@ -275,7 +275,7 @@ class Interpreter {
   RewireFFIAny* registers_;
   const Word* sites_;  // FunctionPlan::sites of the current function; null if no output is bound
   std::uint32_t destinations_ =
-      kNone;  // destinations of the current frame, an offset in vm_.destinations; kNone if no output is bound
+      kNone;  // destinations of the current frame, an offset in run.destinations; kNone if no output is bound
   std::uint64_t steps_left_;         // steps beyond the loop's current portion
   bool wants_instructions_ = false;  // of the observer; asked once
   bool wants_kernels_ = false;

@@ -49,7 +49,7 @@ REWIRE_INLINE bool Interpreter::AllocStorage(const Word* pc, RewireFFIAny* regis
     return Fail(StatusCode::kRuntimeFailed, "a storage of {} bytes asked for", bytes);
   }
   // A small storage is checked against the limit when it takes its block.
-  if (size > BlockPool::kMaxSmall && (size > vm_.account->limit() || size > BlockPool::kMaxBlock))
+  if (size > BlockPool::kMaxSmall && (size > vm_.memory.account->limit() || size > BlockPool::kMaxBlock))
     return FailMemory(size);
   StorageObject* storage = heap_.NewStorage(size, alignment, device, made_as);
   if (storage == nullptr) return FailMemory(sizeof(StorageObject));

@@ -25,7 +25,7 @@ std::string PlaceText(const Module& module, DeviceStreams::Source source) {
 }  // namespace
 
 DeviceStreams::Source Interpreter::Here() const {
-  return {vm_.frames.back().function, static_cast<std::uint32_t>(pc_ - code_)};
+  return {vm_.run.frames.back().function, static_cast<std::uint32_t>(pc_ - code_)};
 }
 
 bool Interpreter::FailDevice(const Status& failure) {
@@ -35,9 +35,9 @@ bool Interpreter::FailDevice(const Status& failure) {
 // Tells the interpreter's fast paths whether memory of the host is in flight.
 void Interpreter::NoteFlights() {
   if (vm_.work.in_flight() || vm_.streams.recording()) {
-    vm_.interrupts.fetch_or(VmImpl::kInFlight, std::memory_order_relaxed);
+    vm_.interrupts.Set(Interrupts::kInFlight);
   } else {
-    vm_.interrupts.fetch_and(~VmImpl::kInFlight, std::memory_order_relaxed);
+    vm_.interrupts.Clear(Interrupts::kInFlight);
   }
 }
 
@@ -54,7 +54,7 @@ static bool IsDeclared(const PackedFunction& kernel) {
 // WaitForArguments could not tell. A kernel that nobody has declared must have given its work to a device.
 // `kernel` is the one that is called now; kNone at the end.
 bool Interpreter::CheckRecordedCall(std::uint32_t kernel) {
-  const std::uint32_t last = std::exchange(vm_.recorded_call, kernel);
+  const std::uint32_t last = vm_.recorder.NoteCall(kernel);
   const bool asked = std::exchange(vm_.stream_asked, false);
   return last == kNone || asked || IsDeclared(kernels_[last].function) || RefuseRecordedCall(last, "runs on");
 }
@@ -75,7 +75,7 @@ bool Interpreter::StaysInReplays(const TensorObject* tensor) const {
 // Whether this memory is part of a bound output of the run.
 bool Interpreter::LiesInOutput(const MemoryRange& memory) const {
   if (vm_.outputs.empty()) return false;
-  for (const OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
+  for (const OutputSlot& slot : vm_.outputs.Of(vm_.run.frames[0].function).leaves) {
     if (slot.mode != OutputSlot::kUnbound && slot.extent().Overlaps(memory)) return true;
   }
   return false;
@@ -135,7 +135,7 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
   const Word index = pc_[WordOf(Opcode::kInvokePacked, "kernel")];
   if (vm_.streams.recording() && !CheckRecordedCall(index)) return false;
   const KernelImport& import = *kernels_[index].import;
-  const Span<const RewireFFIAny> args(vm_.args.data(), count);
+  const Span<const RewireFFIAny> args(vm_.run.args.data(), count);
   const bool recording = vm_.streams.recording();
   bool stays = true;
   bool on_device = false;
@@ -163,15 +163,15 @@ bool Interpreter::WaitForArguments(std::uint32_t count, std::uint32_t first_outp
 // The last thing of a run: what the caller gets is ready. After an error too, because queued work may still
 // use the caller's memory. A run that was cancelled meanwhile, or whose deadline passed, has no result.
 Status Interpreter::FinishWork(bool ok) {
-  vm_.open_ends &= static_cast<std::uint8_t>(~VmImpl::kStarted);
+  vm_.open_ends &= static_cast<std::uint8_t>(~Machine::kStarted);
   const Status finished = WaitForWork(nullptr, ok ? WaitCause::kEnd : WaitCause::kFailure);
-  return finished ? vm_.CheckInterrupted() : finished;
+  return finished ? vm_.interrupts.Check() : finished;
 }
 
-// The last thing of a run whose work the caller waits for later (vm_async.cc).
+// The last thing of a run whose work the caller waits for later (machine_async.cc).
 Status Interpreter::LeaveWork() {
   if (vm_.streams.recording() && !CheckRecordedCall(kNone)) return status_;
-  vm_.open_ends |= VmImpl::kStarted;
+  vm_.open_ends |= Machine::kStarted;
   return {};
 }
 
@@ -213,7 +213,7 @@ bool Interpreter::CopyOverHost(DeviceStreams::Stream* source, DeviceStreams::Str
 // Whether a copy to memory of the host goes by way of pinned memory: the driver would let the host wait, and
 // nobody wants to wait yet. A recorded copy must go to its place by itself.
 bool Interpreter::MustStage(const DeviceStreams::Stream& stream, const CopyEnd& to, std::uint64_t bytes) {
-  if (!vm_.async || vm_.require_zero_copy || vm_.streams.recording() || !PinsFor(*stream.api, bytes))
+  if (!vm_.async || vm_.outputs.require_zero_copy || vm_.streams.recording() || !PinsFor(*stream.api, bytes))
     return false;
   const StorageObject* storage = to.tensor != nullptr ? to.tensor->storage : nullptr;
   if (storage != nullptr && storage->is_pinned()) return false;
@@ -232,7 +232,7 @@ bool Interpreter::CopyStaged(DeviceStreams::Stream* stream, const CopyEnd& from,
     return false;
   }
   // Only an output's memory is not the VM's own.
-  for (OutputSlot& slot : vm_.outputs[vm_.frames[0].function].leaves) {
+  for (OutputSlot& slot : vm_.outputs.Of(vm_.run.frames[0].function).leaves) {
     if (slot.mode != OutputSlot::kUnbound && slot.data == to.data) slot.staged = true;
   }
   if (vm_.work.Keep(stream, DeviceWork::Use::kWrites, RangeOf(to.data, bytes), to.tensor, staging)) {
@@ -342,7 +342,7 @@ bool Interpreter::DeviceCopy() {
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   const std::uint64_t bytes = TensorBytes(dl.dtype, shape).value_or(0);
   const bool pins =
-      from.api != nullptr && IsHostDevice(to.device) && PinsFor(*from.api, bytes) && !vm_.bounded();
+      from.api != nullptr && IsHostDevice(to.device) && PinsFor(*from.api, bytes) && !vm_.memory.bounded();
   TensorObject* copy = NewTensor(pins ? LinkedDevice{from.device, from.api, kPinned} : to, dl.dtype, shape);
   if (copy == nullptr) return false;
   const CopyEnd here{static_cast<char*>(dl.data) + dl.byte_offset, dl.device, source};

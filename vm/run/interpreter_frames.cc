@@ -16,7 +16,7 @@ bool Interpreter::PrepareFrame(Word function) {
     return false;
   const LoopBlocks& loops = rep_.code->loops[function];
   for (const LoopBlocks::Class& blocks : loops.classes) heap_.pool().Reserve(blocks.bytes, blocks.count);
-  if (loops.temporaries > 0) (void)vm_.temporaries.Reserve(loops.temporaries);
+  if (loops.temporaries > 0) (void)vm_.run.temporaries.Reserve(loops.temporaries);
   return true;
 }
 
@@ -28,7 +28,7 @@ bool Interpreter::FailDepth() {
 
 bool Interpreter::LoopObserved() {
   const bool ok = AskObserver() && Loop();
-  vm_.interrupts.fetch_and(~VmImpl::kObserved, std::memory_order_relaxed);
+  vm_.interrupts.Clear(Interrupts::kObserved);
   return ok;
 }
 
@@ -50,8 +50,8 @@ constexpr std::uint32_t kFewRegisters = 8;
 REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame& frame) {
   const std::uint32_t count = callee.register_count;
   const std::uint32_t inputs = callee.input_count;
-  RewireFFIAny* const registers = vm_.stack.Extend(count);
-  *vm_.frames.Extend(1) = frame;
+  RewireFFIAny* const registers = vm_.run.stack.Extend(count);
+  *vm_.run.frames.Extend(1) = frame;
   registers_ = registers;
   code_ = frame.code;
   pc_ = frame.code;
@@ -72,9 +72,9 @@ REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame&
 // fast path calls nothing, so that it need not save registers of the CPU.
 bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uint32_t destinations) {
   const LinkedFunction& callee = rep_.functions[function];
-  const bool fast = vm_.frames.size() < vm_.limits.depth && !callee.prepares &&
-                    vm_.stack.HasRoom(callee.register_count) && vm_.frames.HasRoom(1);
-  const Frame frame = {callee.code, return_pc, function, vm_.stack.size(), dst, destinations};
+  const bool fast = vm_.run.frames.size() < vm_.limits.depth && !callee.prepares &&
+                    vm_.run.stack.HasRoom(callee.register_count) && vm_.run.frames.HasRoom(1);
+  const Frame frame = {callee.code, return_pc, function, vm_.run.stack.size(), dst, destinations};
   if (REWIRE_UNLIKELY(!fast)) return EnterSlowPath(frame);
   Begin(callee, frame);
   return true;
@@ -83,10 +83,10 @@ bool Interpreter::Enter(Word function, const Word* return_pc, Word dst, std::uin
 bool Interpreter::EnterSlowPath(Frame frame) {
   const LinkedFunction& callee = rep_.functions[frame.function];
   const std::uint32_t count = callee.register_count;
-  if (vm_.frames.size() >= vm_.limits.depth) return FailDepth();
+  if (vm_.run.frames.size() >= vm_.limits.depth) return FailDepth();
   if (callee.prepares && !PrepareFrame(frame.function)) return false;
-  if (!vm_.stack.Reserve(count)) return FailMemory(count * sizeof(RewireFFIAny));
-  if (!vm_.frames.Reserve(1)) return FailMemory(sizeof(Frame));
+  if (!vm_.run.stack.Reserve(count)) return FailMemory(count * sizeof(RewireFFIAny));
+  if (!vm_.run.frames.Reserve(1)) return FailMemory(sizeof(Frame));
   Begin(callee, frame);
   return true;
 }
@@ -95,11 +95,11 @@ bool Interpreter::EnterCall() {
   const Word* pc = pc_;
   const Word function = pc[WordOf(Opcode::kInvoke, "function")];
   const Span<const Word> args = ReadsView(pc + WordOf(Opcode::kInvoke, "args"));
-  const std::uint32_t caller = vm_.frames.back().base;
+  const std::uint32_t caller = vm_.run.frames.back().base;
   std::uint32_t destinations = kNone;
   if (destinations_ != kNone && !CarryDestinations(&destinations)) return false;
   if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvoke, "dst")], destinations)) return false;
-  const RewireFFIAny* from = vm_.stack.data() + caller;
+  const RewireFFIAny* from = vm_.run.stack.data() + caller;
   for (std::size_t i = 0; i < args.size(); ++i) {
     ObjectHeap::Retain(from[args[i]]);
     registers_[i] = from[args[i]];
@@ -126,13 +126,13 @@ bool Interpreter::EnterClosure() {
                 rep_.module().functions[function].name, expected - closure->count, closure->count,
                 args.size());
   }
-  const std::uint32_t caller = vm_.frames.back().base;
+  const std::uint32_t caller = vm_.run.frames.back().base;
   if (!Enter(function, pc + WordsOf(*pc), pc[WordOf(Opcode::kInvokeClosure, "dst")], kNone)) return false;
   for (std::uint32_t i = 0; i < closure->count; ++i) {
     ObjectHeap::Retain(closure->fields()[i]);
     registers_[i] = closure->fields()[i];
   }
-  const RewireFFIAny* from = vm_.stack.data() + caller;
+  const RewireFFIAny* from = vm_.run.stack.data() + caller;
   for (std::size_t i = 0; i < args.size(); ++i) {
     ObjectHeap::Retain(from[args[i]]);
     registers_[closure->count + i] = from[args[i]];
@@ -142,21 +142,21 @@ bool Interpreter::EnterClosure() {
 
 void Interpreter::Unwind() {
   DropTemporaries();
-  while (vm_.stack.size() > 0) {
-    heap_.Release(vm_.stack.back());
-    vm_.stack.Pop(vm_.stack.size() - 1);
+  while (vm_.run.stack.size() > 0) {
+    heap_.Release(vm_.run.stack.back());
+    vm_.run.stack.Pop(vm_.run.stack.size() - 1);
   }
-  vm_.frames.Clear();
-  vm_.destinations.Clear();
+  vm_.run.frames.Clear();
+  vm_.run.destinations.Clear();
 }
 
 // "main@12 (invoke_packed add(%0, %1), outputs=1) [conv_3]: ..."
 bool Interpreter::Fail(StatusCode code, const Message& what) {
-  if (vm_.frames.empty()) {
+  if (vm_.run.frames.empty()) {
     status_ = rewire::Fail(code, what);
     return false;
   }
-  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  const Function& function = rep_.module().functions[vm_.run.frames.back().function];
   const auto pc = static_cast<std::uint32_t>(pc_ - code_);
   std::string message =
       Format("{}@{} ({})", function.name, pc, ShortInstructionText(rep_.module(), function, pc));
@@ -171,9 +171,9 @@ bool Interpreter::FailMemory(std::uint64_t bytes) {
   if (const Status device = heap_.TakeDeviceFailure(); !device) {
     return Fail(device.code(), "{} bytes more asked for: {}", bytes, device.error().message());
   }
-  const std::uint64_t used = vm_.account->used();
-  const std::uint64_t limit = vm_.account->limit();
-  if (bytes > limit || vm_.account->over_limit()) {
+  const std::uint64_t used = vm_.memory.account->used();
+  const std::uint64_t limit = vm_.memory.account->limit();
+  if (bytes > limit || vm_.memory.account->over_limit()) {
     return Fail(StatusCode::kMemoryLimit,
                 "{} bytes more asked for, {} of the limit of {} are in use; raise Limits::bytes if the "
                 "program needs more",
@@ -207,7 +207,7 @@ std::string Describe(const RewireFFIAny& value) {
 }  // namespace
 
 bool Interpreter::FailKind(Word index, const char* expected) {
-  const Function& function = rep_.module().functions[vm_.frames.back().function];
+  const Function& function = rep_.module().functions[vm_.run.frames.back().function];
   return Fail(StatusCode::kRuntimeFailed, "{} holds {}, {} is expected", RegisterText(function, index),
               Describe(Reg(index)), expected);
 }

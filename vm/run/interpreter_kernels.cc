@@ -57,14 +57,14 @@ bool Interpreter::CallKernelSlowPath(const Word* pc) {
   const LinkedKernel& kernel = kernels_[index];
   const Word outputs = pc_[WordOf(kOp, "outputs")];
   const bool objects = (kernel.import->flags & kKernelObjects) != 0;
-  vm_.args.Clear();
+  vm_.run.args.Clear();
   for (const Word reg : ReadsView(pc_ + WordOf(kOp, "args"))) {
     if (!AppendArgument(Reg(reg), objects)) {
       DropTemporaries();
       return false;
     }
   }
-  const Span<const RewireFFIAny> args(vm_.args.data(), vm_.args.size());
+  const Span<const RewireFFIAny> args(vm_.run.args.data(), vm_.run.args.size());
   const auto count = static_cast<std::uint32_t>(args.size());
   if (outputs > count) {
     return Fail(StatusCode::kRuntimeFailed,
@@ -97,7 +97,7 @@ bool Interpreter::CallKernelSlowPath(const Word* pc) {
   if (observed) {
     const auto end = now();
     const bool told = ObserveKernel(
-        {rep_.module(), vm_.frames.back().function, static_cast<std::uint32_t>(pc_ - code_), index, args,
+        {rep_.module(), vm_.run.frames.back().function, static_cast<std::uint32_t>(pc_ - code_), index, args,
          std::chrono::nanoseconds(start).count(), std::chrono::nanoseconds(end).count(), succeeded});
     // The kernel's own failure is told rather than the observer's.
     if (!told && succeeded) {
@@ -125,7 +125,7 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
   }
   if (!objects && (value.type_index == kClosureKind || value.type_index == kStorageKind)) {
     return Fail(StatusCode::kRuntimeFailed,
-                "argument {} is a closure or a storage, which kernels do not take", vm_.args.size());
+                "argument {} is a closure or a storage, which kernels do not take", vm_.run.args.size());
   }
   if (IsIntegerKind(value.type_index)) {
     if (objects) {
@@ -134,17 +134,17 @@ bool Interpreter::AppendArgument(const RewireFFIAny& value, bool objects) {
       TensorObject* boxed = Box(value);
       if (boxed == nullptr) return false;
       arg = MakeAny(kTensorKind, boxed);
-      if (!vm_.temporaries.Push(arg)) {
+      if (!vm_.run.temporaries.Push(arg)) {
         heap_.Release(boxed);
         return FailMemory(sizeof(arg));
       }
     }
   }
-  return vm_.args.Push(arg) || FailMemory(sizeof(arg));
+  return vm_.run.args.Push(arg) || FailMemory(sizeof(arg));
 }
 
 bool Interpreter::CheckWritten(std::uint32_t position) {
-  const RewireFFIAny& arg = vm_.args[position];
+  const RewireFFIAny& arg = vm_.run.args[position];
   if (arg.type_index == kTensorKind && (TensorOf(arg)->flags & TensorObject::kReadOnly) != 0) {
     return Fail(StatusCode::kRuntimeFailed,
                 "argument {} is written by the kernel, but the tensor given, {}, is read-only (a constant, a "
@@ -164,7 +164,7 @@ bool Interpreter::CheckCall(const LinkedKernel& kernel, Word count, Word outputs
 
 // Written arguments that share memory, with what is read or with each other.
 bool Interpreter::CheckOverlaps(const LinkedKernel& kernel, Word count, Word outputs) {
-  const RewireFFIAny* const args = vm_.args.data();
+  const RewireFFIAny* const args = vm_.run.args.data();
   for (Word i = count - outputs; i < count; ++i) {
     if (args[i].type_index != kTensorKind) continue;
     const TensorObject& out = *TensorOf(args[i]);
@@ -192,7 +192,7 @@ bool Interpreter::CheckOverlaps(const LinkedKernel& kernel, Word count, Word out
 // If a kernel needs more alignment than a tensor has, it gets an aligned copy. This works only for arguments
 // that it reads; a written argument cannot be copied.
 bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kernel, bool written) {
-  const RewireFFIAny& arg = vm_.args[position];
+  const RewireFFIAny& arg = vm_.run.args[position];
   if (arg.type_index != kTensorKind) return true;
   const DLTensor& dl = TensorOf(arg)->tensor;
   if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
@@ -208,11 +208,11 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   if (copy == nullptr) return FailMemory(TensorBytes(dl.dtype, shape).value_or(0));
   CopyElements(dl, copy->tensor.data);
   copy->flags |= TensorObject::kReadOnly;
-  if (!vm_.temporaries.Push(MakeAny(kTensorKind, copy))) {
+  if (!vm_.run.temporaries.Push(MakeAny(kTensorKind, copy))) {
     heap_.Release(copy);
     return FailMemory(sizeof(RewireFFIAny));
   }
-  vm_.args[position] = MakeAny(kTensorKind, copy);
+  vm_.run.args[position] = MakeAny(kTensorKind, copy);
   return true;
 }
 
@@ -351,13 +351,13 @@ bool Interpreter::TakeReturned(RewireFFIAny returned, RewireFFIAny* out) {
 }
 
 void Interpreter::DropTemporaries() {
-  GrowingArray<RewireFFIAny>& temporaries = vm_.temporaries;
+  GrowingArray<RewireFFIAny>& temporaries = vm_.run.temporaries;
   for (std::uint32_t i = temporaries.size(); i-- > 0;) heap_.Release(temporaries[i]);
   temporaries.Clear();
-  for (std::uint32_t i = vm_.workspaces.size(); i-- > 0;) {
-    heap_.pool().Give(vm_.workspaces[i].block, vm_.workspaces[i].bytes);
+  for (std::uint32_t i = vm_.run.workspaces.size(); i-- > 0;) {
+    heap_.pool().Give(vm_.run.workspaces[i].block, vm_.run.workspaces[i].bytes);
   }
-  vm_.workspaces.Clear();
+  vm_.run.workspaces.Clear();
 }
 
 }  // namespace rewire

@@ -16,7 +16,7 @@ namespace rewire {
 OutputSlot* Interpreter::SlotHere() {
   if (sites_ == nullptr) return nullptr;
   const std::uint32_t leaf = sites_[pc_ - code_];
-  return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaf - 1];
+  return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.run.destinations[destinations_ + leaf - 1];
 }
 
 // Finds the output whose memory takes a tensor of this size. Null if the tensor must be made elsewhere.
@@ -61,9 +61,9 @@ bool Interpreter::AskForMemory(OutputSlot* slot, std::uint64_t bytes) {
     data = slot->allocator.allocate(slot->allocator.context, bytes, alignment);
   });
   if (!called) return false;
-  const std::uint32_t function = vm_.frames[0].function;
-  const auto leaf = static_cast<std::uint32_t>(slot - vm_.outputs[function].leaves.data());
-  const Status admitted = vm_.AdmitAnswer(function, leaf, data, data == nullptr ? 0 : bytes);
+  const std::uint32_t function = vm_.run.frames[0].function;
+  const auto leaf = static_cast<std::uint32_t>(slot - vm_.outputs.Of(function).leaves.data());
+  const Status admitted = vm_.outputs.AdmitAnswer(function, leaf, data, data == nullptr ? 0 : bytes);
   return admitted || Fail(admitted.code(), admitted.error().message());
 }
 
@@ -102,10 +102,10 @@ TensorObject* Interpreter::TensorOver(const OutputSlot& slot, DLDataType dtype,
 
 // The invoked function's destinations: its bound outputs.
 bool Interpreter::BindDestinations(std::uint32_t function) {
-  AccountArray<OutputSlot>& leaves = vm_.outputs[function].leaves;
-  if (!vm_.destinations.Resize(leaves.size())) return FailMemory(leaves.size() * sizeof(OutputSlot*));
+  AccountArray<OutputSlot>& leaves = vm_.outputs.Of(function).leaves;
+  if (!vm_.run.destinations.Resize(leaves.size())) return FailMemory(leaves.size() * sizeof(OutputSlot*));
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
-    vm_.destinations[i] = leaves[i].mode == OutputSlot::kUnbound ? nullptr : &leaves[i];
+    vm_.run.destinations[i] = leaves[i].mode == OutputSlot::kUnbound ? nullptr : &leaves[i];
     leaves[i].copied = leaves[i].staged = false;
   }
   return true;
@@ -116,32 +116,33 @@ bool Interpreter::BindDestinations(std::uint32_t function) {
 bool Interpreter::CarryDestinations(std::uint32_t* destinations) {
   *destinations = kNone;
   if (sites_ == nullptr) return true;
-  const FunctionPlan& plan = rep_.plans[vm_.frames.back().function];
+  const FunctionPlan& plan = rep_.plans[vm_.run.frames.back().function];
   const std::uint32_t call = sites_[pc_ - code_];
   if (call == FunctionPlan::kNotRewired) return true;
   const Array<std::uint32_t>& leaves = plan.calls[call - 1];
-  const std::uint32_t base = vm_.destinations.size();
+  const std::uint32_t base = vm_.run.destinations.size();
   bool any = false;
-  if (!vm_.destinations.Resize(std::uint64_t{base} + leaves.size())) return FailMemory(leaves.size() * 8);
+  if (!vm_.run.destinations.Resize(std::uint64_t{base} + leaves.size())) return FailMemory(leaves.size() * 8);
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
-    OutputSlot* slot =
-        leaves[i] == FunctionPlan::kNotRewired ? nullptr : vm_.destinations[destinations_ + leaves[i] - 1];
-    vm_.destinations[base + i] = slot;
+    OutputSlot* slot = leaves[i] == FunctionPlan::kNotRewired
+                           ? nullptr
+                           : vm_.run.destinations[destinations_ + leaves[i] - 1];
+    vm_.run.destinations[base + i] = slot;
     any = any || slot != nullptr;
   }
   if (any) {
     *destinations = base;
   } else {
-    vm_.destinations.Pop(base);
+    vm_.run.destinations.Pop(base);
   }
   return true;
 }
 
-// The value of each leaf of the invoked function's result, in vm_.leaf_values. False when the value has
+// The value of each leaf of the invoked function's result, in vm_.run.leaf_values. False when the value has
 // another structure than its type says (a kernel may return anything).
 bool Interpreter::FindLeaves(const RewireFFIAny& value, const Function& function) {
   const Type& type = function.result;
-  GrowingArray<RewireFFIAny>& nodes = vm_.leaf_values;
+  GrowingArray<RewireFFIAny>& nodes = vm_.run.leaf_values;
   if (!nodes.Resize(type.nodes.size())) return FailMemory(type.nodes.size() * sizeof(RewireFFIAny));
   nodes[0] = value;
   for (std::uint32_t node = 0; node < type.nodes.size(); ++node) {
@@ -163,25 +164,25 @@ bool Interpreter::FindLeaves(const RewireFFIAny& value, const Function& function
 // At the last Ret: checks every bound leaf against its binding, and copies those that were made elsewhere.
 // All checks come before all copies. Values that a copy would overwrite are saved first.
 bool Interpreter::FinishOutputs(const RewireFFIAny& value) {
-  const std::uint32_t index = vm_.frames.back().function;
+  const std::uint32_t index = vm_.run.frames.back().function;
   const Function& function = rep_.module().functions[index];
-  OutputSlots& slots = vm_.outputs[index];
+  OutputSlots& slots = vm_.outputs.Of(index);
   if (!FindLeaves(value, function)) return false;
   const Array<std::uint32_t>& nodes = rep_.functions[index].leaf_nodes;
   bool any_copy = false;
   for (std::uint32_t leaf = 0; leaf < nodes.size(); ++leaf) {
     OutputSlot& slot = slots.leaves[leaf];
     if (slot.mode == OutputSlot::kUnbound) continue;
-    if (!CheckLeaf(function, leaf, &slot, &vm_.leaf_values[nodes[leaf]])) return false;
+    if (!CheckLeaf(function, leaf, &slot, &vm_.run.leaf_values[nodes[leaf]])) return false;
     any_copy = any_copy || slot.copied;
   }
   if (!any_copy) return true;
   for (std::uint32_t leaf = 0; leaf < nodes.size(); ++leaf) {
     if (!slots.leaves[leaf].copied) continue;
-    if (!PutAside(slots, &vm_.leaf_values[nodes[leaf]])) return false;
+    if (!PutAside(slots, &vm_.run.leaf_values[nodes[leaf]])) return false;
   }
   for (std::uint32_t leaf = 0; leaf < nodes.size(); ++leaf) {
-    if (slots.leaves[leaf].copied && !CopyLeaf(slots.leaves[leaf], vm_.leaf_values[nodes[leaf]]))
+    if (slots.leaves[leaf].copied && !CopyLeaf(slots.leaves[leaf], vm_.run.leaf_values[nodes[leaf]]))
       return false;
   }
   DropTemporaries();
@@ -196,7 +197,7 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
     TensorObject* boxed = Box(*value);
     if (boxed == nullptr) return false;
     *value = MakeAny(kTensorKind, boxed);
-    if (!vm_.temporaries.Push(*value)) {
+    if (!vm_.run.temporaries.Push(*value)) {
       heap_.Release(boxed);
       return FailMemory(sizeof(*value));
     }
@@ -230,9 +231,9 @@ bool Interpreter::CheckLeaf(const Function& function, std::uint32_t leaf, Output
   slot->copied = bytes != 0 && (dl.data != slot->data || slot->strided);
   if (!slot->copied) return true;
   if (slot->obstacles == 0) slot->obstacles = OutputSlot::kElsewhere;
-  if (!vm_.require_zero_copy) return true;
+  if (!vm_.outputs.require_zero_copy) return true;
   return Fail(StatusCode::kRuntimeFailed, "output {} would be copied, and zero copy is required: {}", name,
-              OutputReason(vm_, vm_.frames.back().function, leaf));
+              vm_.outputs.ReasonOf(vm_.run.frames.back().function, leaf));
 }
 
 // A value that lies where some output is about to be copied to is moved out of the way.
@@ -261,7 +262,7 @@ bool Interpreter::PutAside(const OutputSlots& slots, RewireFFIAny* value) {
   }
   if (on_host) CopyElements(dl, copy->tensor.data);
   *value = MakeAny(kTensorKind, copy);
-  if (vm_.temporaries.Push(*value)) return true;
+  if (vm_.run.temporaries.Push(*value)) return true;
   heap_.Release(copy);
   return FailMemory(sizeof(*value));
 }

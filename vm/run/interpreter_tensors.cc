@@ -89,7 +89,7 @@ bool Interpreter::ReadShape(Word index, std::int64_t* dims, std::uint32_t* rank,
                 TensorText(dl), kMaxRank);
   }
   *rank = static_cast<std::uint32_t>(count);
-  const bool in_flight = (vm_.interrupts.load(std::memory_order_relaxed) & VmImpl::kInFlight) != 0;
+  const bool in_flight = (vm_.interrupts.flags() & Interrupts::kInFlight) != 0;
   if (dl.dtype == kInt64 && IsHostDevice(dl.device) && !in_flight) {
     const char* data = static_cast<const char*>(dl.data) + dl.byte_offset;
     for (std::int64_t i = 0; i < count; ++i) std::memcpy(&dims[i], data + i * 8, 8);

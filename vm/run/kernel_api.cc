@@ -2,7 +2,6 @@
 #include "rewire/vm/loader/kernel_api.h"
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <new>
 #include <utility>
@@ -16,28 +15,28 @@
 
 namespace rewire {
 
-constinit thread_local VmImpl* KernelContext::current_ = nullptr;
+constinit thread_local Machine* KernelContext::current_ = nullptr;
 
 namespace {
 
 // The VM whose kernel is running on this thread. If there is none, the error is set and the caller must fail.
-VmImpl* CurrentVm() {
-  VmImpl* vm = KernelContext::Current();
+Machine* CurrentVm() {
+  Machine* vm = KernelContext::Current();
   if (vm == nullptr) SetKernelError("RuntimeError", "called outside a kernel that a VM runs");
   return vm;
 }
 
-KernelSlot& CurrentSlot(VmImpl* vm) {
+KernelSlot& CurrentSlot(Machine* vm) {
   return vm->slots[vm->current_call[WordOf(Opcode::kInvokePacked, "kernel")]];
 }
 
 void* GetSlot() {
-  VmImpl* vm = CurrentVm();
+  Machine* vm = CurrentVm();
   return vm == nullptr ? nullptr : CurrentSlot(vm).state;
 }
 
 void SetSlot(void* state, void (*deleter)(void*)) {
-  VmImpl* vm = CurrentVm();
+  Machine* vm = CurrentVm();
   if (vm == nullptr) {
     if (deleter != nullptr) deleter(state);
     return;
@@ -50,8 +49,8 @@ void SetSlot(void* state, void (*deleter)(void*)) {
 // parallel-for, or in a branch. A worker has no VM of its own. With a host's pool, a thread may help one VM
 // while a kernel of another VM waits on the same thread.
 struct Work {
-  const VmImpl* vm = nullptr;
-  const VmImpl* context = nullptr;
+  const Machine* vm = nullptr;
+  const Machine* context = nullptr;
   RewireBranch* branch = nullptr;
 };
 __attribute__((tls_model("initial-exec"))) constinit thread_local Work t_work;
@@ -73,10 +72,10 @@ void* TakeWorkspace(std::uint64_t bytes) {
   if (RewireBranch* branch = CurrentBranch(); branch != nullptr) {
     block = BlockOf(branch, bytes);
   } else {
-    VmImpl* vm = CurrentVm();
+    Machine* vm = CurrentVm();
     if (vm == nullptr) return nullptr;
     if (bytes <= BlockPool::kMaxBlock) block = vm->heap.pool().Take(bytes);
-    if (block != nullptr && !vm->workspaces.Push({block, bytes})) {
+    if (block != nullptr && !vm->run.workspaces.Push({block, bytes})) {
       vm->heap.pool().Give(block, bytes);
       block = nullptr;
     }
@@ -87,13 +86,13 @@ void* TakeWorkspace(std::uint64_t bytes) {
   return block;
 }
 
-bool GiveWorkspace(VmImpl* vm, void* block) {
+bool GiveWorkspace(Machine* vm, void* block) {
   // Mostly the last one taken.
-  for (std::uint32_t i = vm->workspaces.size(); i-- > 0;) {
-    if (vm->workspaces[i].block != block) continue;
-    vm->heap.pool().Give(block, vm->workspaces[i].bytes);
-    vm->workspaces[i] = vm->workspaces.back();
-    vm->workspaces.Pop(vm->workspaces.size() - 1);
+  for (std::uint32_t i = vm->run.workspaces.size(); i-- > 0;) {
+    if (vm->run.workspaces[i].block != block) continue;
+    vm->heap.pool().Give(block, vm->run.workspaces[i].bytes);
+    vm->run.workspaces[i] = vm->run.workspaces.back();
+    vm->run.workspaces.Pop(vm->run.workspaces.size() - 1);
     return true;
   }
   return false;
@@ -102,13 +101,13 @@ bool GiveWorkspace(VmImpl* vm, void* block) {
 // The pool of the running VM. Null outside a run, on a worker's thread and in a branch: there, loops are not
 // split any further.
 ThreadPool* CurrentPool() {
-  const VmImpl* vm = CurrentBranch() != nullptr ? nullptr : KernelContext::Current();
+  const Machine* vm = CurrentBranch() != nullptr ? nullptr : KernelContext::Current();
   return vm == nullptr ? nullptr : vm->rep.threads;
 }
 
 // A body that may ask on every thread whether to go on.
 struct BodyOfVm {
-  const VmImpl* vm;
+  const Machine* vm;
   void (*body)(void*, std::int64_t, std::int64_t);
   void* data;
 
@@ -138,7 +137,7 @@ std::int32_t ThreadCount() {
 
 // Branches that run at once. The first one to fail says why.
 struct BranchesOfVm {
-  const VmImpl* vm;
+  const Machine* vm;
   RewireBranch* branches;
   std::atomic<bool> failed{false};
   const char* doing = nullptr;
@@ -159,7 +158,7 @@ struct BranchesOfVm {
 };
 
 int RunBranches(RewireBranch* branches, std::int32_t count) {
-  const VmImpl* vm = CurrentVm();
+  const Machine* vm = CurrentVm();
   if (vm == nullptr) return -1;
   BranchesOfVm of_vm{vm, branches, false, nullptr, nullptr};
   vm->rep.threads->ParallelFor(0, count, 1, &BranchesOfVm::Run, &of_vm);
@@ -171,7 +170,7 @@ int RunBranches(RewireBranch* branches, std::int32_t count) {
 }
 
 // The running VM's stream on a device, for a kernel that is about to give it work.
-Result<DeviceStreams::Stream*> StreamForWork(VmImpl* vm, DLDevice device) {
+Result<DeviceStreams::Stream*> StreamForWork(Machine* vm, DLDevice device) {
   DeviceStreams::Stream* stream = vm->streams.FindMade(device);
   if (stream == nullptr) {
     Result<DeviceStreams::Stream*> found = vm->StreamOf(device, /*events=*/false);
@@ -179,14 +178,14 @@ Result<DeviceStreams::Stream*> StreamForWork(VmImpl* vm, DLDevice device) {
     stream = *found;
   }
   vm->stream_asked = true;
-  const Frame& frame = vm->frames.back();
+  const Frame& frame = vm->run.frames.back();
   const std::uint32_t* call = vm->current_call;
   DeviceWork::Note(stream, {frame.function, static_cast<std::uint32_t>(call - frame.code)});
   return stream;
 }
 
 void* Stream(std::int32_t device_type, std::int32_t device_id) {
-  VmImpl* vm = KernelContext::Current();
+  Machine* vm = KernelContext::Current();
   if (vm == nullptr) return nullptr;
   const Result<DeviceStreams::Stream*> stream = StreamForWork(vm, MakeDevice(device_type, device_id));
   if (stream) return (*stream)->stream;
@@ -198,7 +197,7 @@ void* Stream(std::int32_t device_type, std::int32_t device_id) {
 }
 
 int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
-  VmImpl* vm = CurrentVm();
+  Machine* vm = CurrentVm();
   if (vm == nullptr) return -1;
   const Result<DeviceStreams::Stream*> found = StreamForWork(vm, device);
   if (!found) {
@@ -212,18 +211,16 @@ int Device(DLDevice device, const RewireDeviceApi** api, void** stream) {
 }
 
 int Cancelled() {
-  const VmImpl* vm = KernelContext::Current();
+  const Machine* vm = KernelContext::Current();
   if (IsWorking() && t_work.vm != nullptr) vm = t_work.vm;
   if (vm == nullptr) return 0;
-  if (vm->cancelled()) return 1;
-  const bool timed = (vm->interrupts.load(std::memory_order_relaxed) & VmImpl::kHasDeadline) != 0;
-  return timed && std::chrono::steady_clock::now() >= vm->deadline ? 1 : 0;
+  return vm->interrupts.cancelled() || vm->interrupts.late() ? 1 : 0;
 }
 
 // Passes an object with one local reference to a kernel. The VM keeps that reference until the call returns,
 // and the kernel gets a strong one.
-int HandOut(VmImpl* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
-  if (object == nullptr || !vm->temporaries.Push(MakeAny(kind, object))) {
+int HandOut(Machine* vm, std::int32_t kind, Object* object, RewireFFIAny* result) {
+  if (object == nullptr || !vm->run.temporaries.Push(MakeAny(kind, object))) {
     if (object != nullptr) vm->heap.Release(object);
     const Status device = vm->heap.TakeDeviceFailure();
     SetKernelError("MemoryError", device ? "no memory for a new object" : device.error().message().c_str());
@@ -236,7 +233,7 @@ int HandOut(VmImpl* vm, std::int32_t kind, Object* object, RewireFFIAny* result)
 
 int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DLDevice device,
               RewireFFIAny* result) {
-  VmImpl* vm = CurrentVm();
+  Machine* vm = CurrentVm();
   if (vm == nullptr) return -1;
   const LinkedDevice* found = vm->streams.Entry(device);
   const bool valid = rank >= 0 && rank <= kMaxRank && IsValidDType(dtype) &&
@@ -254,7 +251,7 @@ int NewTensor(DLDataType dtype, std::int32_t rank, const std::int64_t* shape, DL
 bool IsAdt(const RewireFFIAny* value) { return value->type_index == kAdtKind; }
 
 int NewAdt(std::uint32_t tag, std::int32_t size, const RewireFFIAny* fields, RewireFFIAny* result) {
-  VmImpl* vm = CurrentVm();
+  Machine* vm = CurrentVm();
   if (vm == nullptr) return -1;
   if (size < 0) {
     SetKernelError("ValueError", "new_adt: negative size");
@@ -381,12 +378,12 @@ REWIRE_KERNEL_EXPORT const RewireKernelApi* __rewire_kernel_api = &rewire::kKern
 namespace rewire {
 
 bool FreeWorkspace(void* block) {
-  VmImpl* vm = KernelContext::Current();
+  Machine* vm = KernelContext::Current();
   return vm != nullptr && GiveWorkspace(vm, block);
 }
 
 bool WritesArgument(std::uint32_t position, std::uint32_t count) {
-  const VmImpl* vm = KernelContext::Current();
+  const Machine* vm = KernelContext::Current();
   if (vm == nullptr || vm->current_call == nullptr) return false;
   const std::uint32_t kernel = vm->current_call[WordOf(Opcode::kInvokePacked, "kernel")];
   const std::uint32_t outputs = vm->current_call[WordOf(Opcode::kInvokePacked, "outputs")];

@@ -7,7 +7,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/assert.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 
@@ -16,7 +16,7 @@ struct Pipeline::Impl {
 
   const Program program;
   const std::uint32_t function;
-  Array<OwnedVm> vms;  // a ring: call i runs on VM i modulo depth
+  Array<OwnedMachine> vms;  // a ring: call i runs on VM i modulo depth
 
   std::mutex mutex;  // of what follows; a VM belongs to the pusher before its call counts, then to the popper
   std::condition_variable changed;
@@ -24,7 +24,7 @@ struct Pipeline::Impl {
   std::uint64_t popped = 0;
   bool closed = false;
 
-  VmImpl& At(std::uint64_t call) { return *vms[static_cast<std::uint32_t>(call % vms.size())]; }
+  Machine& At(std::uint64_t call) { return *vms[static_cast<std::uint32_t>(call % vms.size())]; }
 };
 
 namespace {
@@ -32,12 +32,12 @@ namespace {
 constexpr std::uint32_t kMostDepth = 64;
 
 // Ends what a call has set on its VM.
-void Release(VmImpl* vm, const std::string& function) {
-  (void)vm->ClearInputs(function);
-  (void)vm->ClearOutputs(function);
+void Release(Machine* vm, const std::string& function) {
+  (void)vm->inputs.Clear(function);
+  (void)vm->outputs.ClearAll(function);
 }
 
-Status Start(VmImpl* vm, std::uint32_t function, Span<const Value> inputs,
+Status Start(Machine* vm, std::uint32_t function, Span<const Value> inputs,
              Span<const OutputBinding> outputs) {
   const std::size_t expected = vm->rep.module().functions[function].inputs.size();
   if (inputs.size() != expected) {
@@ -45,10 +45,10 @@ Status Start(VmImpl* vm, std::uint32_t function, Span<const Value> inputs,
                 vm->FunctionName(function), expected, inputs.size());
   }
   for (std::uint32_t i = 0; i < inputs.size(); ++i) {
-    if (Status set = vm->SetInput({function, i}, inputs[i]); !set) return set;
+    if (Status set = vm->inputs.Set({function, i}, inputs[i]); !set) return set;
   }
   for (const OutputBinding& binding : outputs) {
-    if (Status bound = vm->BindForCall(function, binding); !bound) return bound;
+    if (Status bound = vm->outputs.SetForCall(function, binding); !bound) return bound;
   }
   vm->detaches_outputs = true;
   Status started = vm->InvokeAsync(function);
@@ -66,7 +66,7 @@ Result<Pipeline> Pipeline::TryMake(const Program& program, std::uint32_t depth, 
     return Fail(StatusCode::kInvalidArgument, "a pipeline of depth {}; 1 to {} expected", depth, kMostDepth);
   }
   auto impl = std::make_unique<Impl>(program, *index);
-  for (std::uint32_t i = 0; i < depth; ++i) impl->vms.push_back(VmImpl::Make(program, limits));
+  for (std::uint32_t i = 0; i < depth; ++i) impl->vms.push_back(Machine::Make(program, limits));
   return Pipeline(std::move(impl));
 }
 
@@ -85,7 +85,7 @@ Status Pipeline::TryPush(Span<const Value> inputs, Span<const OutputBinding> out
     if (impl_->closed) return Fail(StatusCode::kCancelled, "the pipeline is closed");
     call = impl_->pushed;
   }
-  VmImpl& vm = impl_->At(call);
+  Machine& vm = impl_->At(call);
   if (Status started = Start(&vm, impl_->function, inputs, outputs); !started) {
     (void)vm.WaitForStarted();
     Release(&vm, vm.FunctionName(impl_->function));
@@ -110,7 +110,7 @@ Result<Value> Pipeline::TryPop() {
     }
     call = impl_->popped;
   }
-  VmImpl& vm = impl_->At(call);
+  Machine& vm = impl_->At(call);
   const Status finished = vm.WaitForStarted();
   if (finished) vm.DetachOutputs(impl_->function);
   Value result = vm.SharedResult();

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public class: each call checks that there is a VM and that it is free, and passes on to VmImpl.
+// The public class: each call checks that there is a VM and that it is free, and passes on to Machine.
 #include "rewire/vm/virtual_machine.h"
 
 #include <utility>
 
 #include "rewire/base/assert.h"
+#include "rewire/vm/run/machine.h"
 #include "rewire/vm/run/vm_hold.h"
-#include "rewire/vm/run/vm_impl.h"
 
 namespace rewire {
 namespace {
 
 // Holds the VM and passes the output's handle to `call`.
 template <typename Call>
-auto WithOutput(VmImpl* vm, const OutputRef& output, const Call& call,
+auto WithOutput(Machine* vm, const OutputRef& output, const Call& call,
                 VmHold::Purpose purpose = VmHold::kChange) -> decltype(call(OutputHandle())) {
   const VmHold hold(vm, purpose);
   if (!hold) return hold.Refusal();
-  const Result<OutputHandle> handle = vm->Resolve(output);
+  const Result<OutputHandle> handle = vm->outputs.Resolve(output);
   if (!handle) return Forward(handle);
   return call(*handle);
 }
 
 // Runs a function that is given by its name.
-Status RunNamed(VmImpl* vm, std::string_view function, Status (VmImpl::*run)(std::uint32_t function)) {
+Status RunNamed(Machine* vm, std::string_view function, Status (Machine::*run)(std::uint32_t function)) {
   if (vm == nullptr) return EmptyVm();
   const Result<std::uint32_t> index = vm->program.FindFunction(function);
   if (!index) return Forward(index);
@@ -35,28 +35,28 @@ Status RunNamed(VmImpl* vm, std::string_view function, Status (VmImpl::*run)(std
 
 }  // namespace
 
-VirtualMachine::VirtualMachine(VmImpl* impl) : impl_(impl) {}
+VirtualMachine::VirtualMachine(Machine* impl) : impl_(impl) {}
 VirtualMachine::VirtualMachine(const Program& program, const Limits& limits)
-    : impl_(VmImpl::Make(program, limits).release()) {}
+    : impl_(Machine::Make(program, limits).release()) {}
 
 Result<VirtualMachine> VirtualMachine::TryMake(const Program& program, const VmOptions& options) {
   if (options.memory.pointer == nullptr) {
-    return VirtualMachine((options.arena ? VmImpl::Make(program, options.limits, options.arena)
-                                         : VmImpl::Make(program, options.limits))
+    return VirtualMachine((options.arena ? Machine::Make(program, options.limits, options.arena)
+                                         : Machine::Make(program, options.limits))
                               .release());
   }
   if (options.arena) {
     return Fail(StatusCode::kInvalidArgument,
                 "a VM's memory is a StaticMemory or a SharedArena, both were given");
   }
-  Result<OwnedVm> vm = VmImpl::Make(program, options.limits, options.memory);
+  Result<OwnedMachine> vm = Machine::Make(program, options.limits, options.memory);
   if (!vm) return Forward(vm);
   return VirtualMachine(vm->release());
 }
 
 VirtualMachine::~VirtualMachine() = default;
 
-void VirtualMachine::DeleteImpl::operator()(VmImpl* impl) const { DeleteVm()(impl); }
+void VirtualMachine::DeleteImpl::operator()(Machine* impl) const { DeleteMachine()(impl); }
 
 VirtualMachine::VirtualMachine(VirtualMachine&&) noexcept = default;
 VirtualMachine& VirtualMachine::operator=(VirtualMachine&& other) noexcept {
@@ -71,20 +71,20 @@ const Program& VirtualMachine::program() const {
 
 Status VirtualMachine::TrySetInput(const InputRef& input, const TensorView& tensor, InputMode mode) {
   if (impl_ == nullptr) return EmptyVm();
-  const Result<InputHandle> handle = impl_->Resolve(input);
+  const Result<InputHandle> handle = impl_->inputs.Resolve(input);
   if (!handle) return Forward(handle);
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->SetInput(*handle, tensor, mode);
+  return impl_->inputs.Set(*handle, tensor, mode);
 }
 
 Status VirtualMachine::TrySetInput(const InputRef& input, const Value& value) {
   if (impl_ == nullptr) return EmptyVm();
-  const Result<InputHandle> handle = impl_->Resolve(input);
+  const Result<InputHandle> handle = impl_->inputs.Resolve(input);
   if (!handle) return Forward(handle);
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->SetInput(*handle, value);
+  return impl_->inputs.Set(*handle, value);
 }
 
 Status VirtualMachine::TrySetInputs(std::string_view function, Span<const TensorView> tensors) {
@@ -97,72 +97,73 @@ Status VirtualMachine::TrySetInputs(std::string_view function, Span<const Tensor
 Status VirtualMachine::TrySetInputs(std::uint32_t function, Span<const TensorView> tensors) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->SetInputs(function, tensors);
+  if (Status ok = impl_->CheckFunction(function); !ok) return ok;
+  return impl_->inputs.SetAll(function, tensors);
 }
 
 Result<InputReport> VirtualMachine::TryInputReport(const InputRef& input) const {
   if (impl_ == nullptr) return EmptyVm();
-  const Result<InputHandle> handle = impl_->Resolve(input);
+  const Result<InputHandle> handle = impl_->inputs.Resolve(input);
   if (!handle) return Forward(handle);
-  return impl_->ReportInput(*handle);
+  return impl_->inputs.Report(*handle);
 }
 
 Status VirtualMachine::TryClearInputs(std::string_view function) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->ClearInputs(function);
+  return impl_->inputs.Clear(function);
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const TensorView& tensor) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->BindOutput(output, tensor);
+  return impl_->outputs.Set(output, tensor);
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const Tensor& tensor) {
   return WithOutput(impl_.get(), output,
-                    [&](OutputHandle handle) { return impl_->SetOutput(handle, tensor); });
+                    [&](OutputHandle handle) { return impl_->outputs.Set(handle, tensor); });
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const OutputCapacity& capacity) {
   return WithOutput(impl_.get(), output,
-                    [&](OutputHandle handle) { return impl_->SetOutput(handle, capacity); });
+                    [&](OutputHandle handle) { return impl_->outputs.Set(handle, capacity); });
 }
 
 Status VirtualMachine::TrySetOutput(const OutputRef& output, const OutputAllocator& allocator) {
   return WithOutput(impl_.get(), output,
-                    [&](OutputHandle handle) { return impl_->SetOutput(handle, allocator); });
+                    [&](OutputHandle handle) { return impl_->outputs.Set(handle, allocator); });
 }
 
 Status VirtualMachine::TryDonate(const InputRef& input, const OutputRef& output) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  const Result<InputHandle> from = impl_->Resolve(input);
+  const Result<InputHandle> from = impl_->inputs.Resolve(input);
   if (!from) return Forward(from);
-  const Result<OutputHandle> handle = impl_->Resolve(output);
+  const Result<OutputHandle> handle = impl_->outputs.Resolve(output);
   if (!handle) return Forward(handle);
-  return impl_->Donate(*from, *handle);
+  return impl_->outputs.Donate(*from, *handle);
 }
 
 Status VirtualMachine::TryClearOutput(const OutputRef& output) {
-  return WithOutput(impl_.get(), output, [&](OutputHandle handle) { return impl_->ClearOutput(handle); });
+  return WithOutput(impl_.get(), output, [&](OutputHandle handle) { return impl_->outputs.Clear(handle); });
 }
 
 Status VirtualMachine::TryClearOutputs(std::string_view function) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->ClearOutputs(function);
+  return impl_->outputs.ClearAll(function);
 }
 
 Status VirtualMachine::TryRequireZeroCopy(bool required) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  impl_->require_zero_copy = required;
+  impl_->outputs.require_zero_copy = required;
   return {};
 }
 
 Status VirtualMachine::TryInvoke(std::string_view function) {
-  return RunNamed(impl_.get(), function, &VmImpl::Invoke);
+  return RunNamed(impl_.get(), function, &Machine::Invoke);
 }
 
 Result<Value> VirtualMachine::TryInvoke(std::string_view function, Span<const Value> inputs) {
@@ -179,7 +180,7 @@ Status VirtualMachine::TryInvoke(std::string_view function, Span<const Value> in
 }
 
 Status VirtualMachine::TryInvokeAsync(std::string_view function) {
-  return RunNamed(impl_.get(), function, &VmImpl::InvokeAsync);
+  return RunNamed(impl_.get(), function, &Machine::InvokeAsync);
 }
 
 Status VirtualMachine::TryWait() {
@@ -207,18 +208,23 @@ Status VirtualMachine::TryWaitForEvent(DLDevice device, void* event) {
 }
 
 Status VirtualMachine::TryRecord(std::string_view function) {
-  return RunNamed(impl_.get(), function, &VmImpl::Record);
+  if (impl_ == nullptr) return EmptyVm();
+  const Result<std::uint32_t> index = impl_->program.FindFunction(function);
+  if (!index) return Forward(index);
+  const VmHold hold(impl_.get(), VmHold::kRun);
+  if (!hold) return hold.Refusal();
+  return impl_->recorder.Record(*index);
 }
 
 bool VirtualMachine::recorded() const {
-  return impl_ != nullptr && (impl_->open_ends & VmImpl::kRecorded) != 0;
+  return impl_ != nullptr && (impl_->open_ends & Machine::kRecorded) != 0;
 }
 
 Status VirtualMachine::TrySetAutomaticRecording(bool automatic) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  impl_->open_ends = static_cast<std::uint8_t>((impl_->open_ends & ~VmImpl::kAutomatic) |
-                                               (automatic ? VmImpl::kAutomatic : 0));
+  impl_->open_ends = static_cast<std::uint8_t>((impl_->open_ends & ~Machine::kAutomatic) |
+                                               (automatic ? Machine::kAutomatic : 0));
   return {};
 }
 
@@ -242,12 +248,13 @@ Result<Value> VirtualMachine::TryOutput(std::uint32_t leaf) const {
 
 Result<std::vector<std::int64_t>> VirtualMachine::TryOutputShape(const OutputRef& output) const {
   return WithOutput(
-      impl_.get(), output, [&](OutputHandle handle) { return impl_->OutputShape(handle); }, VmHold::kLook);
+      impl_.get(), output, [&](OutputHandle handle) { return impl_->outputs.ShapeOf(handle); },
+      VmHold::kLook);
 }
 
 Result<OutputReport> VirtualMachine::TryOutputReport(const OutputRef& output) const {
   return WithOutput(
-      impl_.get(), output, [&](OutputHandle handle) { return impl_->ReportOutput(handle); }, VmHold::kLook);
+      impl_.get(), output, [&](OutputHandle handle) { return impl_->outputs.Report(handle); }, VmHold::kLook);
 }
 
 Status VirtualMachine::TrySetLimits(const Limits& limits) {
@@ -258,13 +265,13 @@ Status VirtualMachine::TrySetLimits(const Limits& limits) {
 }
 
 void VirtualMachine::Cancel() {
-  if (impl_ != nullptr) impl_->Cancel();
+  if (impl_ != nullptr) impl_->interrupts.Cancel();
 }
 
 Status VirtualMachine::TrySetDeadline(std::chrono::steady_clock::time_point deadline) {
   const VmHold hold(impl_.get(), VmHold::kLook);  // a recording stays
   if (!hold) return hold.Refusal();
-  impl_->SetDeadline(deadline);
+  impl_->interrupts.SetDeadline(deadline);
   return {};
 }
 
@@ -275,8 +282,10 @@ Status VirtualMachine::TrySetObserver(Observer* observer) {
   return {};
 }
 
-std::uint64_t VirtualMachine::bytes_held() const { return impl_ != nullptr ? impl_->bytes_held() : 0; }
-std::uint64_t VirtualMachine::bytes_peak() const { return impl_ != nullptr ? impl_->account->peak() : 0; }
+std::uint64_t VirtualMachine::bytes_held() const { return impl_ != nullptr ? impl_->memory.bytes_held() : 0; }
+std::uint64_t VirtualMachine::bytes_peak() const {
+  return impl_ != nullptr ? impl_->memory.account->peak() : 0;
+}
 
 WaitCounts VirtualMachine::device_waits() const {
   return impl_ != nullptr ? impl_->work.waits() : WaitCounts();

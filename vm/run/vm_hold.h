@@ -9,7 +9,7 @@
 #include "rewire/base/inline.h"
 #include "rewire/base/likely.h"
 #include "rewire/base/status.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 
@@ -22,13 +22,13 @@ class VmHold {
   enum Purpose : std::uint8_t { kChange, kRun, kLook };
 
   // `vm` is null if the VM was moved from.
-  explicit VmHold(VmImpl* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
+  explicit VmHold(Machine* vm, Purpose purpose = kChange) : empty_(vm == nullptr) {
     Begin(vm);
     if (REWIRE_UNLIKELY(purpose == kChange && vm_ != nullptr && vm_->open_ends != 0)) vm_->Settle();
   }
   // The same as kRun, inlined.
   struct ForRun {};
-  REWIRE_INLINE VmHold(VmImpl* vm, ForRun /*purpose*/) : empty_(vm == nullptr) { Begin(vm); }
+  REWIRE_INLINE VmHold(Machine* vm, ForRun /*purpose*/) : empty_(vm == nullptr) { Begin(vm); }
   ~VmHold() {
     if (vm_ != nullptr) vm_->held.store(false, std::memory_order_release);
   }
@@ -40,14 +40,14 @@ class VmHold {
   Status Refusal() const { return RefusalOf(empty_); }
 
  private:
-  REWIRE_INLINE void Begin(VmImpl* vm) {
+  REWIRE_INLINE void Begin(Machine* vm) {
     if (vm != nullptr && !vm->held.exchange(true, std::memory_order_acquire)) vm_ = vm;
   }
 
   // Takes no VmHold, which so needs no place in memory.
   [[gnu::cold]] static Status RefusalOf(bool empty);
 
-  VmImpl* vm_ = nullptr;
+  Machine* vm_ = nullptr;
   bool empty_;
 };
 

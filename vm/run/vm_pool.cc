@@ -21,28 +21,28 @@ std::size_t VmPool::NumberOfThread() {
 }
 
 VmPool::~VmPool() {
-  for (Shelf& shelf : shelves_) const OwnedVm ended(shelf.first.load(std::memory_order_acquire));
+  for (Shelf& shelf : shelves_) const OwnedMachine ended(shelf.first.load(std::memory_order_acquire));
 }
 
-OwnedVm VmPool::Shelf::Take() {
+OwnedMachine VmPool::Shelf::Take() {
   if (first.load(std::memory_order_relaxed) != nullptr) {
-    if (VmImpl* vm = first.exchange(nullptr, std::memory_order_acquire)) return OwnedVm(vm);
+    if (Machine* vm = first.exchange(nullptr, std::memory_order_acquire)) return OwnedMachine(vm);
   }
   const std::lock_guard<std::mutex> lock(mutex);
   if (idle.empty()) return nullptr;
-  OwnedVm vm = std::move(idle.back());
+  OwnedMachine vm = std::move(idle.back());
   idle.pop_back();
   return vm;
 }
 
-OwnedVm VmPool::Take(const Program& program, std::size_t thread) {
+OwnedMachine VmPool::Take(const Program& program, std::size_t thread) {
   for (std::size_t i = 0; i < kShelves; ++i) {
-    if (OwnedVm vm = shelves_[(thread + i) % kShelves].Take(); vm != nullptr) return vm;
+    if (OwnedMachine vm = shelves_[(thread + i) % kShelves].Take(); vm != nullptr) return vm;
   }
-  return VmImpl::Make(program, {});
+  return Machine::Make(program, {});
 }
 
-void VmPool::Give(OwnedVm vm, std::size_t thread) {
+void VmPool::Give(OwnedMachine vm, std::size_t thread) {
   Shelf& shelf = shelves_[thread % kShelves];
   // Nobody else puts a VM there, so a look and a write are enough.
   if (thread < kShelves && shelf.first.load(std::memory_order_relaxed) == nullptr) {
@@ -65,7 +65,7 @@ class PooledVm {
   PooledVm(const Program& program, const std::shared_ptr<VmPool>& pool, const Limits& limits)
       : pool_(pool),
         thread_(VmPool::NumberOfThread()),
-        vm_(pool != nullptr ? pool->Take(program, thread_) : VmImpl::Make(program, {})) {
+        vm_(pool != nullptr ? pool->Take(program, thread_) : Machine::Make(program, {})) {
     if (REWIRE_UNLIKELY(!AreSame(vm_->limits, limits))) vm_->SetLimits(limits);
   }
   ~PooledVm() {
@@ -74,12 +74,12 @@ class PooledVm {
   }
   PooledVm(const PooledVm&) = delete;
   PooledVm& operator=(const PooledVm&) = delete;
-  VmImpl* operator->() { return vm_.get(); }
+  Machine* operator->() { return vm_.get(); }
 
  private:
   const std::shared_ptr<VmPool>& pool_;
   std::size_t thread_;
-  OwnedVm vm_;
+  OwnedMachine vm_;
 };
 
 }  // namespace

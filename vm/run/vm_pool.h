@@ -14,7 +14,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/vm/memory/cache_line.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 
@@ -26,8 +26,8 @@ class VmPool {
   static std::size_t NumberOfThread();
   // `thread`: the number of the calling thread. It says at which shelf the thread takes a VM and puts it
   // back.
-  OwnedVm Take(const Program& program, std::size_t thread);
-  void Give(OwnedVm vm, std::size_t thread);
+  OwnedMachine Take(const Program& program, std::size_t thread);
+  void Give(OwnedMachine vm, std::size_t thread);
 
  private:
   // The first threads have a shelf each. Threads after them share these shelves.
@@ -36,13 +36,13 @@ class VmPool {
   static constexpr std::size_t kMaxIdle = 4;
 
   struct alignas(kCacheLine) Shelf {
-    OwnedVm Take();  // null if there is none
+    OwnedMachine Take();  // null if there is none
 
     // One of the idle VMs, or null. Only the thread that has the shelf puts one here; any thread may take it.
     // While no other thread comes to the shelf, this place suffices, and it needs no lock.
-    std::atomic<VmImpl*> first{nullptr};
+    std::atomic<Machine*> first{nullptr};
     std::mutex mutex;
-    Array<OwnedVm> idle;  // the others
+    Array<OwnedMachine> idle;  // the others
   };
 
   std::array<Shelf, kShelves> shelves_;

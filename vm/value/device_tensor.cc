@@ -3,11 +3,14 @@
 
 #include <memory>
 
+#include "rewire/base/likely.h"
 #include "rewire/vm/devices.h"
 #include "rewire/vm/value.h"
 #include "rewire/vm/value/objects.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
+namespace {
 
 Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view) {
   const DLTensor& dl = view.dl();
@@ -23,6 +26,21 @@ Result<Tensor> ImportHandle(const DeviceApi& api, const TensorView& view) {
   Result<Tensor> tensor = Tensor::Wrap(TensorView(there), hold);
   if (tensor) TensorOf(Value(*tensor).any())->storage->device_api = &api;
   return tensor;
+}
+
+}  // namespace
+
+Result<Tensor> Imported(Span<const LinkedDevice> devices, const DLTensor& dl) {
+  if (REWIRE_LIKELY(IsHostDevice(dl.device))) return Tensor();
+  for (const LinkedDevice& linked : devices) {
+    if (linked.api == nullptr || !HasHandles(*linked.api) || !IsSameDevice(linked.device, dl.device))
+      continue;
+    const TensorView view(dl);
+    const bool sound = dl.data != nullptr && dl.ndim <= kMaxRank && IsValidDType(dl.dtype) &&
+                       TensorBytes(dl.dtype, view.shape());
+    return sound ? ImportHandle(*linked.api, view) : Tensor();
+  }
+  return Tensor();
 }
 
 Result<Tensor> CopyToHost(const Tensor& tensor) {

@@ -6,7 +6,7 @@
 // A node can run there if the device has a kernel for it that takes its attributes, dtypes and ranks.
 // Integers that are shapes or sizes stay on the host, and so does what the device's kernel reads there. What
 // varies with an input's data is a size only if the host reads it, because a run can be recorded whose host
-// computes from shapes and constants alone (vm/run/vm_recording.cc). Nodes that hang together on the device
+// computes from shapes and constants alone (vm/run/recorder.h). Nodes that hang together on the device
 // must have enough work to be worth the copies and launches. Nodes in blocks are placed as others are. Values
 // that If gives and Loop carries lie where fewest copies are needed (sides.h). Conditions, trip counts, and
 // the inputs and outputs of `main` stay on the host.

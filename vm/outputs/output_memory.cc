@@ -11,20 +11,19 @@
 // - an output over an input of the call is copied at the end.
 #include <algorithm>
 
-#include "rewire/vm/outputs/output_slot.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/outputs/bound_outputs.h"
 #include "rewire/vm/value/memory_range.h"
 #include "rewire/vm/value/shape.h"
 
 namespace rewire {
 
 // Fills in what depends on the run's inputs: the memory of donated inputs.
-Status VmImpl::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
-                               const RewireFFIAny* run_inputs) {
-  OutputSlot& slot = outputs[function_index].leaves[leaf];
+Status BoundOutputs::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
+                                     const RewireFFIAny* run_inputs) {
+  OutputSlot& slot = slots_[function_index].leaves[leaf];
   const RewireFFIAny& input = run_inputs[slot.donated_input];
   if (input.type_index != kTensorKind || (TensorOf(input)->flags & TensorObject::kImmutable) != 0) {
-    const Function& function = rep.module().functions[function_index];
+    const Function& function = rep_.module().functions[function_index];
     return Fail(StatusCode::kInvalidArgument, "{}: the donated input {} is not a tensor that may be written",
                 OutputText(function, leaf), function.inputs[slot.donated_input].name);
   }
@@ -33,17 +32,17 @@ Status VmImpl::PrepareDonation(std::uint32_t function_index, std::uint32_t leaf,
   slot.storage = TensorOf(input)->storage;
   slot.device = dl.device;
   slot.capacity = TensorBytes(dl.dtype, {dl.shape, static_cast<std::size_t>(dl.ndim)}).value_or(0);
-  if (!rep.plans[function_index].leaves[leaf].MayTakeInput(slot.donated_input)) {
+  if (!rep_.plans[function_index].leaves[leaf].MayTakeInput(slot.donated_input)) {
     slot.obstacles |= OutputSlot::kDonationBarred;
   }
   return {};
 }
 
 // Before a run: finds the obstacles of each bound output.
-Status VmImpl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* run_inputs) {
-  OutputSlots& slots = outputs[function_index];
-  const Function& function = rep.module().functions[function_index];
-  if (!output_ranges.Resize(slots.leaves.size())) return NoMemory("outputs");
+Status BoundOutputs::BeginRun(std::uint32_t function_index, const RewireFFIAny* run_inputs) {
+  OutputSlots& slots = slots_[function_index];
+  const Function& function = rep_.module().functions[function_index];
+  if (!ranges_.Resize(slots.leaves.size())) return memory_.NoMemory("outputs");
   std::uint32_t count = 0;
   for (std::uint32_t leaf = 0; leaf < slots.leaves.size(); ++leaf) {
     OutputSlot& slot = slots.leaves[leaf];
@@ -59,17 +58,17 @@ Status VmImpl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* 
     }
     if (slot.strided) slot.obstacles |= OutputSlot::kStrided;
     const std::uint64_t alignment = std::max<std::uint64_t>(
-        rep.output_alignment,
+        rep_.output_alignment,
         slot.mode == OutputSlot::kTensor ? ElementBytes({slot.form.dtype.code, slot.form.dtype.bits, 1}) : 1);
     if (reinterpret_cast<std::uintptr_t>(slot.data) % alignment != 0) {
       slot.obstacles |= OutputSlot::kMisaligned;
     }
     // Empty memory overlaps nothing, and in the list it would hide its neighbors from each other.
-    if (const MemoryRange range = slot.extent(); !range.empty()) output_ranges[count++] = {range, leaf};
+    if (const MemoryRange range = slot.extent(); !range.empty()) ranges_[count++] = {range, leaf};
   }
-  output_ranges.Pop(count);
-  SortByBegin({output_ranges.data(), count});
-  const Span<const NamedRange> ranges(output_ranges.data(), count);
+  ranges_.Pop(count);
+  SortByBegin({ranges_.data(), count});
+  const Span<const NamedRange> ranges(ranges_.data(), count);
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (!ranges[i - 1].range.Overlaps(ranges[i].range)) continue;
     return Fail(StatusCode::kInvalidArgument, "{}: the bound memory overlaps that of output {}",
@@ -82,32 +81,34 @@ Status VmImpl::PrepareOutputs(std::uint32_t function_index, const RewireFFIAny* 
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     if (Status ok = CheckInputOverlaps(function_index, ranges, i, run_inputs[i]); !ok) return ok;
   }
-  inputs_of_run = run_inputs;
+  inputs_of_run_ = run_inputs;
   return {};
 }
 
 // Memory of the program and the VM in which no output may lie: constants, parameters, and the block that the
 // VM runs in. A donated input inside that block is an exception.
-Status VmImpl::CheckFixedMemory(std::uint32_t function_index, const NamedRange& memory, bool donated,
-                                const char* whose) const {
-  const Function& function = rep.module().functions[function_index];
-  if (const NamedRange* constant = FindOverlap(rep.constant_ranges, memory.range); constant != nullptr) {
-    const Constant& entry = rep.module().constants[constant->index];
+Status BoundOutputs::CheckFixedMemory(std::uint32_t function_index, const NamedRange& memory, bool donated,
+                                      const char* whose) const {
+  const Function& function = rep_.module().functions[function_index];
+  if (const NamedRange* constant = FindOverlap(rep_.constant_ranges, memory.range); constant != nullptr) {
+    const Constant& entry = rep_.module().constants[constant->index];
     return Fail(StatusCode::kInvalidArgument, "{}: {} overlaps {}{}", OutputText(function, memory.index),
                 whose, entry.kind == ConstantKind::kParameter ? "parameter " : "constant ", entry.name);
   }
-  if (block == nullptr || donated || !memory.range.Overlaps(RangeOf(block, block->bytes()))) return {};
+  if (memory_.block == nullptr || donated ||
+      !memory.range.Overlaps(RangeOf(memory_.block, memory_.block->bytes())))
+    return {};
   return Fail(StatusCode::kInvalidArgument, "{}: {} overlaps the {} that the VM runs in",
-              OutputText(function, memory.index), whose, arena ? "SharedArena" : "StaticMemory");
+              OutputText(function, memory.index), whose, memory_.arena ? "SharedArena" : "StaticMemory");
 }
 
 // Makes an output allocator's answer for `bytes` bytes the output's memory. The answer is checked like memory
 // that was bound before the run. A failure says what is wrong with it.
-Status VmImpl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void* data,
-                           std::uint64_t bytes) {
-  OutputSlots& slots = outputs[function_index];
+Status BoundOutputs::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, void* data,
+                                 std::uint64_t bytes) {
+  OutputSlots& slots = slots_[function_index];
   OutputSlot& slot = slots.leaves[leaf];
-  const Function& function = rep.module().functions[function_index];
+  const Function& function = rep_.module().functions[function_index];
   slot.data = data;
   slot.capacity = 0;
   MemoryRange range;
@@ -116,7 +117,7 @@ Status VmImpl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, voi
                 OutputText(function, leaf), bytes);
   }
   slot.capacity = bytes;
-  if (reinterpret_cast<std::uintptr_t>(data) % rep.output_alignment != 0) {
+  if (reinterpret_cast<std::uintptr_t>(data) % rep_.output_alignment != 0) {
     slot.obstacles |= OutputSlot::kMisaligned;
   }
   for (std::uint32_t other = 0; other < slots.leaves.size(); ++other) {
@@ -129,27 +130,27 @@ Status VmImpl::AdmitAnswer(std::uint32_t function_index, std::uint32_t leaf, voi
   if (Status ok = CheckFixedMemory(function_index, given, false, "its allocator's memory"); !ok) return ok;
   for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
     const Span<const NamedRange> ranges(&given, range.empty() ? 0 : 1);
-    if (Status ok = CheckInputOverlaps(function_index, ranges, i, inputs_of_run[i]); !ok) return ok;
+    if (Status ok = CheckInputOverlaps(function_index, ranges, i, inputs_of_run_[i]); !ok) return ok;
   }
   return {};
 }
 
 // Outputs over memory of an input, which may be a tree, are copied when the run ends.
-Status VmImpl::CheckInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
-                                  std::uint32_t input, const RewireFFIAny& value) {
+Status BoundOutputs::CheckInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
+                                        std::uint32_t input, const RewireFFIAny& value) {
   // The most values of a tree that are checked. A larger tree is assumed to overlap everything.
   constexpr std::uint32_t kMaxValues = 1 << 20;
   if (!IsTupleKind(value.type_index)) {
     return value.type_index == kTensorKind ? NoteInputOverlaps(function_index, ranges, input, TensorOf(value))
                                            : Status();
   }
-  GrowingArray<RewireFFIAny>& open = input_walk;
+  GrowingArray<RewireFFIAny>& open = walk_;
   open.Clear();
-  if (!open.Push(value)) return NoMemory("looking through the inputs");
+  if (!open.Push(value)) return memory_.NoMemory("looking through the inputs");
   for (std::uint32_t seen = 0; !open.empty(); ++seen) {
     if (seen == kMaxValues) {
       for (const NamedRange& bound : ranges) {
-        outputs[function_index].leaves[bound.index].obstacles |= OutputSlot::kOverlapsInput;
+        slots_[function_index].leaves[bound.index].obstacles |= OutputSlot::kOverlapsInput;
         if (Status ok = CheckReturnedInput(function_index, bound.index, input); !ok) return ok;
       }
       return {};
@@ -158,7 +159,7 @@ Status VmImpl::CheckInputOverlaps(std::uint32_t function_index, Span<const Named
     open.Pop(open.size() - 1);
     if (IsTupleKind(next.type_index)) {
       for (std::uint32_t i = 0; i < TupleOf(next)->count; ++i) {
-        if (!open.Push(TupleOf(next)->fields()[i])) return NoMemory("looking through the inputs");
+        if (!open.Push(TupleOf(next)->fields()[i])) return memory_.NoMemory("looking through the inputs");
       }
     } else if (next.type_index == kTensorKind) {
       if (Status ok = NoteInputOverlaps(function_index, ranges, input, TensorOf(next)); !ok) return ok;
@@ -167,12 +168,12 @@ Status VmImpl::CheckInputOverlaps(std::uint32_t function_index, Span<const Named
   return {};
 }
 
-Status VmImpl::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
-                                 std::uint32_t input, const TensorObject* tensor) {
+Status BoundOutputs::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedRange> ranges,
+                                       std::uint32_t input, const TensorObject* tensor) {
   const MemoryRange range = RangeOf(tensor->tensor);
   for (const NamedRange* bound = FindOverlap(ranges, range);
        bound != nullptr && bound != ranges.end() && bound->range.Overlaps(range); ++bound) {
-    OutputSlot& slot = outputs[function_index].leaves[bound->index];
+    OutputSlot& slot = slots_[function_index].leaves[bound->index];
     if (slot.donated && slot.donated_input == input) continue;
     slot.obstacles |= OutputSlot::kOverlapsInput;
     if (Status ok = CheckReturnedInput(function_index, bound->index, input); !ok) return ok;
@@ -182,12 +183,13 @@ Status VmImpl::NoteInputOverlaps(std::uint32_t function_index, Span<const NamedR
 
 // An output over an input is copied at the end. Another output that returns that input must be copied before
 // it.
-Status VmImpl::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf, std::uint32_t input) {
-  const Function& function = rep.module().functions[function_index];
-  const Array<LeafPlan>& leaves = rep.plans[function_index].leaves;
+Status BoundOutputs::CheckReturnedInput(std::uint32_t function_index, std::uint32_t leaf,
+                                        std::uint32_t input) {
+  const Function& function = rep_.module().functions[function_index];
+  const Array<LeafPlan>& leaves = rep_.plans[function_index].leaves;
   for (std::uint32_t other = 0; other < leaves.size(); ++other) {
     if (other == leaf || !leaves[other].ReturnsInput(input) ||
-        outputs[function_index].leaves[other].mode != OutputSlot::kUnbound) {
+        slots_[function_index].leaves[other].mode != OutputSlot::kUnbound) {
       continue;
     }
     return Fail(StatusCode::kInvalidArgument,

@@ -5,28 +5,28 @@
 #include <utility>
 
 #include "rewire/vm/run/interpreter.h"
-#include "rewire/vm/run/vm_impl.h"
+#include "rewire/vm/run/machine.h"
 
 namespace rewire {
 
 // In memory of a fixed size the next run begins with the block as it was, so such a run is waited for.
-Status VmImpl::InvokeAsync(std::uint32_t function) {
-  async = !bounded();
+Status Machine::InvokeAsync(std::uint32_t function) {
+  async = !memory.bounded();
   Status status = Invoke(function);
   async = false;
   return status;
 }
 
 // A cancellation ends the wait as it ends a run.
-Status VmImpl::Wait() {
-  BeginRun();
+Status Machine::Wait() {
+  interrupts.BeginRun();
   Status finished = WaitForStarted();
-  runs.End();
+  interrupts.EndRun();
   return finished;
 }
 
 // Waits for what was started, and tells a failure that nobody was told of.
-Status VmImpl::WaitForStarted() {
+Status Machine::WaitForStarted() {
   Status first = std::exchange(late, Status());
   open_ends &= static_cast<std::uint8_t>(~kLate);
   if ((open_ends & kStarted) == 0) return first;
@@ -37,31 +37,32 @@ Status VmImpl::WaitForStarted() {
 }
 
 // Before anything of the VM is changed.
-void VmImpl::Settle() {
+void Machine::Settle() {
   if (Status finished = WaitForStarted(); !finished) {
     late = finished;
     open_ends |= kLate;
   }
-  DropRecording();
+  recorder.Drop();
 }
 
 // At the beginning of a run, after runs that have left something behind.
-Status VmImpl::ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* done) {
+Status Machine::ContinueRun(std::uint32_t function, const RewireFFIAny* run_inputs, bool* done) {
   *done = true;
   if ((open_ends & kLate) != 0) return Forward(WaitForStarted(), "work of an earlier run");
   if ((open_ends & kRecorded) != 0) {
-    if (function == recording.function && run_inputs == InputsOf(function) && !detaches_outputs) {
-      return Replay();
+    if (recorder.IsOf(function) && run_inputs == inputs.Of(function) && !detaches_outputs) {
+      return recorder.Replay();
     }
-    DropRecording();
+    recorder.Drop();
   }
-  if ((open_ends & kAutomatic) != 0 && RecordsRepeated(function, run_inputs)) return Replay();
+  if ((open_ends & kAutomatic) != 0 && recorder.RecordRepeated(function, run_inputs))
+    return recorder.Replay();
   *done = false;
   return {};
 }
 
 // A device's stream of this VM.
-Result<DeviceStreams::Stream*> VmImpl::StreamOf(DLDevice device, bool events) {
+Result<DeviceStreams::Stream*> Machine::StreamOf(DLDevice device, bool events) {
   Status failed;
   DeviceStreams::Stream* stream = streams.Find(device, &failed);
   if (stream == nullptr) return Forward(failed);
@@ -71,19 +72,19 @@ Result<DeviceStreams::Stream*> VmImpl::StreamOf(DLDevice device, bool events) {
   return stream;
 }
 
-Status VmImpl::UseStream(DLDevice device, void* stream) {
+Status Machine::UseStream(DLDevice device, void* stream) {
   const Result<DeviceStreams::Stream*> found = StreamOf(device, false);
   return found ? DeviceStreams::Use(*found, stream) : Forward(found);
 }
 
-Result<void*> VmImpl::DoneEvent(DLDevice device) {
+Result<void*> Machine::DoneEvent(DLDevice device) {
   const Result<DeviceStreams::Stream*> found = StreamOf(device, true);
   if (!found) return Forward(found);
   if (Status marked = DeviceStreams::MarkEvent(*found); !marked) return Forward(marked);
   return (*found)->event;
 }
 
-Status VmImpl::WaitForEvent(DLDevice device, void* event) {
+Status Machine::WaitForEvent(DLDevice device, void* event) {
   const Result<DeviceStreams::Stream*> found = StreamOf(device, true);
   if (!found) return Forward(found);
   const DeviceApi& api = *(*found)->api;
