@@ -33,6 +33,8 @@ Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, boo
     if (options_.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
     if (options_.strict && !IsStrict(pass)) continue;
     if (pass.run == MakeBranches && options_.parallel == Parallel::kOff) continue;
+    // Elementwise kernels read and write one dtype. What this pass mixes, fuse-elementwise puts together.
+    if (pass.run == RoundEarly && options_.disabled_passes.contains("fuse-elementwise")) continue;
     if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     if (each) each(pass.name, false);
     pass.run(graph);

@@ -47,14 +47,13 @@ Status CheckShapes(const Op& op, const AttentionInputs& inputs) {
   return {};
 }
 
-// How many heads of q share one of k.
-Result<std::int64_t> GroupSize(const Op& op, const DimExpr& of_q, const DimExpr& of_k) {
-  if (of_q == of_k) return std::int64_t{1};
+// How many heads of q share one of k. The run checks open ones.
+Result<DimExpr> GroupSize(const Op& op, const DimExpr& of_q, const DimExpr& of_k) {
+  if (of_q == of_k) return DimExpr(1);
   const std::optional<std::int64_t> q = of_q.constant(), k = of_k.constant();
-  if (!q || !k) return op.Unsupported("{} heads of queries for {} of keys", of_q.text(), of_k.text());
-  if (*k < 1 || *q % *k != 0)
+  if (q && k && (*k < 1 || *q % *k != 0))
     return op.Invalid("{} heads of queries, expected a multiple of the {} heads of keys", *q, *k);
-  return *q / *k;
+  return DimExpr::FloorDiv(of_q, of_k);
 }
 
 // x [.., size] as two halves, or as its even and odd elements.
@@ -285,7 +284,7 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   // 16 bits are too few for sums of many products.
   const DLDataType dtype = given.bits < 32 ? kFloat32 : given;
   const Shape q = inputs.q->type.dims, k = inputs.k->type.dims, v = inputs.v->type.dims;
-  const Result<std::int64_t> group = GroupSize(op, q[1], k[1]);
+  const Result<DimExpr> group = GroupSize(op, q[1], k[1]);
   if (!group) return Forward(group);
   if (SuitsKernel(inputs)) return CallKernel(op, inputs);
   Value* allowed = inputs.allowed;
@@ -296,10 +295,10 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   Value* values = op.Cast(inputs.v, dtype);
   const Shape all = {q[0], q[1], q[2], k[2]};
   Shape grouped = all, result = {q[0], q[1], q[2], v[3]};
-  if (*group > 1) {
+  if (!group->Is(1)) {
     // Heads that share keys become an axis of their own, along which keys and values broadcast.
-    const auto add_axis = [](Shape dims, std::size_t at, std::int64_t size) {
-      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), DimExpr(size));
+    const auto add_axis = [](Shape dims, std::size_t at, const DimExpr& size) {
+      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at), size);
       return dims;
     };
     queries = op.Reshape(queries, add_axis({q[0], k[1], q[2], q[3]}, 2, *group));

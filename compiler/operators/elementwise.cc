@@ -220,27 +220,47 @@ Status LowerPow(Op& op, const Operator& row) {
   return {};
 }
 
+// The largest finite number of a float dtype.
+double LargestOf(DLDataType dtype) {
+  if (dtype == kFloat64) return std::numeric_limits<double>::max();
+  if (dtype == kFloat16) return 65504;
+  return dtype == kBFloat16 ? 0x1.FEp127 : double{std::numeric_limits<float>::max()};
+}
+
+Attributes Bounds(std::optional<double> min, std::optional<double> max) {
+  Attributes bounds;
+  if (min) bounds.push_back({"min", *min});
+  if (max) bounds.push_back({"max", *max});
+  return bounds;
+}
+
+// A missing bound of floats is the last finite number, which an infinity becomes.
 Status LowerClip(Op& op, const Operator& row) {
   Value* x = op.in(0);
+  const bool is_float = IsFloat(x->type.dtype);
+  const double last = is_float ? LargestOf(op.opset() < 11 ? kFloat32 : x->type.dtype) : 0;
   if (op.opset() < 11) {
-    Attributes bounds;
-    if (op.HasAttribute("min")) bounds.push_back({"min", op.Float("min", 0)});
-    if (op.HasAttribute("max")) bounds.push_back({"max", op.Float("max", 0)});
-    op.Set(0, op.Unary(row.kernel, x, std::move(bounds)));
+    op.Set(0, op.Unary(row.kernel, x, Bounds(op.Float("min", -last), op.Float("max", last))));
     return {};
   }
   const auto low = KnownFloats(op.in(1)), high = KnownFloats(op.in(2));
   const bool constant = (op.in(1) == nullptr || low) && (op.in(2) == nullptr || high);
   if (constant) {
-    Attributes bounds;
-    if (low && low->size() == 1) bounds.push_back({"min", (*low)[0]});
-    if (high && high->size() == 1) bounds.push_back({"max", (*high)[0]});
-    op.Set(0, op.Unary(row.kernel, x, std::move(bounds)));
+    std::optional<double> min, max;
+    if (is_float) {
+      min = -last;
+      max = last;
+    }
+    if (low && low->size() == 1) min = (*low)[0];
+    if (high && high->size() == 1) max = (*high)[0];
+    op.Set(0, op.Unary(row.kernel, x, Bounds(min, max)));
     return {};
   }
   for (const int i : {1, 2}) {
-    if (op.in(i) == nullptr) continue;
-    Result<Value*> bounded = op.Binary(i == 1 ? names::kAtLeast : names::kAtMost, x, op.in(i));
+    Value* limit = op.in(i);
+    if (limit == nullptr && !is_float) continue;
+    if (limit == nullptr) limit = op.Scalar(x->type.dtype, i == 1 ? -last : last);
+    Result<Value*> bounded = op.Binary(i == 1 ? names::kAtLeast : names::kAtMost, x, limit);
     if (!bounded) return Forward(bounded);
     x = *bounded;
   }

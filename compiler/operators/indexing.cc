@@ -64,26 +64,38 @@ Status LowerGatherND(Op& op, const Operator& row) {
 // The dtype in which the kernels reduce: f32 f64 i64 i32 i8 u8.
 DLDataType ReducedAs(DLDataType dtype) {
   if (IsHalf(dtype)) return kFloat32;
+  if (dtype.code == kBool) return kUInt8;
   const bool is_integer = dtype.code == kInt || dtype.code == kUInt;
   if (is_integer && dtype.bits == 16) return kInt32;
-  return dtype.code == kUInt && dtype.bits == 32 ? kInt64 : dtype;
+  return dtype.code == kUInt && dtype.bits >= 32 ? kInt64 : dtype;
+}
+
+// The reduction of a type, in the dtype of ReducedAs. Bools are 0 and 1: a sum is true if any term is, and a
+// product if all factors are.
+std::string ReductionOf(DLDataType dtype, const std::string& reduction) {
+  if (dtype.code != kBool) return reduction;
+  if (reduction == "add") return "max";
+  return reduction == "mul" ? "min" : reduction;
 }
 
 Status LowerScatter(Op& op, const Operator& row) {
-  const std::string reduction = op.String("reduction", "none");
-  Attributes attributes = {{"reduction", reduction}};
-  if (op.type() != "ScatterND") attributes.push_back({"axis", op.Int("axis", 0)});
+  const std::string asked = op.String("reduction", "none");
   Type type = op.in(0)->type;
   const DLDataType given = type.dtype;
-  if (reduction != "none") {
-    type.dtype = ReducedAs(given);
-    const bool is_wide = type.dtype.code == kUInt && type.dtype.bits == 64;
-    if (is_wide || type.dtype.code == kBool)
-      return op.Unsupported("reduction '{}' of {}", reduction, DTypeName(given));
-  }
+  const bool reduces = asked != "none";
+  const std::string reduction = reduces ? ReductionOf(given, asked) : asked;
+  Attributes attributes = {{"reduction", reduction}};
+  if (op.type() != "ScatterND") attributes.push_back({"axis", op.Int("axis", 0)});
+  if (reduces) type.dtype = ReducedAs(given);
+  // i64 orders the upper half of u64 before the lower one. With the highest bit flipped, it orders as u64
+  // does.
+  const bool flips = given.code == kUInt && given.bits == 64 && (reduction == "min" || reduction == "max");
+  const auto flip = [&](Value* x) {
+    return flips ? op.Apply("rewire.bit_xor", x, op.Scalar(kInt64, -0x1p63)) : x;
+  };
   std::vector<Value*> inputs = op.Arguments(0, 2);
-  for (const std::size_t i : {0, 2}) inputs[i] = op.Cast(inputs[i], type.dtype);
-  op.Set(0, op.Cast(op.Call(row.kernel, inputs, std::move(attributes), type), given));
+  for (const std::size_t i : {0, 2}) inputs[i] = flip(op.Cast(inputs[i], type.dtype));
+  op.Set(0, op.Cast(flip(op.Call(row.kernel, inputs, std::move(attributes), type)), given));
   return {};
 }
 

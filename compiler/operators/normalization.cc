@@ -64,13 +64,46 @@ Status LowerBatchNormalization(Op& op, const Operator& row) {
   return {};
 }
 
+// True if the dimensions are these in every run, of a value that broadcasts to them.
+bool HasDims(const Value* value, const Shape& dims) {
+  if (value->type.dims.size() != dims.size()) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::optional<std::int64_t> size = value->type.dims[i].constant();
+    if ((!size || *size == 1) && value->type.dims[i] != dims[i]) return false;
+  }
+  return true;
+}
+
+// A scale or bias with the dimensions of the normalized axes, to which it broadcasts.
+Value* OverNormalized(Op& op, Value* value, const Shape& dims) {
+  if (HasDims(value, dims)) return value;
+  return op.Call("rewire.expand", {value}, {}, TensorOf(value->type.dtype, dims));
+}
+
+Shape NormalizedDims(const Value* x, int axis) {
+  return Shape(x->type.dims.begin() + axis, x->type.dims.end());
+}
+
 Status LowerLayerNormalization(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Result<int> axis = op.Axis(op.Int("axis", -1), x->type.rank());
   if (!axis) return Forward(axis);
+  const Shape dims = NormalizedDims(x, *axis);
+  Value* scale = op.in(1);
+  Value* bias = op.in(2) != nullptr ? op.in(2) : op.Missing(x->type.dtype);
+  // Scale and bias broadcast to x. The kernel takes those that are the same for each row.
+  const int rank = static_cast<int>(dims.size());
+  const bool by_row = scale->type.rank() <= rank && (op.in(2) == nullptr || bias->type.rank() <= rank);
+  if (by_row) {
+    scale = OverNormalized(op, scale, dims);
+    if (op.in(2) != nullptr) bias = OverNormalized(op, bias, dims);
+  } else {
+    scale = OverNormalized(op, op.Scalar(scale->type.dtype, 1), dims);
+    bias = op.Missing(x->type.dtype);
+  }
   Op::KernelCall call;
   call.kernel = row.kernel;
-  call.inputs = {x, op.in(1), op.in(2) != nullptr ? op.in(2) : op.Missing(x->type.dtype)};
+  call.inputs = {x, scale, bias};
   call.attributes = {{"axis", std::int64_t{*axis}}, {"epsilon", op.Float("epsilon", 1e-5)}};
   call.outputs = {x->type};
   if (op.Wants(1) || op.Wants(2)) {
@@ -78,7 +111,11 @@ Status LowerLayerNormalization(Op& op, const Operator& row) {
     for (int i = *axis; i < x->type.rank(); ++i) statistics.dims[static_cast<std::size_t>(i)] = 1;
     call.outputs.insert(call.outputs.end(), 2, statistics);
   }
-  const std::vector<Value*> outputs = op.Call(std::move(call));
+  std::vector<Value*> outputs = op.Call(std::move(call));
+  if (!by_row) {
+    outputs[0] = op.Apply("rewire.mul", outputs[0], op.in(1));
+    if (op.in(2) != nullptr) outputs[0] = op.Apply("rewire.add", outputs[0], op.in(2));
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
   return {};
 }
@@ -140,10 +177,12 @@ Status LowerLpNormalization(Op& op, const Operator& /*row*/) {
 }  // namespace
 
 Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon) {
-  const Shape inside(x->type.dims.begin() + axis, x->type.dims.end());
-  if (ShapeText(scale->type.dims) != ShapeText(inside))
-    scale = op.Call(names::kExpand, {scale}, {}, TensorOf(scale->type.dtype, inside));
-  return op.Call(names::kRmsNorm, {x, scale}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}}, x->type);
+  const Shape dims = NormalizedDims(x, axis);
+  const bool by_row = scale->type.rank() <= static_cast<int>(dims.size());
+  Value* inside = OverNormalized(op, by_row ? scale : op.Scalar(scale->type.dtype, 1), dims);
+  Value* normalized =
+      op.Call("rewire.rms_norm", {x, inside}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}}, x->type);
+  return by_row ? normalized : op.Apply("rewire.mul", normalized, scale);
 }
 
 std::span<const Operator> NormalizationOperators() {

@@ -148,7 +148,7 @@ void FuseQuantizedPRelu(Graph* graph);
 // factors and terms as in `pack-products`.
 void AddResiduals(Graph* graph);
 // Lets products, depthwise convolutions and what lies between them write bf16 where all that read it can take
-// that. It runs with `--precision bf16` alone.
+// that. It runs with `--precision bf16` alone, and with `fuse-elementwise`, which joins the two dtypes.
 void RoundEarly(Graph* graph);
 // Makes one kernel of a depthwise convolution and the product that alone reads it, in f32. It hands over
 // parts of what lies between, which stay in the caches. Products of more than 131,072 weights stay apart,

@@ -10,7 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 import evaluate
 from draws import BF16, BOOL, I64, NUMBER_OF, TEXT, is_float
 
-MOST_ELEMENTS = 3000
 MOST_RANK = 7
 
 
@@ -61,7 +60,7 @@ class Builder:
         self.functions = parent.functions if parent else []
         self.depth = parent.depth + 1 if parent else 0
         self.constants_only = constants_only  # no initializers: a function's body
-        self.most_elements = parent.most_elements if parent else MOST_ELEMENTS
+        self.most_elements = parent.most_elements if parent else draws.most_elements
         self.captured = {}  # values of outer graphs that this one reads
         self._names = parent._names if parent else [0, draws.choose(["v{}", "v{}", "layer/v{}:0", "{}", "x.{}"])]
         if parent is None:
@@ -168,9 +167,17 @@ class Builder:
         for attempt in range(20):
             style = None if attempt < 3 else "normal"  # some operators take numbers alone
             array = self.draws.array(dtype, self.draws.shape(*ranks) if shape is None else shape, style)
-            if array.size <= MOST_ELEMENTS and fits(Value("", array, "input")):
+            if array.size <= self.most_elements and fits(Value("", array, "input")):
                 return self.fresh(array, ("data", dtype, style))
         raise Rejected("no tensor fits")
+
+    def close(self, value, axis):
+        """An axis whose size attributes tell: it is not left open."""
+        if value.source == "node":
+            raise Rejected("its sizes follow from others")
+        if value.source == "input":
+            value.dims = (*value.dims[:axis], value.shape[axis], *value.dims[axis + 1:])
+        return value
 
     def parameter(self, array, dtype=I64):
         """Integers that say what to do, such as axes: a constant or an input."""
@@ -197,7 +204,7 @@ class Builder:
             proto.name = f"{kind}_{self._names[0]}"
         return self.add(proto, [value for value in inputs if value])
 
-    def add(self, proto, inputs, captured=()):
+    def add(self, proto, inputs, captured=(), fits=lambda made: True):
         arrays = {value.name: value.array for value in [*inputs, *captured]}
         results, _ = evaluate.node(proto, arrays, self.opsets, self.functions)
         made = []
@@ -209,6 +216,8 @@ class Builder:
             if isinstance(array, list) and not array:
                 raise Rejected("an empty sequence does not show its type")
             made.append(Value(name, array, "node"))
+        if not fits(made):
+            raise Rejected("the results do not fit")
         self.nodes.append(proto)
         self.values += made
         for value in [*inputs, *captured]:

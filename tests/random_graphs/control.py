@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If, Loop, Scan and functions of the model: their bodies are graphs that are drawn, too."""
+"""If, Loop, Scan and functions of the model: their bodies are graphs that are drawn, too. What builders do not keep, such as
+optionals, stands within a function."""
 
 import numpy as np
 from onnx import TypeProto, helper
 
 import evaluate
 from builder import Builder, Rejected, Value, is_condition
-from draws import BOOL, I64
+from draws import BOOL, I64, NUMBER_OF
 from rules import rule
 
 DEEPEST = 2
+CARRIED = tuple(np.dtype(kind) for kind in ("float32", "float32", "int64", "int32", "bool", "float64", "uint8"))
 
 
 def _typed(value, ranked=True):
@@ -75,7 +77,8 @@ def branch(b, schema):
     first, second = Builder(b.draws, b.opsets, b), Builder(b.draws, b.opsets, b)
     _fill(first), _fill(second)
     results = [_own(first, b.draws.choose([v for v in first.visible()[-5:] if v.is_tensor])) for _ in range(count)]
-    others = [_to_give(second, value.dtype, value.shape) for value in results]
+    # The branches may give other sizes, where the version lets them.
+    others = [_to_give(second, value.dtype, [b.draws.size() for _ in value.shape] if b.opset() >= 11 and b.draws.chance(0.15) else value.shape) for value in results]
     results, others = _distinct(first, results), _distinct(second, others)
     captured = {**first.captured, **second.captured}
     proto = helper.make_node("If", [condition.name], [b.name() for _ in range(count)],
@@ -88,13 +91,14 @@ def loop(b, schema):
     _nested(b)
     body = Builder(b.draws, b.opsets, b)
     count = b.draws.choose([0, 1, 2, 3, 3])
-    carried = [b.pick([np.dtype(np.float32), I64], (0, 4)) for _ in range(b.draws.between(0, 2))]
+    carried = [b.pick(CARRIED, (0, 4)) for _ in range(b.draws.between(0, 2))]
     turn = Value(body.name(), np.array(0, I64), "outer")
     go_on = Value(body.name(), np.array(True), "outer")
     state = [Value(body.name(), value.array, "outer") for value in carried]
     body.values += [turn, go_on, *state]
     _fill(body)
-    if b.draws.chance(0.3):
+    ends = b.draws.chance(0.3)
+    if ends:
         # It ends by its condition.
         most = body.constant(np.array(b.draws.between(0, 2), I64))
         condition = body.node("Less", [turn, most])[0]
@@ -104,15 +108,14 @@ def loop(b, schema):
     stacks = _stacks(body, 0 if carried else 1)
     condition, *rest = _distinct(body, [condition, *given, *stacks])
     given, stacks = rest[:len(given)], rest[len(given):]
-    trips = b.parameter(np.array(count)) if b.draws.chance(0.9) else None
-    start = b.fresh(np.array(True), role="parameter") if b.draws.chance(0.5) else None
-    if trips is None:
-        raise Rejected("it would not end")
+    trips = b.parameter(np.array(count)) if not ends or b.draws.chance(0.7) else None
+    start = b.fresh(np.array(b.draws.chance(0.85)), role="parameter") if b.draws.chance(0.5) else None
     captured = body.captured
     inputs = [trips, start, *carried]
     proto = helper.make_node("Loop", [v.name if v else "" for v in inputs], [b.name() for _ in (*given, *stacks)],
                              body=_proto(body, [turn, go_on, *state], [condition, *given, *stacks]))
-    return b.add(proto, [v for v in inputs if v], captured.values())
+    # Which sizes the rows of no turns have is open.
+    return b.add(proto, [v for v in inputs if v], captured.values(), lambda made: all(value.shape[0] > 0 for value in made[len(given):]))
 
 
 @rule("Scan")
@@ -121,30 +124,37 @@ def scan(b, schema):
     if schema.since_version < 9:
         raise Rejected("of version 8")
     body = Builder(b.draws, b.opsets, b)
-    x = b.pick([np.dtype(np.float32), I64], (1, 4), lambda v: v.shape[0] > 0)
-    state = [b.pick([np.dtype(np.float32), I64], (0, 3)) for _ in range(b.draws.between(0, 1))]
+    x = b.pick(CARRIED, (1, 4), lambda v: v.array.size > 0)
+    scanned, axes = [x], [b.draws.between(0, x.rank - 1) if b.draws.chance(0.3) else 0]
+    length = x.shape[axes[0]]
+    if b.draws.chance(0.3):
+        scanned.append(b.like(b.draws.choose(CARRIED), (length, *b.draws.shape(0, 2))))
+        axes.append(0)
+    state = [b.pick(CARRIED, (0, 3)) for _ in range(b.draws.between(0, 1))]
     inner = [Value(body.name(), value.array, "outer") for value in state]
-    row = Value(body.name(), x.array[0], "outer")
-    body.values += [*inner, row]
+    rows = [Value(body.name(), np.asarray(value.array.take(0, axis)), "outer") for value, axis in zip(scanned, axes)]
+    body.values += [*inner, *rows]
     _fill(body)
     given = [_to_give(body, value.dtype, value.shape) for value in state]
     stacks = _stacks(body, 0 if state else 1)
     rest = _distinct(body, [*given, *stacks])
     given, stacks = rest[:len(given)], rest[len(given):]
-    attributes = {"num_scan_inputs": 1, "body": _proto(body, [*inner, row], [*given, *stacks])}
+    attributes = {"num_scan_inputs": len(scanned), "body": _proto(body, [*inner, *rows], [*given, *stacks])}
+    if any(axes) or b.draws.chance(0.1):
+        attributes["scan_input_axes"] = axes
     if b.draws.chance(0.3):
-        attributes["scan_input_directions"] = [1]
+        attributes["scan_input_directions"] = [b.draws.between(0, 1) for _ in scanned]
     if b.draws.chance(0.3) and stacks:
         attributes["scan_output_directions"] = [b.draws.between(0, 1) for _ in stacks]
-    proto = helper.make_node("Scan", [v.name for v in (*state, x)], [b.name() for _ in (*given, *stacks)], **attributes)
-    return b.add(proto, [*state, x], body.captured.values())
+    if b.draws.chance(0.2) and stacks:
+        attributes["scan_output_axes"] = [b.draws.between(0, value.rank) for value in stacks]
+    proto = helper.make_node("Scan", [v.name for v in (*state, *scanned)], [b.name() for _ in (*given, *stacks)], **attributes)
+    return b.add(proto, [*state, *scanned], body.captured.values())
 
 
 def function(b):
     """A function of the model, and a call of it."""
-    if b.depth or b.constants_only:
-        raise Rejected("functions are called from the model's own graph")
-    body = Builder(b.draws, b.opsets, b, constants_only=True)
+    body = _function_body(b)
     given = [b.pick([np.dtype(np.float32)], (0, 4)) for _ in range(b.draws.between(1, 2))]
     inner = [Value(body.name(), value.array, "outer") for value in given]
     body.values += inner
@@ -152,6 +162,16 @@ def function(b):
     results = [v for v in body.values if v.source == "node" and v.is_tensor][-b.draws.between(1, 2):]
     if not results:
         raise Rejected("it has no result")
+    return _call(b, body, given, inner, results)
+
+
+def _function_body(b):
+    if b.depth or b.constants_only:
+        raise Rejected("functions are called from the model's own graph")
+    return Builder(b.draws, b.opsets, b, constants_only=True)
+
+
+def _call(b, body, given, inner, results):
     made = helper.make_function("own", f"function{len(b.functions)}", [v.name for v in inner], [v.name for v in results], body.nodes,
                                 [helper.make_opsetid(*each) for each in b.opsets.items() if each[0] != "own"])
     b.opsets["own"] = 1
@@ -161,3 +181,59 @@ def function(b):
     except (Rejected, evaluate.Invalid):
         b.functions.pop()
         raise
+
+
+def _hidden(b, kind, inputs, result=None, **attributes):
+    """A node whose result is of a kind that builders do not keep, such as an optional: the value stands for it within a function."""
+    name = b.name()
+    b.nodes.append(helper.make_node(kind, [value.name for value in inputs], [name], **attributes))
+    return Value(name, result, "node")
+
+
+@rule("Optional", "OptionalHasElement", "OptionalGetElement")
+def optionals(b, schema):
+    """An optional around a tensor, or an empty one, and what it holds."""
+    body = _function_body(b)
+    x = b.pick(CARRIED, (0, 3))
+    inner = Value(body.name(), x.array, "outer")
+    filled = schema.name == "OptionalGetElement" or b.draws.chance(0.7)
+    made = _hidden(body, "Optional", [inner] if filled else [], **({} if filled else {"type": evaluate.type_of(x.array)}))
+    result = _hidden(body, "OptionalGetElement" if schema.name == "OptionalGetElement" else "OptionalHasElement", [made])
+    return _call(b, body, [x], [inner], [result])
+
+
+@rule("SequenceEmpty", "SequenceMap")
+def sequences(b, schema):
+    """A sequence that is filled from nothing, or whose elements go through a graph."""
+    body = _function_body(b)
+    x = b.pick([np.dtype(np.float32), I64], (1, 3))
+    inner = Value(body.name(), x.array, "outer")
+    if schema.name == "SequenceEmpty":
+        made = _hidden(body, "SequenceEmpty", [], dtype=NUMBER_OF[x.dtype])
+        for _ in range(b.draws.between(1, 3)):
+            made = _hidden(body, "SequenceInsert", [made, inner])
+    else:
+        row = helper.make_tensor_value_info("row", NUMBER_OF[x.dtype], None)
+        graph = helper.make_graph([helper.make_node(b.draws.choose(["Neg", "Abs"]), ["row"], ["made"])], "each", [row],
+                                  [helper.make_tensor_value_info("made", NUMBER_OF[x.dtype], None)])
+        made = _hidden(body, "SequenceMap", [_hidden(body, "SequenceConstruct", [inner] * b.draws.between(1, 3))], body=graph)
+    result = _hidden(body, "ConcatFromSequence", [made], axis=b.draws.between(0, x.rank - 1))
+    return _call(b, body, [x], [inner], [result])
+
+
+@rule("Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+def randoms(b, schema):
+    """Random numbers, of which only the shape or the range is looked at: that is what all agree on."""
+    body = _function_body(b)
+    x = b.pick([np.dtype(np.float32)], (1, 4))
+    inner = Value(body.name(), x.array, "outer")
+    attributes = {"shape": list(x.shape)} if schema.name in ("RandomNormal", "RandomUniform") else {}
+    if schema.name == "Bernoulli":
+        inputs = [_hidden(body, "Sigmoid", [inner])]
+    else:
+        inputs = [inner] if not attributes else []
+    made = _hidden(body, schema.name, inputs, **attributes)
+    if b.draws.chance(0.5):
+        return _call(b, body, [x], [inner], [_hidden(body, "Shape", [made])])
+    number = _hidden(body, "Cast", [made], to=NUMBER_OF[np.dtype(np.float32)])
+    return _call(b, body, [x], [inner], [_hidden(body, "Sub", [number, number])])

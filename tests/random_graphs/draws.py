@@ -73,6 +73,10 @@ class Draws:
         # Few sizes for one model, so that shapes fit each other.
         usual = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17]
         self.sizes = self._random.sample(usual, 3) + ([1] if self.chance(0.5) else []) + ([0] if self.chance(0.06) else [])
+        # Kernels have blocks and vectors: a roomy model has sizes around theirs.
+        self.roomy = self.chance(0.06)
+        if self.roomy:
+            self.sizes += self._random.sample([24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 256, 257, 300], 2)
 
     def chance(self, probability):
         return self._random.random() < probability
@@ -95,6 +99,11 @@ class Draws:
 
     def shuffled(self, options):
         return self.some(options, len(options))
+
+    @property
+    def most_elements(self):
+        """How many elements a tensor has at most."""
+        return 40_000 if self.roomy else 3000
 
     def size(self):
         return self._random.choice(self.sizes)

@@ -215,7 +215,7 @@ Status LowerTreeEnsembleClassifier(Op& op, const Operator& /*row*/) {
   return SetScores(op, 1, *scores);
 }
 
-// The numbers of a tensor attribute of floats or small integers.
+// The numbers of a tensor attribute of floats or bytes.
 Result<std::vector<double>> TensorNumbers(Op& op, const char* name) {
   Result<HostTensor> tensor = op.TensorAttribute(name);
   if (!tensor) return Forward(tensor);
@@ -224,8 +224,7 @@ Result<std::vector<double>> TensorNumbers(Op& op, const char* name) {
     for (const std::byte each : tensor->bytes.view) numbers.push_back(std::to_integer<int>(each));
     return numbers;
   }
-  const std::optional<std::vector<double>> numbers =
-      KnownFloats(op.Cast(op.Constant(*std::move(tensor)), kFloat64));
+  const std::optional<std::vector<double>> numbers = KnownFloats(op.Constant(*std::move(tensor)));
   if (!numbers) return op.Invalid("{} is no tensor of numbers", name);
   return *numbers;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/compiler/c_api.h"
+#include "rewire/compiler/compiler.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/vm/c_api/status.h"
@@ -301,6 +302,32 @@ TEST_CASE("a residual is bf16 where a product in bf16 reads it too, and the sum 
   const std::string text = TextAfter("round-early", model);
   // a and c; y is an output.
   CHECK(CountOf(": bf16[2, 24] =", text) == 2);
+}
+
+TEST_CASE("bf16 runs without any one pass") {
+  onnx::ModelProto model = ModelOfSquareProducts();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "slopes", {24}, SmallFloats(24));
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "PRelu", {"a", "slopes"}, "b");
+  AddNode(graph, "MatMul", {"b", "w"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  const Outcome whole = CompileProto(model, ByBf16());
+  REQUIRE(whole.message.empty());
+  const Answer expected = RunOnCounts(whole.compiled.module, {2, 24});
+  for (const std::string& pass : CompilerPasses()) {
+    CompileOptions options = ByBf16();
+    options.disabled_passes = {pass};
+    options.check_passes = true;
+    const Outcome made = CompileProto(model, options);
+    INFO(pass << ": " << made.message);
+    REQUIRE(made.message.empty());
+    const Answer answer = RunOnCounts(made.compiled.module, {2, 24});
+    INFO(answer.error);
+    REQUIRE(answer.values.size() == expected.values.size());
+    for (std::size_t i = 0; i < answer.values.size(); ++i)
+      CHECK(answer.values[i] == Approx(expected.values[i]).epsilon(0.02).margin(0.02));
+  }
 }
 
 TEST_CASE("what a depthwise convolution reads stays f32, and what it writes for a product is bf16") {

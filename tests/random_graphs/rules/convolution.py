@@ -38,6 +38,19 @@ class Windows:
             if self.auto == "VALID" and any(size < k for size, k in zip(spatial, self.kernel)):
                 raise Rejected("no window fits")
 
+    def touch(self, spatial, ceil):
+        """Whether each window has an element of the image under it."""
+        if self.auto:
+            return True
+        for axis, size in enumerate(spatial):
+            kernel, stride, dilation = self.kernel[axis], self.strides[axis], self.dilations[axis]
+            begin, end = self.pads[axis], self.pads[axis + len(spatial)]
+            room = size + begin + end - dilation * (kernel - 1) - 1
+            count = (room + stride - 1 if ceil else room) // stride + 1
+            if not all(any(0 <= i * stride - begin + k * dilation < size for k in range(kernel)) for i in range(count)):
+                return False
+        return True
+
     def attributes(self, b, schema, shape_needed=True):
         found = {"kernel_shape": self.kernel} if shape_needed or b.draws.chance(0.7) else {}
         if any(s != 1 for s in self.strides) or b.draws.chance(0.3):
@@ -55,7 +68,7 @@ def image(b, allowed, channels=None, ranks=(3, 5), fits=numbers):
     """An image of numbers: an infinity or NaN spreads in Winograd's form (docs/compiler.md), and pools differ on NaN."""
     rank = b.draws.choose([4, 4, 4, 3, 5])
     rank = min(max(rank, ranks[0]), ranks[1])
-    channels = channels or b.draws.choose([1, 2, 3, 4, 6, 8, 16])
+    channels = channels or b.draws.choose([1, 2, 3, 4, 6, 8, 16] + ([24, 32, 33, 64] if b.draws.roomy else []))
     spatial = [b.draws.between(1, 9 if rank == 4 else 5) for _ in range(rank - 2)]
     return b.pick(allowed, ranks, lambda v: v.shape[1] > 0 and all(v.shape[2:]) and fits(v), shape=(b.draws.choose([1, 1, 2, 3]), channels, *spatial))
 
@@ -66,9 +79,9 @@ def conv(b, schema):
     windows = Windows(b, x.shape[2:])
     channels = x.shape[1]
     groups = b.draws.choose([1, 1, 1, channels, *[g for g in (2, 3, 4) if channels % g == 0]])
-    out = groups * b.draws.choose([1, 2, 3] if groups > 1 else [1, 2, 4, 8, 16, 3])
+    out = groups * b.draws.choose([1, 2, 3] if groups > 1 else [1, 2, 4, 8, 16, 3] + ([24, 32, 33, 64] if b.draws.roomy else []))
     shape = (out, channels // groups, *windows.kernel)
-    if np.prod(shape) > 3000:
+    if np.prod(shape) > b.most_elements:
         raise Rejected("too many weights")
     attributes = {**windows.attributes(b, schema, False), **({"group": groups} if groups > 1 or b.draws.chance(0.2) else {})}
     if schema.name == "Conv":
@@ -93,9 +106,18 @@ def conv_transpose(b, schema):
     for i, size in enumerate(x.shape[2:]):
         if strides[i] * (size - 1) + extra[i] + dilations[i] * (kernel[i] - 1) + 1 - pads[i] - pads[i + len(kernel)] < 1:
             raise Rejected("nothing would be left")
-    attributes = {"strides": strides, "dilations": dilations, "pads": pads}
-    if any(extra):
-        attributes["output_padding"] = extra
+    attributes = {"strides": strides, "dilations": dilations}
+    if b.draws.chance(0.1):
+        # Sizes first, pads from them: what is left over is behind, or before with SAME_UPPER.
+        reach = [s * (size - 1) + d * (k - 1) + 1 for s, size, d, k in zip(strides, x.shape[2:], dilations, kernel)]
+        attributes["output_shape"] = [b.draws.between(max(1, each - 2), each) for each in reach]
+        attributes.update(given(b.draws, auto_pad=b.draws.choose(["SAME_UPPER", "SAME_LOWER", "NOTSET"])))
+    elif b.draws.chance(0.1):
+        attributes["auto_pad"] = b.draws.choose(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    else:
+        attributes["pads"] = pads
+        if any(extra):
+            attributes["output_padding"] = extra
     if groups > 1:
         attributes["group"] = groups
     if b.draws.chance(0.5):
@@ -115,9 +137,10 @@ def pool(b, schema):
         attributes.update(given(b.draws, count_include_pad=b.draws.between(0, 1)))
     if schema.name == "LpPool":
         attributes.update(given(b.draws, p=b.draws.choose([1, 2, 3])))
-    # A window within the padding alone has no defined value.
-    if any(p >= k for p, k in zip(windows.pads, windows.kernel * 2)):
-        raise Rejected("a window could lie in the padding")
+    if has(schema, "storage_order"):
+        attributes.update(given(b.draws, storage_order=0))
+    if not windows.touch(x.shape[2:], attributes.get("ceil_mode", 0)):
+        raise Rejected("a window in the padding has no defined value")
     return b.node(schema.name, [x], attributes, 2 if schema.name == "MaxPool" and b.draws.chance(0.15) else 1)
 
 
@@ -133,28 +156,42 @@ def unpool(b, schema):
     if any(size % 2 for size in x.shape[2:]):
         raise Rejected("windows must cover the image")
     pooled, places = b.node("MaxPool", [x], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2)
-    return b.node("MaxUnpool", [pooled, places], {"kernel_shape": [2, 2], "strides": [2, 2]})
+    size = b.parameter(x.shape) if b.draws.chance(0.4) else None
+    return b.node("MaxUnpool", [pooled, places, size], {"kernel_shape": [2, 2], "strides": [2, 2], **given(b.draws, pads=[0] * 4)})
 
 
 @rule("DeformConv")
 def deform(b, schema):
     dtype = float_of(b, schema)
-    n, c, h, w, out = b.draws.between(1, 2), b.draws.choose([1, 2, 4]), b.draws.between(3, 6), b.draws.between(3, 6), b.draws.between(1, 3)
-    k = b.draws.choose([1, 2, 3])
-    oh, ow = h - k + 1, w - k + 1
-    x = b.like(dtype, (n, c, h, w))
-    inputs = [x, b.like(dtype, (out, c, k, k), "weight"), b.like(dtype, (n, 2 * k * k, oh, ow))]
+    n, group, h, w = b.draws.between(1, 2), b.draws.choose([1, 1, 2]), b.draws.between(3, 6), b.draws.between(3, 6)
+    c, out, k = group * b.draws.choose([1, 2, 4]), group * b.draws.between(1, 3), b.draws.choose([1, 2, 3])
+    pad, stride, dilation = b.draws.choose([0, 0, 1]), b.draws.choose([1, 1, 2]), b.draws.choose([1, 1, 2])
+    oh, ow = ((size + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for size in (h, w))
+    if min(oh, ow) < 1:
+        raise Rejected("no window fits")
+    offsets = b.draws.choose([1, c])
+    x = b.like(dtype, (n, c, h, w), fits=numbers)
+    inputs = [x, b.like(dtype, (out, c // group, k, k), "weight"), b.like(dtype, (n, offsets * 2 * k * k, oh, ow), fits=numbers)]
     inputs.append(b.like(dtype, (out,), "weight") if b.draws.chance(0.5) else None)
-    inputs.append(b.like(dtype, (n, k * k, oh, ow)) if b.draws.chance(0.5) else None)
-    return b.node("DeformConv", inputs, {"kernel_shape": [k, k], "pads": [0, 0, 0, 0]})
+    inputs.append(b.like(dtype, (n, offsets * k * k, oh, ow)) if b.draws.chance(0.5) else None)
+    return b.node("DeformConv", inputs, {"kernel_shape": [k, k], "pads": [pad] * 4, "strides": [stride] * 2, "dilations": [dilation] * 2,
+                                         "group": group, "offset_group": offsets})
 
 
 @rule("Col2Im")
 def col2im(b, schema):
-    h, w, k, m = b.draws.between(2, 5), b.draws.between(2, 5), b.draws.between(1, 2), b.draws.between(1, 2)
-    blocks = (h - k + 1) * (w - m + 1)
-    x = b.like(float_of(b, schema), (b.draws.between(1, 2), b.draws.between(1, 3) * k * m, blocks))
-    return b.node("Col2Im", [x, b.parameter([h, w]), b.parameter([k, m])])
+    spatial = b.draws.choose([2, 2, 1, 3])
+    image_shape, block, strides, dilations, pads = [], [], [], [], []
+    for _ in range(spatial):
+        image_shape.append(b.draws.between(2, 5)), block.append(b.draws.between(1, 2))
+        strides.append(b.draws.choose([1, 1, 2])), dilations.append(b.draws.choose([1, 1, 2])), pads.append(b.draws.choose([0, 0, 1]))
+    counts = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, d, p in zip(image_shape, block, strides, dilations, pads)]
+    if min(counts) < 1:
+        raise Rejected("no block fits")
+    x = b.like(float_of(b, schema), (b.draws.between(1, 2), b.draws.between(1, 3) * int(np.prod(block)), int(np.prod(counts))))
+    listed = {"strides": (strides, [1]), "dilations": (dilations, [1]), "pads": (pads * 2, [0])}
+    attributes = {name: values for name, (values, usual) in listed.items() if values != usual * len(values) or b.draws.chance(0.3)}
+    return b.node("Col2Im", [x, b.parameter(image_shape), b.parameter(block)], attributes)
 
 
 @rule("QLinearConv")

@@ -4,7 +4,7 @@
 
 from builder import numbers
 from draws import F32, I32, I64
-from rules import any_axis, dtypes, given, has, rule
+from rules import any_axis, broadcast_to, dtypes, given, has, rule
 from rules.convolution import image
 from rules.generic import float_of
 
@@ -27,10 +27,11 @@ def instance_norm(b, schema):
 @rule("LayerNormalization", "RMSNormalization")
 def layer_norm(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 5), lambda v: v.array.size > 0)
-    attributes = given(b.draws, axis=any_axis(b.draws, x.rank), epsilon=1e-3)
+    attributes = given(b.draws, axis=any_axis(b.draws, x.rank), epsilon=1e-3, stash_type=1)
     shape = x.shape[attributes.get("axis", -1) % x.rank:]
-    scale = b.like(x.dtype, shape, "weight")
-    bias = b.like(x.dtype, shape, "weight") if b.draws.chance(0.6) and schema.name == "LayerNormalization" else None
+    # Both may be broadcast.
+    scale = b.like(x.dtype, broadcast_to(b.draws, shape) if b.draws.chance(0.2) else shape, "weight")
+    bias = b.like(x.dtype, broadcast_to(b.draws, shape) if b.draws.chance(0.2) else shape, "weight") if b.draws.chance(0.6) and schema.name == "LayerNormalization" else None
     return b.node(schema.name, [x, scale, bias], attributes)
 
 
@@ -40,7 +41,8 @@ def group_norm(b, schema):
     channels = groups * b.draws.choose([1, 2, 4])
     x = b.pick(dtypes(schema, 0), (3, 5), lambda v: v.shape[1] == channels and v.array.size > 0, shape=(b.draws.between(1, 2), channels, b.draws.between(1, 4), b.draws.between(1, 4)))
     shape = (groups,) if schema.since_version < 21 else (channels,)
-    return b.node("GroupNormalization", [x, b.like(x.dtype, shape, "weight"), b.like(x.dtype, shape, "weight")], {"num_groups": groups, **given(b.draws, epsilon=1e-3)})
+    stash = {"stash_type": 1} if has(schema, "stash_type") else {}
+    return b.node("GroupNormalization", [x, b.like(x.dtype, shape, "weight"), b.like(x.dtype, shape, "weight")], {"num_groups": groups, **given(b.draws, epsilon=1e-3, **stash)})
 
 
 @rule("LpNormalization")
@@ -87,11 +89,16 @@ def recurrent(b, schema):
         values += [b.like(dtype, state) if draws.chance(0.4) else None, b.like(dtype, (ways, 3 * hidden), "weight") if draws.chance(0.3) else None]
     if schema.name == "GRU":
         attributes.update(given(draws, linear_before_reset=draws.between(0, 1)))
-    if draws.chance(0.2):
+    if draws.chance(0.2) and numbers(x) and not layout:  # others hold infinities to the largest number
         count = {"RNN": 1, "GRU": 2, "LSTM": 3}[schema.name]
         attributes["activations"] = [draws.choose(["Tanh", "Sigmoid", "Relu", "Softsign", "Softplus"]) for _ in range(count * ways)]
+        if draws.chance(0.5):
+            attributes["activations"] = [draws.choose(["LeakyRelu", "HardSigmoid", "Elu", "ThresholdedRelu", "ScaledTanh", "Affine"]) for _ in range(count * ways)]
+            attributes["activation_alpha"], attributes["activation_beta"] = ([draws.choose([0.1, 0.5]) for _ in range(count * ways)] for _ in range(2))
     if draws.chance(0.1) and not layout:
         attributes["clip"] = 0.5
+    if schema.name == "LSTM" and draws.chance(0.1) and not layout:
+        attributes["input_forget"] = 1
     outputs = 3 if schema.name == "LSTM" else 2
     keep = draws.choose([None, None, [True, False, False][:outputs], [False, True, False][:outputs]])
     return b.node(schema.name, values, attributes, outputs, keep_outputs=keep)
@@ -103,8 +110,10 @@ def loss(b, schema):
     n, more = b.draws.between(1, 4), b.draws.shape(0, 2)
     x = b.like(F32, (n, classes, *more))
     target = b.indices((n, *more), 0, classes, b.draws.choose([I64, I32]))
+    for axis in range(target.rank):  # ONNX Runtime takes targets of other sizes
+        b.close(target, axis), b.close(x, axis if axis == 0 else axis + 1)
     weight = b.constant(b.draws.positive(F32, (classes,))) if b.draws.chance(0.4) else None
-    attributes = given(b.draws, reduction=b.draws.choose(["mean", "sum", "none"]))
+    attributes = given(b.draws, reduction=b.draws.choose(["mean", "sum", "none"]), ignore_index=b.draws.between(-1, classes - 1))
     outputs = 2 if schema.name == "SoftmaxCrossEntropyLoss" and b.draws.chance(0.4) else 1
     return b.node(schema.name, [x, target, weight], attributes, outputs)
 

@@ -4,7 +4,7 @@
 
 from builder import Rejected
 from draws import BOOL, F32, is_float
-from rules import dtypes, given, rule
+from rules import dtypes, given, has, rule
 from rules.generic import float_of
 
 
@@ -73,14 +73,21 @@ def attention(b, schema):
             mask = b.fresh(seen, role="parameter")
         else:
             mask = b.fresh(b.draws.array(dtype, shape, "quarters"), role="parameter")
-    attributes.update(given(b.draws, is_causal=b.draws.between(0, 1), scale=0.5, softcap=b.draws.choose([0.0, 2.0])))
+    attributes.update(given(b.draws, is_causal=b.draws.between(0, 1), scale=0.5, softcap=b.draws.choose([0.0, 2.0]), softmax_precision=1))
+    if has(schema, "left_window_size"):
+        attributes.update(given(b.draws, left_window_size=b.draws.between(-1, 3), right_window_size=b.draws.between(-1, 3)))
     past = []
     if b.draws.chance(0.2):
         length = b.draws.between(1, 3)
         past = [b.like(dtype, (batch, shared, length, size)), b.like(dtype, (batch, shared, length, value_size))]
         mask = None
     inputs = [b.like(dtype, shape) for shape in shapes] + [mask] + past
-    return b.node("Attention", inputs, attributes, 3 if past else 1)
+    if len(schema.inputs) > 6 and not past and b.draws.chance(0.15):
+        inputs += [None, None, b.indices((batch,), 1, keys + 1)]
+    outputs = b.draws.choose([3, 3, 4]) if past else 1
+    if outputs == 4:
+        attributes["qk_matmul_output_mode"] = b.draws.between(0, 3)
+    return b.node("Attention", inputs, attributes, outputs)
 
 
 @rule("RotaryEmbedding")
@@ -93,10 +100,14 @@ def rotary(b, schema):
     else:
         x = b.like(dtype, (batch, length, heads * 2 * half))
         attributes["num_heads"] = heads
+    turned = half
+    if half > 1 and b.draws.chance(0.3):
+        turned = half // 2
+        attributes["rotary_embedding_dim"] = 2 * turned
     if b.draws.chance(0.5):
-        table, positions = (8, half), b.indices((batch, length), 0, 8)
+        table, positions = (8, turned), b.indices((batch, length), 0, 8)
     else:
-        table, positions = (batch, length, half), None
+        table, positions = (batch, length, turned), None
     return b.node("RotaryEmbedding", [x, b.like(dtype, table, "weight"), b.like(dtype, table, "weight"), positions], attributes)
 
 
@@ -108,7 +119,7 @@ def linear_attention(b, schema):
     past = b.like(F32, (batch, heads, size, value)) if b.draws.chance(0.5) else None
     decay = b.fresh(-b.draws.positive(F32, (batch, length, heads)), role="parameter") if "gated" in rule_name else None
     beta = b.fresh(b.draws.positive(F32, (batch, length, heads), 0.1, 0.9), role="parameter") if "delta" in rule_name else None
-    return b.node("LinearAttention", [*inputs, past, decay, beta], {"update_rule": rule_name, "q_num_heads": heads, "kv_num_heads": heads}, 2)
+    return b.node("LinearAttention", [*inputs, past, decay, beta], {"update_rule": rule_name, "q_num_heads": heads, "kv_num_heads": heads, **given(b.draws, scale=0.5, chunk_size=2)}, 2)
 
 
 @rule("CausalConvWithState")
@@ -130,7 +141,7 @@ def det(b, schema):
 def swiglu(b, schema):
     x = b.pick([dtype for dtype in dtypes(schema, 0)], (1, 4))
     if len(schema.inputs) > 1:
-        return b.node("SwiGLU", [x, b.like(x.dtype, x.shape)], given(b.draws, alpha=1.702))
+        return b.node("SwiGLU", [x, b.like(x.dtype, x.shape)], {"alpha": b.draws.choose([1.0, 1.702])})
     raise Rejected("of one input: not drawn")
 
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of quantized models."""
 
+import numpy as np
+
 from builder import Rejected, numbers
-from draws import F32, I8, U8, is_float
-from rules import dtypes, has, rule
+from draws import F32, I8, NUMBER_OF, U8, is_float
+from rules import dtypes, given, has, rule
 
 INTEGERS = (U8, I8)
+I16, U16, I32 = (np.dtype(kind) for kind in ("int16", "uint16", "int32"))
 
 
 def scale_of(b, dtype=F32, shape=()):
@@ -16,25 +19,39 @@ def zero_of(b, dtype, shape=()):
     return b.constant(b.draws.integers(dtype, shape, 0 if dtype.kind == "u" else -3, 7))
 
 
+def _parts(b, schema, x):
+    """The shape of scales and zeros, and the attributes that say so: one, one for each row of an axis, or one for each block."""
+    if x.rank < 2 or not has(schema, "axis") or b.draws.chance(0.6):
+        return (), {}
+    axis = b.draws.between(-x.rank, x.rank - 1)
+    size = x.shape[axis]
+    blocks = [each for each in (1, 2, 3, 4) if size and size % each == 0]
+    if not has(schema, "block_size") or not blocks or b.draws.chance(0.6):
+        return (size,), {"axis": axis}
+    block = b.draws.choose(blocks)
+    shape = list(x.shape)
+    shape[axis] = size // block
+    return tuple(shape), {"axis": axis, "block_size": block}
+
+
 @rule("QuantizeLinear")
 def quantize(b, schema):
     x = b.pick([dtype for dtype in dtypes(schema, 0) if is_float(dtype)], (0, 5), numbers)
-    shape, attributes = (), {}
-    if x.rank > 1 and has(schema, "axis") and b.draws.chance(0.35):
-        axis = b.draws.between(-x.rank, x.rank - 1)
-        shape, attributes = (x.shape[axis],), {"axis": axis}
-    dtype = b.draws.choose(INTEGERS)
-    return b.node("QuantizeLinear", [x, scale_of(b, x.dtype, shape), zero_of(b, dtype, shape) if b.draws.chance(0.85) else None], attributes)
+    shape, attributes = _parts(b, schema, x)
+    dtype = b.draws.choose(INTEGERS + ((I16, U16) if schema.since_version >= 21 else ()))
+    with_zero = b.draws.chance(0.85)
+    if not with_zero and has(schema, "output_dtype"):
+        attributes.update(given(b.draws, output_dtype=NUMBER_OF[dtype]))
+    return b.node("QuantizeLinear", [x, scale_of(b, x.dtype, shape), zero_of(b, dtype, shape) if with_zero else None], attributes)
 
 
 @rule("DequantizeLinear")
 def dequantize(b, schema):
-    x = b.pick(INTEGERS, (0, 5))
-    shape, attributes = (), {}
-    if x.rank > 1 and has(schema, "axis") and b.draws.chance(0.35):
-        axis = b.draws.between(-x.rank, x.rank - 1)
-        shape, attributes = (x.shape[axis],), {"axis": axis}
-    return b.node("DequantizeLinear", [x, scale_of(b, F32, shape), zero_of(b, x.dtype, shape) if b.draws.chance(0.85) else None], attributes)
+    x = b.pick(INTEGERS + (I32,) + ((I16, U16) if schema.since_version >= 21 else ()), (0, 5))
+    shape, attributes = _parts(b, schema, x)
+    dtype = b.draws.choose([F32, F32, np.dtype(np.float16)]) if schema.since_version >= 19 else F32
+    # Those of 32 bits are sums, which have no zero point.
+    return b.node("DequantizeLinear", [x, scale_of(b, dtype, shape), zero_of(b, x.dtype, shape) if b.draws.chance(0.85) and x.dtype != I32 else None], attributes)
 
 
 @rule("DynamicQuantizeLinear")

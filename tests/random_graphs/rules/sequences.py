@@ -4,7 +4,7 @@
 import numpy as np
 
 from builder import Rejected
-from draws import F32, I64, TEXT
+from draws import F32, I32, I64, TEXT
 from rules import any_axis, given, rule
 
 
@@ -68,14 +68,6 @@ def cut(b, schema):
     return b.node("SplitToSequence", [x, b.parameter(lengths)], {"axis": axis})
 
 
-@rule("Optional", "OptionalGetElement", "OptionalHasElement")
-def optional(b, schema):
-    if schema.name != "OptionalGetElement":
-        raise Rejected("only what gives a tensor is kept")
-    x = b.pick([F32, I64])
-    return b.node("OptionalGetElement", [x])
-
-
 @rule("StringConcat")
 def string_concat(b, schema):
     x = b.pick([TEXT], (0, 3))
@@ -85,7 +77,7 @@ def string_concat(b, schema):
 @rule("StringNormalizer")
 def normalizer(b, schema):
     x = b.pick([TEXT], (1, 1), lambda v: v.array.size > 0)
-    return b.node("StringNormalizer", [x], given(b.draws, case_change_action=b.draws.choose(["LOWER", "UPPER", "NONE"]), is_case_sensitive=1))
+    return b.node("StringNormalizer", [x], given(b.draws, case_change_action=b.draws.choose(["LOWER", "UPPER", "NONE"]), is_case_sensitive=b.draws.between(0, 1), stopwords=["the", "a"]))
 
 
 @rule("StringSplit", "RegexFullMatch", "TfIdfVectorizer")
@@ -95,7 +87,13 @@ def text(b, schema):
     if schema.name == "StringSplit":
         # Pieces of an empty string: the evaluators differ.
         words = np.array([b.draws.choose(["a b", "c", "a,b", "x y z"]) for _ in range(b.draws.between(1, 4))], object)
-        return b.node("StringSplit", [b.fresh(words)], given(b.draws, delimiter=b.draws.choose([",", " "])), 2)
-    x = b.fresh(b.draws.integers(I64, (b.draws.between(1, 5),), 0, 5), ("range", I64, 0, 5))
+        return b.node("StringSplit", [b.fresh(words)], given(b.draws, delimiter=b.draws.choose([",", " "]), maxsplit=b.draws.between(1, 2)), 2)
+    shape = b.draws.choose([(b.draws.between(1, 5),), (b.draws.between(1, 3), b.draws.between(1, 5))])
+    dtype = b.draws.choose([I64, I32, TEXT])
+    if dtype == TEXT:
+        x, pool = b.fresh(b.draws.array(TEXT, shape)), {"pool_strings": ["a", "B", "zz", "a", "the"]}
+    else:
+        x, pool = b.fresh(b.draws.integers(dtype, shape, 0, 5), ("range", dtype, 0, 5)), {"pool_int64s": [1, 2, 3, 1, 2]}
+    weights = given(b.draws, weights=[0.5, 1.0, -2.0, 1.5])
     return b.node("TfIdfVectorizer", [x], {"mode": b.draws.choose(["TF", "IDF", "TFIDF"]), "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": b.draws.between(0, 1),
-                                          "ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3], "pool_int64s": [1, 2, 3, 1, 2]})
+                                          "ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3], **pool, **weights})

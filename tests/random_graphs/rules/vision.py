@@ -4,7 +4,7 @@
 import numpy as np
 
 from builder import Rejected, numbers
-from draws import F32
+from draws import F32, FLOATS, I32, I64, NUMBER_OF
 from rules import dtypes, given, has, rule
 from rules.convolution import image
 from rules.generic import float_of
@@ -28,14 +28,32 @@ def resize(b, schema):
         attributes.update(given(b.draws, nearest_mode=b.draws.choose(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])))
     if mode == "cubic":
         attributes.update(given(b.draws, cubic_coeff_a=-0.5))
-    roi = b.constant(np.zeros((0,), np.float32)) if schema.since_version < 13 else None
-    # Whole factors: how a size is rounded, and which scale then counts, is left open.
-    factors = [b.draws.choose([1, 2, 3]) for _ in x.shape[2:]]
-    if b.draws.chance(0.5):
-        return b.node("Resize", [x, roi, b.parameter([1.0, 1.0, *map(float, factors)], F32)], attributes)
-    sizes = [*x.shape[:2], *(size * factor for size, factor in zip(x.shape[2:], factors))]
+    if schema.since_version >= 18 and mode != "nearest":
+        attributes.update(given(b.draws, antialias=b.draws.between(0, 1)))
+    if mode == "cubic":
+        attributes.update(given(b.draws, exclude_outside=b.draws.between(0, 1)))
     empty = b.constant(np.zeros((0,), np.float32)) if schema.since_version < 13 else None
-    return b.node("Resize", [x, roi, empty, b.parameter(sizes)], attributes)
+    roi = empty
+    if mode != "cubic" and b.draws.chance(0.1):
+        attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
+        attributes.update(given(b.draws, extrapolation_value=0.5))
+        roi = b.parameter([0.0, 0.0, *(0.25 for _ in x.shape[2:]), 1.0, 1.0, *(b.draws.choose([0.75, 1.25]) for _ in x.shape[2:])], F32)
+    # Factors in quarters are exact. Which scale a size that is no multiple means differs between versions.
+    factors = [b.draws.choose([1, 2, 3, 0.5, 1.5, 1.25]) for _ in x.shape[2:]]
+    if any(int(size * factor) < 1 for size, factor in zip(x.shape[2:], factors)):
+        raise Rejected("nothing would be left")
+    axes = list(range(2, x.rank)) if schema.since_version >= 18 and b.draws.chance(0.2) and roi is empty else None
+    lead = [1.0, 1.0]
+    if axes:
+        attributes["axes"], lead = b.draws.choose([axes, [axis - x.rank for axis in axes]]), []
+    if b.draws.chance(0.5):
+        return b.node("Resize", [x, roi, b.parameter([*lead, *map(float, factors)], F32)], attributes)
+    sizes = [int(size * factor) for size, factor in zip(x.shape[2:], factors)]
+    if any(size * factor != made for size, factor, made in zip(x.shape[2:], factors, sizes)):
+        raise Rejected("which scale a size means is open")
+    if schema.since_version >= 18 and axes and b.draws.chance(0.4):
+        attributes["keep_aspect_ratio_policy"] = b.draws.choose(["stretch", "not_larger", "not_smaller"])
+    return b.node("Resize", [x, roi, empty, b.parameter(([] if axes else list(x.shape[:2])) + sizes)], attributes)
 
 
 @rule("GridSample")
@@ -51,9 +69,10 @@ def grid_sample(b, schema):
 @rule("AffineGrid")
 def affine_grid(b, schema):
     n = b.draws.between(1, 2)
-    theta = b.like(F32, (n, 2, 3))
+    spatial = b.draws.choose([2, 2, 3])
+    theta = b.like(float_of(b, schema), (n, spatial, spatial + 1))
     # Where the corners of a single element are is open.
-    return b.node("AffineGrid", [theta, b.parameter([n, 2, b.draws.between(2, 4), b.draws.between(2, 4)])], given(b.draws, align_corners=b.draws.between(0, 1)))
+    return b.node("AffineGrid", [theta, b.parameter([n, 2, *(b.draws.between(2, 4) for _ in range(spatial))])], given(b.draws, align_corners=b.draws.between(0, 1)))
 
 
 def _boxes(b, count):
@@ -65,7 +84,9 @@ def _boxes(b, count):
 def roi_align(b, schema):
     x = image(b, [F32], ranks=(4, 4))
     count = b.draws.between(1, 3)
-    attributes = given(b.draws, mode="avg", output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.5)
+    attributes = given(b.draws, mode=b.draws.choose(["avg", "max"]), output_height=2, output_width=3, sampling_ratio=b.draws.choose([0, 1, 2]), spatial_scale=0.5)
+    if has(schema, "coordinate_transformation_mode"):
+        attributes.update(given(b.draws, coordinate_transformation_mode=b.draws.choose(["half_pixel", "output_half_pixel"])))
     return b.node("RoiAlign", [x, b.fresh(_boxes(b, count), role="parameter"), b.indices((count,), 0, x.shape[0])], attributes)
 
 
@@ -74,7 +95,7 @@ def roi_pool(b, schema):
     x = image(b, [F32], ranks=(4, 4))
     count = b.draws.between(1, 3)
     boxes = np.concatenate([b.draws.integers(F32, (count, 1), 0, x.shape[0]), np.round(_boxes(b, count))], 1).astype(np.float32)
-    return b.node("MaxRoiPool", [x, b.fresh(boxes, role="parameter")], {"pooled_shape": [b.draws.between(1, 2), b.draws.between(1, 2)]})
+    return b.node("MaxRoiPool", [x, b.fresh(boxes, role="parameter")], {"pooled_shape": [b.draws.between(1, 2), b.draws.between(1, 2)], **given(b.draws, spatial_scale=0.5)})
 
 
 @rule("NonMaxSuppression")
@@ -88,13 +109,18 @@ def suppression(b, schema):
 
 @rule("HannWindow", "HammingWindow", "BlackmanWindow")
 def window(b, schema):
-    return b.node(schema.name, [b.parameter(np.array(b.draws.between(2, 9)))], given(b.draws, periodic=b.draws.between(0, 1)))
+    return b.node(schema.name, [b.parameter(np.array(b.draws.between(2, 9)), b.draws.choose([I64, I32]))], given(b.draws, periodic=b.draws.between(0, 1), **_made(b, schema)))
+
+
+def _made(b, schema):
+    """The type of what is made, where it may be named."""
+    return {"output_datatype": NUMBER_OF[b.draws.dtype(FLOATS)]}
 
 
 @rule("MelWeightMatrix")
 def mel(b, schema):
     values = [b.parameter(np.array(each)) for each in (b.draws.between(2, 5), 16, 8000)] + [b.parameter(np.array(each), F32) for each in (20.0, 4000.0)]
-    return b.node("MelWeightMatrix", values)
+    return b.node("MelWeightMatrix", values, given(b.draws, **_made(b, schema)))
 
 
 @rule("DFT")
@@ -102,6 +128,7 @@ def dft(b, schema):
     length = b.draws.between(2, 8)
     inverse = b.draws.between(0, 1)
     x = b.like(float_of(b, schema), (b.draws.between(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1), fits=numbers)
+    x = b.close(x, 1)
     attributes = {"inverse": inverse}
     attributes.update(given(b.draws, onesided=0))
     if has(schema, "axis"):
