@@ -4,6 +4,7 @@
 #include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
+#include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/contract/text.h"
@@ -91,7 +92,7 @@ Status LowerScatter(Op& op, const Operator& row) {
   // does.
   const bool flips = given.code == kUInt && given.bits == 64 && (reduction == "min" || reduction == "max");
   const auto flip = [&](Value* x) {
-    return flips ? op.Apply("rewire.bit_xor", x, op.Scalar(kInt64, -0x1p63)) : x;
+    return flips ? op.Apply(names::kBitXor, x, op.Scalar(kInt64, -0x1p63)) : x;
   };
   std::vector<Value*> inputs = op.Arguments(0, 2);
   for (const std::size_t i : {0, 2}) inputs[i] = flip(op.Cast(inputs[i], type.dtype));

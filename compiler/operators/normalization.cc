@@ -77,7 +77,7 @@ bool HasDims(const Value* value, const Shape& dims) {
 // A scale or bias with the dimensions of the normalized axes, to which it broadcasts.
 Value* OverNormalized(Op& op, Value* value, const Shape& dims) {
   if (HasDims(value, dims)) return value;
-  return op.Call("rewire.expand", {value}, {}, TensorOf(value->type.dtype, dims));
+  return op.Call(names::kExpand, {value}, {}, TensorOf(value->type.dtype, dims));
 }
 
 Shape NormalizedDims(const Value* x, int axis) {
@@ -113,8 +113,8 @@ Status LowerLayerNormalization(Op& op, const Operator& row) {
   }
   std::vector<Value*> outputs = op.Call(std::move(call));
   if (!by_row) {
-    outputs[0] = op.Apply("rewire.mul", outputs[0], op.in(1));
-    if (op.in(2) != nullptr) outputs[0] = op.Apply("rewire.add", outputs[0], op.in(2));
+    outputs[0] = op.Apply(names::kMul, outputs[0], op.in(1));
+    if (op.in(2) != nullptr) outputs[0] = op.Apply(names::kAdd, outputs[0], op.in(2));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
   return {};
@@ -181,8 +181,8 @@ Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon) {
   const bool by_row = scale->type.rank() <= static_cast<int>(dims.size());
   Value* inside = OverNormalized(op, by_row ? scale : op.Scalar(scale->type.dtype, 1), dims);
   Value* normalized =
-      op.Call("rewire.rms_norm", {x, inside}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}}, x->type);
-  return by_row ? normalized : op.Apply("rewire.mul", normalized, scale);
+      op.Call(names::kRmsNorm, {x, inside}, {{"axis", std::int64_t{axis}}, {"epsilon", epsilon}}, x->type);
+  return by_row ? normalized : op.Apply(names::kMul, normalized, scale);
 }
 
 std::span<const Operator> NormalizationOperators() {

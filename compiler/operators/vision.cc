@@ -82,10 +82,20 @@ Op::OpenShape ResizedDims(const Op& op) {
   return op.HasAttribute("axes") ? Op::Open(dims, op.IntList("axes")) : Op::AllOpen(op.in(0)->type.rank());
 }
 
+// The dtype in which elements are mixed. What lies between integers may be beyond their range, to whose ends
+// casts of floats hold it.
+DLDataType MixedAs(DLDataType dtype, const std::string& mode) {
+  const bool is_integer = dtype.code == kInt || dtype.code == kUInt;
+  const bool mixes = mode != "nearest" && is_integer && dtype.bits > 8 && dtype != kInt32;
+  return mixes ? kFloat64 : dtype;
+}
+
 // x resized by scales or to sizes. With sizes the kernel takes scales from the shapes, but where a policy
 // gives all axes one.
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
-  Value* x = op.in(0);
+  const DLDataType given = op.in(0)->type.dtype;
+  Value* x = op.Cast(op.in(0), MixedAs(given, op.String("mode", "nearest")));
+  const auto set = [&](Value* resized) { op.Set(0, op.Cast(resized, given)); };
   Attributes of_shape;
   if (op.HasAttribute("axes")) of_shape.push_back({"axes", op.IntList("axes")});
   attributes.insert(attributes.end(), of_shape.begin(), of_shape.end());
@@ -96,12 +106,11 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
   if (scales != nullptr) {
     inputs.push_back(scales);
     if (std::optional<Shape> dims = TimesWholeScales(x->type.dims, scales); dims && of_shape.empty()) {
-      op.Set(0, op.Call(names::kResize, inputs, std::move(attributes),
-                        TensorOf(x->type.dtype, *std::move(dims))));
+      set(op.Call(names::kResize, inputs, std::move(attributes), TensorOf(x->type.dtype, *std::move(dims))));
       return {};
     }
-    op.Set(0, op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
-                            {names::kShapeResize, {op.ShapeOf(x), scales}, of_shape}));
+    set(op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
+                      {names::kShapeResize, {op.ShapeOf(x), scales}, of_shape}));
     return {};
   }
   if (sizes == nullptr) return op.Invalid("it has neither scales nor sizes");
@@ -113,12 +122,11 @@ Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attr
     if (!common) return Forward(common);
     inputs.push_back(*common);
   } else if (std::optional<Shape> dims = KnownSizes(op, sizes)) {
-    op.Set(0,
-           op.Call(names::kResize, inputs, std::move(attributes), TensorOf(x->type.dtype, *std::move(dims))));
+    set(op.Call(names::kResize, inputs, std::move(attributes), TensorOf(x->type.dtype, *std::move(dims))));
     return {};
   }
-  op.Set(0, op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
-                          {names::kShapeResizeSizes, {op.ShapeOf(x), sizes}, of_shape}));
+  set(op.CallShaped(names::kResize, inputs, std::move(attributes), x->type.dtype, ResizedDims(op),
+                    {names::kShapeResizeSizes, {op.ShapeOf(x), sizes}, of_shape}));
   return {};
 }
 

@@ -128,6 +128,8 @@ class Builder:
 
     def data(self, dtype, shape, role="data"):
         """A new tensor of random values. Weights are numbers: whether a window in the padding reads them is open."""
+        if np.prod(shape, dtype=float) > self.most_elements:
+            raise Rejected("it would be too large")
         style = "normal" if role == "weight" and self.draws.style in ("edges", "extremes") else None
         return self.fresh(self.draws.array(dtype, shape, style), ("data", dtype, style), role)
 
@@ -166,8 +168,11 @@ class Builder:
         dtype = self.draws.dtype(sorted(dtypes, key=str))
         for attempt in range(20):
             style = None if attempt < 3 else "normal"  # some operators take numbers alone
-            array = self.draws.array(dtype, self.draws.shape(*ranks) if shape is None else shape, style)
-            if array.size <= self.most_elements and fits(Value("", array, "input")):
+            drawn = self.draws.shape(*ranks) if shape is None else tuple(shape)
+            if np.prod(drawn, dtype=float) > self.most_elements:
+                continue
+            array = self.draws.array(dtype, drawn, style)
+            if fits(Value("", array, "input")):
                 return self.fresh(array, ("data", dtype, style))
         raise Rejected("no tensor fits")
 

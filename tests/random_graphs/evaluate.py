@@ -99,6 +99,11 @@ def lowered(model):
     return made
 
 
+def outermost(model):
+    """The nodes of the graph and of the functions, without those within them."""
+    return [node for nodes in [model.graph.node, *(each.node for each in model.functions)] for node in nodes]
+
+
 def types(model):
     """The element types of all values of the outermost graph that inference knows, by name."""
     graph = onnx.shape_inference.infer_shapes(model).graph
@@ -133,20 +138,22 @@ def node_by_node(model, feeds, reference_first=False):
 
 def _by_either(node, model, feeds, reference_first):
     """The results of a model of one node, by the one of the two that has it."""
-    if reference_first:
-        try:
-            return by_reference(model, feeds)
-        except Invalid:
-            return by_onnxruntime(lowered(model), feeds)
     type_of = lambda name: NUMBER_OF.get(getattr(feeds.get(name), "dtype", None))
-    if known_faults.among([node], type_of, "onnxruntime"):
-        return by_reference(model, feeds)
-    try:
-        return by_onnxruntime(lowered(model), feeds)
-    except Invalid as error:
-        if not str(error).startswith("lacks"):
-            raise
-        return by_reference(model, feeds)
+    is_call = any(each.name == node.op_type and each.domain == node.domain for each in model.functions)
+    nodes = list(all_nodes(outermost(model) if is_call else [node]))
+    oracles = [("onnxruntime", lambda: by_onnxruntime(lowered(model), feeds)), ("reference", lambda: by_reference(model, feeds))]
+    last = None
+    for name, answer in reversed(oracles) if reference_first else oracles:
+        try:
+            if known_faults.among(nodes, type_of, name):
+                raise Invalid(f"lacks: {node.op_type} is known to be wrong")
+            return answer()
+        except Invalid as error:
+            # What ONNX Runtime has, and refuses, is not valid.
+            if name == "onnxruntime" and not str(error).startswith("lacks"):
+                raise
+            last = error
+    raise last
 
 
 def _given(proto):

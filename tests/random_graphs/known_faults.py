@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of which an oracle is known to give what the text of ONNX rules out: its answers do not count for models with them.
+"""Nodes of which ONNX Runtime or the reference is known to give what the text of ONNX rules out: its answers do not count for
+models with them.
 
 A row needs the reason. What the text leaves open is no fault: it is not drawn, or it is in docs/onnx-values.md.
 """
@@ -20,7 +21,17 @@ class Fault:
 
 FAULTS = (
     Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
+    *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget and factors of activations", lambda node, type_of: _is_special(node))
+      for kind in ("RNN", "LSTM", "GRU")),
+    Fault("reference", "LRN", "of one channel, it adds nothing up", lambda node, type_of: any(each.name == "size" and each.i == 1 for each in node.attribute)),
+    Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
+          lambda node, type_of: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
 )
+
+
+def _is_special(recurrent):
+    lengths = len(recurrent.input) > 4 and recurrent.input[4]
+    return bool(lengths) or any(each.name in ("clip", "input_forget", "activation_alpha", "activation_beta") for each in recurrent.attribute)
 
 
 def among(nodes, type_of, oracle):

@@ -4,7 +4,7 @@ pass: transposes, reshapes, second readers, broadcast constants, scalars of odd 
 
 import numpy as np
 
-from builder import Rejected
+from builder import Rejected, numbers
 from draws import F32
 from rules import broadcast_to
 from rules.convolution import image
@@ -74,6 +74,8 @@ def _conv(b, x, out, kernel, groups=1, stride=1, pad=None):
     pad = kernel // 2 if pad is None else pad
     if any(size + 2 * pad < kernel for size in x.shape[2:]):
         raise Rejected("no window fits")
+    if not numbers(x):
+        raise Rejected("infinities spread in Winograd's form (docs/compiler.md)")
     w = b.like(F32, (out, x.shape[1] // groups, *[kernel] * spatial), "weight")
     bias = [b.like(F32, (out,), "weight")] if b.draws.chance(0.5) else []
     return b.node("Conv", [x, w, *bias], {"group": groups, "kernel_shape": [kernel] * spatial, "strides": [stride] * spatial, "pads": [pad] * 2 * spatial})[0]

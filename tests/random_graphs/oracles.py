@@ -23,12 +23,13 @@ TOLERANCES = {
 # Oracles that differ by rounding show how much a model magnifies it; what is computed may be so many times as far off.
 SPREADS = 8
 MOST_SPREAD = 0.02
+MOST_OF_ELEMENT = 0.1
 # By how much of themselves inputs are moved to see that, by the roughest type of a model: some tens of roundings.
 MOVED = {None: 4e-6, np.dtype(np.float16): 2e-3, BF16: 2e-2}
 
 
 def _faults(proto, oracle):
-    nodes = list(evaluate.all_nodes(node for nodes in [proto.graph.node, *(each.node for each in proto.functions)] for node in nodes))
+    nodes = list(evaluate.all_nodes(evaluate.outermost(proto)))
     if not {fault.kind for fault in known_faults.FAULTS if fault.oracle == oracle} & {node.op_type for node in nodes}:
         return []
     return known_faults.among(nodes, evaluate.types(proto).get, oracle)
@@ -57,7 +58,8 @@ class Oracles:
     def _ask(self):
         """Asks the next oracle."""
         name, answer = self._left.pop(0)
-        faults = _faults(self._proto, name)
+        by_runtime = name == "onnxruntime" or (name.startswith("inputs") and "float64" not in self._found)
+        faults = _faults(self._proto, "onnxruntime" if by_runtime else "reference") if "node by node" not in name else []
         try:
             if faults:
                 raise evaluate.Invalid(f"lacks: {faults[0].kind} is known to be wrong: {faults[0].reason}")
@@ -84,7 +86,16 @@ class Oracles:
         Winograd's form of convolutions, make as many."""
         by = MOVED[self.rough]
         noise = np.random.Generator(np.random.PCG64(seed))
-        moved = lambda array: (array * (1 + by * noise.uniform(-1, 1, array.shape))).astype(array.dtype) if is_float(array.dtype) else array
+        # Winograd's form adds multiples of neighbors up, so that the largest one counts for all.
+        convolves = any(node.op_type == "Conv" for node in evaluate.outermost(self._proto))
+
+        def moved(array):
+            if not is_float(array.dtype) or not array.size:
+                return array
+            wide = array.astype(np.float64)
+            size = np.abs(wide[np.isfinite(wide)]).max(initial=0) if convolves else np.abs(wide)
+            return (wide + by * noise.uniform(-1, 1, array.shape) * size).astype(array.dtype)
+
         feeds, proto = {name: moved(array) for name, array in self._feeds.items()}, retype.mapped(self._proto, moved)
         if "float64" in self._found:
             proto, feeds = retype.model(proto, TensorProto.DOUBLE, np.float64), retype.feeds(feeds, np.float64)
@@ -111,14 +122,18 @@ class Oracles:
     def problem(self, place, given):
         """What is wrong with an output, or None."""
         while True:
-            wrong = problem(given, [answer[place] for answer in self._found.values() if answer[place] is not None], self.rough)
+            base = self._found.get("float64", self.runtime or None)
+            moved = [answer[place] for name, answer in self._found.items() if name.startswith("inputs")]
+            moved = [base[place], *moved] if base and moved else []
+            wrong = problem(given, [answer[place] for answer in self._found.values() if answer[place] is not None], self.rough, moved)
             if not wrong or not self._left:
                 return wrong
             self._ask()
 
 
-def problem(given, expected, rough=None):
-    """None if each element is one of those expected, or near it. `rough` is a type that values in between are rounded to."""
+def problem(given, expected, rough=None, moved=()):
+    """None if each element is one of those expected, or near it. `rough` is a type that values in between are rounded to. Of
+    those expected some are of inputs that were moved: `moved` are these, behind the one that was not."""
     if isinstance(given, list) or any(isinstance(each, list) for each in expected):
         lists = [each for each in expected if isinstance(each, list) and len(each) == len(given)]
         if not lists:
@@ -139,10 +154,10 @@ def problem(given, expected, rough=None):
             if rough is not None and given.dtype in (U8, I8):  # a quantized float of 16 bits is rounded twice, or once
                 right |= np.abs(given.astype(int) - each.astype(int)) <= 1
         return _first(right, given, alike)
-    return _float_problem(given, alike, rough)
+    return _float_problem(given, alike, rough, [each.astype(np.float64) for each in moved if isinstance(each, np.ndarray) and each.shape == given.shape])
 
 
-def _float_problem(given, expected, rough):
+def _float_problem(given, expected, rough, moved):
     relative, absolute = max(TOLERANCES[given.dtype], TOLERANCES.get(rough, (0, 0)))
     wide = given.astype(np.float64)
     others = [each.astype(np.float64) for each in expected]
@@ -150,12 +165,17 @@ def _float_problem(given, expected, rough):
     smallest = max(float(ml_dtypes.finfo(given.dtype).tiny), 1e-12)
     finite = [np.where(np.isfinite(each), each, 0) for each in others]
     largest = min(max(np.abs(each).max(initial=0), 0) for each in finite)
-    spread = max((np.abs(a - b).max(initial=0) for a in finite for b in finite), default=0)
-    slack = SPREADS * spread if spread <= MOST_SPREAD * largest else 0
+    apart = np.max(finite, axis=0, initial=-np.inf) - np.min(finite, axis=0, initial=np.inf)
+    spread = apart.max(initial=0)
+    # Where all are near each other, the farthest counts for each element.
+    near = spread <= MOST_SPREAD * largest
     right = np.zeros(given.shape, bool)
     for each in others:
+        slack = SPREADS * spread if near else np.minimum(SPREADS * apart, MOST_OF_ELEMENT * np.abs(each))
         limit = relative * np.abs(each) + absolute * largest + slack + smallest
         right |= (wide == each) | (np.isnan(wide) & np.isnan(each)) | (np.abs(wide - each) <= limit)
+    for each in moved[1:]:  # what a few roundings change by so much says nothing
+        right |= np.abs(each - moved[0]) > MOST_OF_ELEMENT * np.abs(moved[0])
     # Where a sum overflows depends on its order: oracles that disagree on whether an element is a number say nothing about it.
     kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in others]
     for kind in kinds[1:]:

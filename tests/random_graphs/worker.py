@@ -5,15 +5,19 @@ Reads requests as lines of JSON and answers with lines of JSON. Before each step
 process that died names what killed it.
 """
 
+import faulthandler
 import json
 import pathlib
 import subprocess
 import select
 import sys
+import tempfile
 import time
 import traceback
 
 HERE = pathlib.Path(__file__).parent
+# Packages that are not ours: a model that ends one of them says nothing.
+ORACLES = ("onnx", "onnxruntime")
 
 
 class Worker:
@@ -24,8 +28,9 @@ class Worker:
         self._process, self._done = None, 0
 
     def _start(self):
+        self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen([sys.executable, "-B", HERE / "worker.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.DEVNULL)
+                                         stderr=self._errors)
         self._done, self._rest = 0, b""
 
     def stop(self):
@@ -65,7 +70,17 @@ class Worker:
             pass
         status = self._process.wait()
         self.stop()
-        return rows + [[step, "crashed", f"exit status {status}"]]
+        where = self._where()
+        if any(f"/{package}/" in where for package in ORACLES):
+            return rows + [["model", "oracle crashed", where]]
+        return rows + [[step, "crashed", f"exit status {status}, in {where}"]]
+
+    def _where(self):
+        """The innermost line of Python that the process was at when it died, as faulthandler writes it."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").splitlines()
+        begins = [place for place, line in enumerate(lines) if "most recent call first" in line]
+        return lines[begins[-1] + 1].strip() if begins and begins[-1] + 1 < len(lines) else "an unknown place"
 
     def _line(self, ends):
         """The next line; b"" at the end, None when time is up."""
@@ -111,6 +126,7 @@ def _answer(request, say):
 
 
 def main():
+    faulthandler.enable()
     out = sys.stdout.buffer
     sys.stdout = sys.stderr
 

@@ -102,7 +102,7 @@ def categories(b, schema):
 @rule("OneHotEncoder", domain=ML)
 def one_hot(b, schema):
     strings = b.draws.chance(0.3)
-    x = b.pick([TEXT] if strings else [I64, F32, I32], (1, 3))
+    x = b.pick([TEXT] if strings else [I64, F32, I32], (1, 3), numbers)
     if strings:
         return b.node("OneHotEncoder", [x], {"cats_strings": ["a", "B", "the"]}, domain=ML)
     return b.node("OneHotEncoder", [x], {"cats_int64s": [0, 1, 2, 4], **given(b.draws, zeros=1)}, domain=ML)
@@ -178,7 +178,8 @@ def tree_classifier(b, schema):
     count = b.draws.between(2, 3)
     attributes, leaves = _trees(b, columns, count, all_targets=True)
     attributes.update(_leaf_rows("class", leaves))
-    attributes.update(given(b.draws, base_values=_reals(b, count)), **_transform(b, count))
+    # To the scores of two classes ONNX Runtime adds one of the base values.
+    attributes.update(given(b.draws, base_values=_reals(b, count) if count > 2 else None), **_transform(b, count))
     return b.node("TreeEnsembleClassifier", [x], {**attributes, **_classes(b, count, "classlabels_int64s")}, 2, domain=ML)
 
 

@@ -152,6 +152,8 @@ def compress(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 4))
     attributes = given(b.draws, axis=any_axis(b.draws, x.rank) if schema.since_version >= 11 else b.draws.between(0, x.rank - 1))
     size = x.shape[attributes["axis"]] if attributes else x.array.size
+    for axis in range(x.rank):  # others take conditions that are longer
+        b.close(x, axis)
     condition = b.fresh(b.draws.array(BOOL, (b.draws.between(0, size) if b.draws.chance(0.3) else size,)), role="parameter")
     return b.node("Compress", [x, condition], attributes)
 
