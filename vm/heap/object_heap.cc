@@ -207,7 +207,7 @@ void ObjectHeap::HandOver(Object* object) {
 // The object ends with its last reference, which may be dropped on any thread and in no stream's order. So
 // the VM's own reference stays until devices have done what they were given.
 void ObjectHeap::DropShared(Object* object) {
-  if (__builtin_expect(hooks_.drop != nullptr && streams_ != nullptr && streams_->size() != 0, 0)) {
+  if (REWIRE_UNLIKELY(hooks_.drop != nullptr && streams_ != nullptr && streams_->size() != 0)) {
     hooks_.drop(hooks_.context, object);
   } else {
     DropStrong(object);

@@ -24,7 +24,7 @@ FAULTS = [
     Fault("devices", "the VM writes an output when its copies are done", "interpreter_devices.cc",
           "return «!vm_.work.in_flight() || WaitToUse(DeviceWork::Use::kWrites, memory, cause)»;", "true", FAILING),
     Fault("devices", "the host fills a block that the device has done with", "object_heap.cc",
-          "if («again && fill_ != StorageFill::kUndefined && hooks_.release != nullptr»)\n    hooks_.release", "false", FAILING),
+          "if («again && fill_ != StorageFill::kUndefined && hooks_.release != nullptr») hooks_.release", "false", FAILING),
     Fault("devices", "a run that is cancelled while it waits ends so", "interpreter_devices.cc",
           "return «finished ? vm_.interrupts.Check() : finished»;", "finished", DEVICES),
     Fault("devices", "a wait that a register's end has caused ends a cancelled run", "interpreter.cc",
