@@ -20,16 +20,19 @@ inline constexpr char kRe2Library[] = "librewire_kernels_re2.so";
 struct StockLibrary {
   std::string_view prefix;  // of its kernels' names
   const char* file;
-  bool on_device;  // its kernels run on a device
+  bool on_device = false;  // its kernels run on a device
+  // Results of its kernels serve on every machine, so the compiler may compute with them. Weights that oneDNN
+  // packs serve where they are packed.
+  bool portable = true;
 };
 
 // The first prefix that fits a name counts.
 inline constexpr StockLibrary kStockLibraries[] = {
-    {"rewire.onednn.", kOneDnnLibrary, false},
+    {"rewire.onednn.", kOneDnnLibrary, false, false},
     {kDevice, kDeviceLibrary, true},
-    {"rewire.re2.", kRe2Library, false},
-    {"rewire.image.", kImageLibrary, false},
-    {kStock, kCpuLibrary, false},
+    {"rewire.re2.", kRe2Library},
+    {"rewire.image.", kImageLibrary},
+    {kStock, kCpuLibrary},
 };
 inline constexpr std::size_t kNoLibrary = std::size(kStockLibraries);
 

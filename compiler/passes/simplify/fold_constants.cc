@@ -35,10 +35,10 @@ ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight
       time_left_(limits.fold_time),
       bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes) {
   // Missing libraries show as missing kernels.
-  (void)kernels_.AddLibrary(names::kCpuLibrary);
-  (void)kernels_.AddLibrary(names::kRe2Library);
-  (void)kernels_.AddLibrary(names::kImageLibrary);
-  if (for_device) (void)kernels_.AddLibrary(names::kDeviceLibrary);
+  for (const names::StockLibrary& library : names::kStockLibraries) {
+    const bool used = library.portable && (for_device || !library.on_device);
+    if (used) (void)kernels_.AddLibrary(library.file);
+  }
 }
 
 bool ConstantFolder::HasKernel(const std::string& name) const {
