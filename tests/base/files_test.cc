@@ -152,7 +152,9 @@ std::string InAnotherProcess(const Work& work) {
 TEST_CASE("a program that remembers its files writes over none of them") {
   TemporaryFolder folder;
   const std::string path = folder / "file", link = folder / "link", other = folder / "other";
+  const std::string second = folder / "second";
   REQUIRE(WriteFileAtomically(path, Bytes("content")));
+  REQUIRE(WriteFileAtomically(second, Bytes("content")));
   fs::create_hard_link(path, link);
   const std::string answer = InAnotherProcess([&] {
     RememberTouchedFiles();
@@ -166,15 +168,19 @@ TEST_CASE("a program that remembers its files writes over none of them") {
     (void)MapFile(path);
     text += begun->Commit() ? "" : "not committed\n";
     write(link);
+    (void)MapFile(second);
+    write(second);
     write(other);
     write(other);
     return text;
   });
   CHECK(answer == "not committed\nthe output '" + link + "' is the file '" + path +
+                      "', which was read as an input; name another output\nthe output '" + second +
+                      "' is the file '" + second +
                       "', which was read as an input; name another output\nwritten\nthe output '" + other +
                       "' is the file '" + other + "', which was written just before; name another output\n");
   CHECK(Text(ReadFile(path)->view) == "content");
-  CHECK(folder.file_count() == 3);
+  CHECK(folder.file_count() == 4);
 }
 
 TEST_CASE("an uncommitted file leaves the old one and nothing else") {

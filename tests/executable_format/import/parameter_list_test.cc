@@ -58,8 +58,12 @@ TEST_CASE("tensors whose header contradicts itself are refused") {
   CHECK(ErrorOf(List(kInt32, {2}, "12345678", 2)) == "the parameter file has 1 names and 2 tensors");
   CHECK(ErrorOf("not parameters") ==
         "not a parameter file of TVM: it starts with 0x6172617020746f6e instead of 0xf7e58d4f05049cb7");
-  std::string headless = List(kInt32, {2}, "12345678");
-  headless[headless.find("weight") + 6 + sizeof(std::uint64_t)] = 0;  // behind the count of tensors
+  std::string negative = List(kInt32, {2}, "12345678"), headless = negative;
+  const std::size_t header =
+      headless.find("weight") + 6 + sizeof(std::uint64_t);    // behind the count of tensors
+  negative[header + 3 * sizeof(std::uint64_t) + 3] = '\x80';  // of the rank
+  CHECK(ErrorOf(negative) == "parameter 'weight' has rank -2147483647; it is 0 to 32");
+  headless[header] = 0;
   CHECK(ErrorOf(headless) ==
         "parameter 'weight' starts with 0xdd5e40f096b4a100 instead of a tensor's 0xdd5e40f096b4a13f");
 }

@@ -58,6 +58,10 @@ FAULTS = [
           "if («checksum == constant.checksum») return {};",
           "checksum == constant.checksum || constant.codec == kCodecNone", FORMAT),
     # Files of other tools.
+    Fault("foreign", "a parameter's rank is not negative", "stream.cc",
+          "if («rank < 0» || rank > kMaxRank) {", "false", IMPORT),
+    Fault("foreign", "each file that was read is remembered", "touched_files.cc",
+          "known.device == info.st_dev && «known.inode == info.st_ino»", "true", BASE),
     Fault("import", "external data lies in the model's folder, after links are followed", "tensor_data.cc",
           "if (named && LiesIn(«path», root)) return path.string();", "(root / location).lexically_normal()", COMPILER),
     Fault("import", "external data ends in its file", "tensor_data.cc",
