@@ -65,7 +65,8 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
     for (std::int64_t i = 0; i < image.Lines(count); ++i) {
       const std::int64_t y = image.LineOfImage(i, count, first);
       const auto piece = [&](std::int64_t x, std::int64_t of_piece, std::byte* at) {
-        REQUIRE((of_piece > 0 && y >= 0 && y < rows.input && x >= 0 && x + of_piece <= columns.input));
+        if (of_piece <= 0 || y < 0 || y >= rows.input || x < 0 || x + of_piece > columns.input)
+          FAIL("a piece of " << of_piece << " at " << y << ", " << x << " lies outside of the image");
         for (std::int64_t p = 0; p < of_piece; ++p) {
           for (std::int64_t b = 0; b < bytes; ++b) *at++ = Of(y, x + p, b);
         }
@@ -103,7 +104,7 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
           row, std::min(kBlockRows, all - row),
           [&](std::int64_t line, std::int64_t x_of_line, std::int64_t used, std::int64_t i) {
             for (std::int64_t n = 0; n < used; ++n) {
-              REQUIRE(line * positions + x_of_line + n == seen++);
+              if (line * positions + x_of_line + n != seen++) FAIL("output " << seen - 1 << " is not next");
               const std::int64_t oy = first + line, ox = column + x_of_line + n;
               const std::byte* from = tile_rows.from + (row + i + n) * tile_rows.row_bytes;
               // Whether byte b of tap (ky, kx) is where the weights expect it.
@@ -115,16 +116,19 @@ void CheckImage(const Window& window, const TileImage& whole_image, std::int64_t
                   FAIL("output " << oy << ", " << ox << ", tap " << ky << ", " << kx << ", byte " << b);
               };
               const std::int64_t per_row = image.wide() ? 1 : columns.kernel;
-              REQUIRE(tile_rows.segments == rows.kernel * per_row);
-              REQUIRE(tile_rows.depth == UnitsOf(image.wide() ? columns.kernel * bytes : bytes));
+              if (tile_rows.segments != rows.kernel * per_row ||
+                  tile_rows.depth != UnitsOf(image.wide() ? columns.kernel * bytes : bytes))
+                FAIL("there are " << tile_rows.segments << " segments of " << tile_rows.depth << " units");
               for (std::int64_t s = 0; s < tile_rows.segments; ++s) {
                 const std::byte* segment = from + segment_at[static_cast<std::size_t>(s)];
                 const std::int64_t used_bytes = image.wide() ? columns.kernel * bytes : bytes;
                 for (std::int64_t b = 0; b < used_bytes; ++b)
                   check(s / per_row, image.wide() ? b / bytes : s % per_row, b % bytes, segment[b]);
                 for (std::int64_t b = used_bytes; b % kLineBytes != 0; ++b)
-                  REQUIRE(segment[b] == std::byte{0});
-                REQUIRE(segment_at[static_cast<std::size_t>(s)] % kLineBytes == 0);
+                  if (segment[b] != std::byte{0})
+                    FAIL("output " << oy << ", " << ox << ", byte " << b << " is no padding");
+                if (segment_at[static_cast<std::size_t>(s)] % kLineBytes != 0)
+                  FAIL("segment " << s << " begins within a line");
               }
             }
           });

@@ -36,10 +36,12 @@ void Check(const Form& form) {
   const std::int64_t part = form.channels / form.groups;
   std::vector<double> expected;
   for (std::int64_t n = 0; n < form.images; ++n) {
+    double mean = 0, variance = 0;  // of the part that channel c belongs to
     for (std::int64_t c = 0; c < form.channels; ++c) {
-      double mean = 0, variance = 0;
+      if (c % part == 0) mean = variance = 0;
       const auto of_part = [&](const auto& visit) {
-        for (std::int64_t k = c / part * part; k < (c / part + 1) * part; ++k) {
+        if (c % part != 0) return;
+        for (std::int64_t k = c; k < c + part; ++k) {
           for (std::int64_t p = 0; p < form.plane; ++p)
             visit(static_cast<double>(Element<T>(n, k, p)) / static_cast<double>(part * form.plane), k, p);
         }

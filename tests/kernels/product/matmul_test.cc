@@ -43,18 +43,18 @@ void CheckProduct(const Batches& batches, std::int64_t m, std::int64_t n, std::i
   HostTensor out = HostTensor::Empty<float>(With(batches.of_out, m, n));
   for (float& value : out.elements<float>()) value = NAN;  // nothing is added to what is there
   REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
-  const auto value = [](const HostTensor& tensor, std::int64_t i) {
-    return static_cast<double>(tensor.values<float>()[static_cast<std::size_t>(i)]);
-  };
-  const auto size = static_cast<std::int64_t>(out.values<float>().size());
-  for (std::int64_t at = 0; at < size; ++at) {
+  const std::vector<float> as = a.values<float>(), bs = b.values<float>(), outs = out.values<float>();
+  for (std::int64_t at = 0; at < out.size(); ++at) {
     const std::int64_t batch = at / (m * n), i = at / n % m, j = at % n;
     const std::int64_t left = (Batch(batches.of_a, batches.of_out, batch) * m + i) * k;
     const std::int64_t right = Batch(batches.of_b, batches.of_out, batch) * k * n + j;
     double sum = 0;
-    for (std::int64_t l = 0; l < k; ++l) sum += value(a, left + l) * value(b, right + l * n);
-    if (!(std::fabs(value(out, at) - sum) <= 1e-4 * (1 + std::fabs(sum))))
-      FAIL("element " << at << " is " << value(out, at) << ", expected " << sum);
+    for (std::int64_t l = 0; l < k; ++l)
+      sum += double{as[static_cast<std::size_t>(left + l)]} *
+             double{bs[static_cast<std::size_t>(right + l * n)]};
+    const double found = outs[static_cast<std::size_t>(at)];
+    if (!(std::fabs(found - sum) <= 1e-4 * (1 + std::fabs(sum))))
+      FAIL("element " << at << " is " << found << ", expected " << sum);
   }
 }
 
