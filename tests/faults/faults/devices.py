@@ -25,6 +25,8 @@ FAULTS = [
           "return «!vm_.work.in_flight() || WaitToUse(DeviceWork::Use::kWrites, memory, cause)»;", "true", FAILING),
     Fault("devices", "the host fills a block that the device has done with", "object_heap.cc",
           "if («again && fill_ != StorageFill::kUndefined && hooks_.release != nullptr») hooks_.release", "false", FAILING),
+    Fault("devices", "what others hold, too, goes behind the devices' work", "object_heap.cc",
+          "if (REWIRE_UNLIKELY(«hooks_.drop != nullptr && streams_ != nullptr && streams_->size() != 0»)) {", "false", FAILING),
     Fault("devices", "a run that is cancelled while it waits ends so", "interpreter_devices.cc",
           "return «finished ? vm_.interrupts.Check() : finished»;", "finished", DEVICES),
     Fault("devices", "a wait that a register's end has caused ends a cancelled run", "interpreter.cc",
