@@ -359,7 +359,7 @@ TEST_CASE("activations behind packed products and convolutions are the kernels o
       return out.values<float>();
     };
     const Floats sums = run({});
-    for (const std::string_view name : kernel::cpu::kActivations) {
+    for (const std::string_view name : names::kActivations) {
       if (name == "none") continue;
       std::size_t tried = 0;
       for (const Function& function : functions) {
