@@ -178,7 +178,7 @@ class Builder:
 
     def close(self, value, axis):
         """An axis whose size attributes tell: it is not left open."""
-        if value.source == "node":
+        if value.source in ("node", "outer"):
             raise Rejected("its sizes follow from others")
         if value.source == "input":
             value.dims = (*value.dims[:axis], value.shape[axis], *value.dims[axis + 1:])

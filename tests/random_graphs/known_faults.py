@@ -23,7 +23,11 @@ FAULTS = (
     Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
     *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget and factors of activations", lambda node, type_of: _is_special(node))
       for kind in ("RNN", "LSTM", "GRU")),
-    Fault("reference", "LRN", "of one channel, it adds nothing up", lambda node, type_of: any(each.name == "size" and each.i == 1 for each in node.attribute)),
+    Fault("reference", "Pad", "it pads strings with the number 0", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
+    *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, type_of: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
+    Fault("reference", "Optional", "one without a value counts as one with", lambda node, type_of: not node.input),
+    Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, type_of: any(each.s == b"MAX" for each in node.attribute)),
+    Fault("reference", "LRN", "it takes the batch for the channels", lambda node, type_of: True),
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
           lambda node, type_of: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
 )
@@ -34,8 +38,14 @@ def _is_special(recurrent):
     return bool(lengths) or any(each.name in ("clip", "input_forget", "activation_alpha", "activation_beta") for each in recurrent.attribute)
 
 
+def _leaves_gaps(pool):
+    given = {each.name: each for each in pool.attribute}
+    strides = given["strides"].ints if "strides" in given else []
+    return "auto_pad" in given and any(stride > size for stride, size in zip(strides, given["kernel_shape"].ints))
+
+
 def among(nodes, type_of, oracle):
     """The faults of an oracle that nodes meet."""
     kinds = {fault.kind for fault in FAULTS if fault.oracle == oracle}
-    return [fault for node in nodes if node.op_type in kinds and not node.domain
+    return [fault for node in nodes if node.op_type in kinds and node.domain in ("", "ai.onnx.ml")
             for fault in FAULTS if fault.oracle == oracle and fault.kind == node.op_type and fault.has(node, type_of)]

@@ -68,7 +68,7 @@ def extractor(b, schema):
 @rule("FeatureVectorizer", domain=ML)
 def vectorizer(b, schema):
     x, columns = _rows(b, closed=True)
-    return b.node("FeatureVectorizer", [x, b.like(F32, (x.shape[0], 2))], {"inputdimensions": [columns, 2]}, domain=ML)
+    return b.node("FeatureVectorizer", [x, b.close(b.like(F32, (x.shape[0], 2)), 1)], {"inputdimensions": [columns, 2]}, domain=ML)
 
 
 @rule("LinearRegressor", domain=ML)
@@ -167,8 +167,9 @@ def trees(b, schema):
     attributes, leaves = _trees(b, columns, targets)
     attributes.update(_leaf_rows("target", leaves))
     aggregate = b.draws.choose(["SUM", "AVERAGE", "MIN", "MAX"])
-    # ONNX Runtime leaves the base value out of a mean of no leaves.
-    attributes.update(given(b.draws, aggregate_function=aggregate, base_values=_reals(b, targets) if aggregate != "AVERAGE" else None), **_transform(b, targets))
+    # ONNX Runtime leaves the base value out of a mean, and of one of several targets, that no leaf adds to.
+    with_base = targets == 1 and aggregate != "AVERAGE"
+    attributes.update(given(b.draws, aggregate_function=aggregate, base_values=_reals(b, targets) if with_base else None), **_transform(b, targets))
     return b.node("TreeEnsembleRegressor", [x], {**attributes, "n_targets": targets}, domain=ML)
 
 

@@ -101,6 +101,8 @@ def bit_cast(b, schema):
     same = [dtype for dtype in dtypes(schema, 0) if dtype.itemsize == x.dtype.itemsize and dtype not in (TEXT, BOOL)]
     if x.dtype in (TEXT, BOOL) or not same:
         raise Rejected("no type of its width")
+    if is_float(x.dtype) and x.source in ("node", "outer"):
+        raise Rejected("the last bit of what is computed may differ")
     return b.node("BitCast", [x], {"to": NUMBER_OF[b.draws.choose(same)]})
 
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from builder import Rejected
+from builder import Rejected, numbers
 from draws import BOOL, I32, I64, TEXT, is_float
 from rules import any_axis, axes_of, dtypes, given, has, rule
 
@@ -37,9 +37,9 @@ def gather_nd(b, schema):
     return b.node("GatherND", [x, b.fresh(np.stack(columns, -1), role="parameter")], attributes)
 
 
-def _reduction(b, schema, dtype):
+def _reduction(b, schema, x):
     names = [name for name in ("none", "add", "mul", "max", "min") if name in ("none", "add", "mul") or schema.since_version >= 18]
-    if not has(schema, "reduction") or dtype == TEXT:
+    if not has(schema, "reduction") or x.dtype == TEXT or not numbers(x):  # which of a number and NaN is less is open
         return {}
     return given(b.draws, reduction=b.draws.choose(names))
 
@@ -47,7 +47,7 @@ def _reduction(b, schema, dtype):
 @rule("ScatterElements", "Scatter")
 def scatter_elements(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 4))
-    attributes = {**given(b.draws, axis=any_axis(b.draws, x.rank) if schema.since_version >= 11 else b.draws.between(0, x.rank - 1)), **_reduction(b, schema, x.dtype)}
+    attributes = {**given(b.draws, axis=any_axis(b.draws, x.rank) if schema.since_version >= 11 else b.draws.between(0, x.rank - 1)), **_reduction(b, schema, x)}
     axis = attributes.get("axis", 0) % x.rank
     shape = [b.draws.between(min(1, size), size) for size in x.shape]
     if x.shape[axis] == 0:
@@ -57,7 +57,7 @@ def scatter_elements(b, schema):
         indices = np.argsort(b.draws.array(np.dtype(np.float64), x.shape, "normal"), axis).astype(I64)[tuple(map(slice, shape))]
     if schema.since_version >= 11 and b.draws.chance(0.3):
         indices = np.where(indices % 2 == 0, indices, indices - x.shape[axis])
-    return b.node(schema.name, [x, b.fresh(indices, role="parameter"), b.like(x.dtype, shape)], attributes)
+    return b.node(schema.name, [x, b.fresh(indices, role="parameter"), b.like(x.dtype, shape, fits=numbers if "reduction" in attributes else lambda v: True)], attributes)
 
 
 @rule("ScatterND")
@@ -65,11 +65,11 @@ def scatter_nd(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 4), lambda v: v.array.size > 0)
     depth = b.draws.between(1, x.rank)
     places = int(np.prod(x.shape[:depth]))
-    attributes = _reduction(b, schema, x.dtype)
+    attributes = _reduction(b, schema, x)
     count = b.draws.between(0, min(places, 5))
     flat = b.draws.some(range(places), count) if attributes.get("reduction", "none") == "none" else [b.draws.between(0, places - 1) for _ in range(count)]
     indices = np.stack(np.unravel_index(np.array(flat, I64), x.shape[:depth]), -1).astype(I64).reshape(count, depth)
-    return b.node("ScatterND", [x, b.fresh(indices, role="parameter"), b.like(x.dtype, (count, *x.shape[depth:]))], attributes)
+    return b.node("ScatterND", [x, b.fresh(indices, role="parameter"), b.like(x.dtype, (count, *x.shape[depth:]), fits=numbers if attributes else lambda v: True)], attributes)
 
 
 @rule("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",

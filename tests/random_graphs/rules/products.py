@@ -2,7 +2,7 @@
 """Products of matrices, Einsum and attention."""
 
 
-from builder import Rejected
+from builder import Rejected, numbers
 from draws import BOOL, F32, is_float
 from rules import dtypes, given, has, rule
 from rules.generic import float_of
@@ -134,7 +134,7 @@ def causal(b, schema):
 @rule("Det")
 def det(b, schema):
     n = b.draws.between(1, 4)
-    return b.node("Det", [b.like(float_of(b, schema), (*b.draws.shape(0, 2), n, n))])
+    return b.node("Det", [b.like(float_of(b, schema), (*b.draws.shape(0, 2), n, n), fits=numbers)])
 
 
 @rule("SwiGLU")

@@ -4,7 +4,7 @@
 import numpy as np
 
 from builder import Rejected, numbers
-from draws import F32, FLOATS, I32, I64, NUMBER_OF
+from draws import F32, FLOATS, I32, I64, NUMBER_OF, is_float
 from rules import dtypes, given, has, rule
 from rules.convolution import image
 from rules.generic import float_of
@@ -34,12 +34,14 @@ def resize(b, schema):
         attributes.update(given(b.draws, exclude_outside=b.draws.between(0, 1)))
     empty = b.constant(np.zeros((0,), np.float32)) if schema.since_version < 13 else None
     roi = empty
-    if mode != "cubic" and b.draws.chance(0.1):
+    exact = mode == "nearest" or is_float(x.dtype)
+    if mode != "cubic" and exact and b.draws.chance(0.1):
         attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
         attributes.update(given(b.draws, extrapolation_value=0.5))
         roi = b.parameter([0.0, 0.0, *(0.25 for _ in x.shape[2:]), 1.0, 1.0, *(b.draws.choose([0.75, 1.25]) for _ in x.shape[2:])], F32)
     # Factors in quarters are exact. Which scale a size that is no multiple means differs between versions.
-    factors = [b.draws.choose([1, 2, 3, 0.5, 1.5, 1.25]) for _ in x.shape[2:]]
+    # What integers are cut from is exact for the first two alone.
+    factors = [b.draws.choose([1, 2, 3, 0.5, 1.5, 1.25] if exact else [1, 2]) for _ in x.shape[2:]]
     if any(int(size * factor) < 1 for size, factor in zip(x.shape[2:], factors)):
         raise Rejected("nothing would be left")
     axes = list(range(2, x.rank)) if schema.since_version >= 18 and b.draws.chance(0.2) and roi is empty else None
