@@ -95,7 +95,11 @@ DLDataType MixedAs(DLDataType dtype, const std::string& mode) {
 Status ResizeBy(Op& op, Value* roi, Value* scales, Value* sizes, Attributes attributes) {
   const DLDataType given = op.in(0)->type.dtype;
   Value* x = op.Cast(op.in(0), MixedAs(given, op.String("mode", "nearest")));
-  const auto set = [&](Value* resized) { op.Set(0, op.Cast(resized, given)); };
+  const auto set = [&](Value* resized) {
+    // The kernel rounds integers to the nearest, and a cast of floats cuts them.
+    if (x->type.dtype != given) resized = op.Unary(names::kRound, resized);
+    op.Set(0, op.Cast(resized, given));
+  };
   Attributes of_shape;
   if (op.HasAttribute("axes")) of_shape.push_back({"axes", op.IntList("axes")});
   attributes.insert(attributes.end(), of_shape.begin(), of_shape.end());

@@ -95,7 +95,7 @@ def recurrent(b, schema):
         if draws.chance(0.5):
             attributes["activations"] = [draws.choose(["LeakyRelu", "HardSigmoid", "Elu", "ThresholdedRelu", "ScaledTanh", "Affine"]) for _ in range(count * ways)]
             attributes["activation_alpha"], attributes["activation_beta"] = ([draws.choose([0.1, 0.5]) for _ in range(count * ways)] for _ in range(2))
-    if draws.chance(0.1) and not layout:
+    if draws.chance(0.1) and not layout and numbers(x):
         attributes["clip"] = 0.5
     if schema.name == "LSTM" and draws.chance(0.1) and not layout:
         attributes["input_forget"] = 1

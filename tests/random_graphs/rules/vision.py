@@ -40,7 +40,9 @@ def resize(b, schema):
         attributes.update(given(b.draws, extrapolation_value=0.5))
         roi = b.parameter([0.0, 0.0, *(0.25 for _ in x.shape[2:]), 1.0, 1.0, *(b.draws.choose([0.75, 1.25]) for _ in x.shape[2:])], F32)
     # Factors in quarters are exact. Which scale a size that is no multiple means differs between versions.
-    # What integers are cut from is exact for the first two alone.
+    # What integers are rounded from is exact for the first two alone, and where the corners do not count.
+    if not exact and attributes.get("coordinate_transformation_mode") == "align_corners":
+        del attributes["coordinate_transformation_mode"]
     factors = [b.draws.choose([1, 2, 3, 0.5, 1.5, 1.25] if exact else [1, 2]) for _ in x.shape[2:]]
     if any(int(size * factor) < 1 for size, factor in zip(x.shape[2:], factors)):
         raise Rejected("nothing would be left")
