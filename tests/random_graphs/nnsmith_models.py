@@ -10,7 +10,7 @@ import numpy as np
 
 import evaluate
 import model
-from builder import Builder, Rejected
+from builder import Builder, Rejected, numbers
 from draws import F32, I64, NUMBER_OF, Draws, is_float, is_integer
 
 warnings.filterwarnings("ignore")
@@ -67,6 +67,8 @@ def _convolution(b, op, x, kernel, pads, dilations, strides):
 
 
 def _pool(b, kind, op, x):
+    if not numbers(x):
+        raise Rejected("what NaN does to a pool is open")
     pads, stride = [int(op.padding)] * 4, [int(op.stride)] * 2
     return b.node("MaxPool" if kind == "MaxPool2d" else "AveragePool", [x],
                   {"kernel_shape": [int(op.kernel_h_size), int(op.kernel_w_size)], "pads": pads, "strides": stride,
@@ -96,6 +98,10 @@ def _pad(b, op, x):
 def _reduce(b, kind, op, x):
     axis = op.extra_attrs["reduce_dim"]
     if kind in ("ArgMax", "ArgMin"):
+        array = x.array.astype(np.float64).reshape(-1) if axis is None else x.array.astype(np.float64)
+        gaps = np.diff(np.sort(array, axis or 0), axis=axis or 0)
+        if x.source == "node" and is_float(x.dtype) and np.isclose(gaps, 0).any():
+            raise Rejected("which of almost equal numbers is the last one follows from rounding")
         x = x if axis is not None else b.node("Reshape", [x, _ints(b, [-1])])[0]
         return b.node(kind, [x], {"axis": axis or 0, "keepdims": 0})
     if kind == "ReduceSum":

@@ -89,15 +89,17 @@ def recurrent(b, schema):
         values += [b.like(dtype, state) if draws.chance(0.4) else None, b.like(dtype, (ways, 3 * hidden), "weight") if draws.chance(0.3) else None]
     if schema.name == "GRU":
         attributes.update(given(draws, linear_before_reset=draws.between(0, 1)))
-    if draws.chance(0.2) and numbers(x) and not layout:  # others hold infinities to the largest number
+    # Others hold infinities to the largest number, and NaN to a bound.
+    unusual = not layout and all(numbers(value) for value in values if value)
+    if draws.chance(0.2) and unusual:
         count = {"RNN": 1, "GRU": 2, "LSTM": 3}[schema.name]
         attributes["activations"] = [draws.choose(["Tanh", "Sigmoid", "Relu", "Softsign", "Softplus"]) for _ in range(count * ways)]
         if draws.chance(0.5):
             attributes["activations"] = [draws.choose(["LeakyRelu", "HardSigmoid", "Elu", "ThresholdedRelu", "ScaledTanh", "Affine"]) for _ in range(count * ways)]
             attributes["activation_alpha"], attributes["activation_beta"] = ([draws.choose([0.1, 0.5]) for _ in range(count * ways)] for _ in range(2))
-    if draws.chance(0.1) and not layout and numbers(x):
+    if draws.chance(0.1) and unusual:
         attributes["clip"] = 0.5
-    if schema.name == "LSTM" and draws.chance(0.1) and not layout:
+    if schema.name == "LSTM" and draws.chance(0.1) and unusual:
         attributes["input_forget"] = 1
     outputs = 3 if schema.name == "LSTM" else 2
     keep = draws.choose([None, None, [True, False, False][:outputs], [False, True, False][:outputs]])
