@@ -128,20 +128,6 @@ TEST_CASE("a reducing scatter of 16 bits is computed in 32") {
   CHECK(Run(model, {3}, passes).values == std::vector<float>{3, 1, 5});
 }
 
-TEST_CASE("a reducing scatter of unsigned integers of 64 bits is refused") {
-  onnx::ModelProto model = ModelOf({3});
-  model.mutable_opset_import(0)->set_version(18);
-  onnx::GraphProto* graph = model.mutable_graph();
-  AddInts(graph, "i", {0});
-  AddWeight(graph, "u", onnx::TensorProto::UINT64, {1})->add_uint64_data(1);
-  AddCast(graph, "x", "h", onnx::TensorProto::UINT64);
-  AddString(AddNode(graph, "ScatterElements", {"h", "i", "u"}, "s"), "reduction", "add");
-  AddCast(graph, "s", "y", kF32);
-  const Outcome outcome = CompileProto(model);
-  REQUIRE(outcome.unsupported.size() == 1);
-  CHECK(outcome.unsupported[0].reason == "reduction 'add' of u64");
-}
-
 TEST_CASE("what no exact cast makes fit is refused with the model's own dtypes") {
   onnx::ModelProto model = ModelOf({1, 2});
   onnx::GraphProto* graph = model.mutable_graph();
