@@ -23,7 +23,7 @@ class PrivateFolder {
   PrivateFolder& operator=(const PrivateFolder&) = delete;
 
   bool is_open() const { return folder_ >= 0; }
-  const std::string& reason() const { return reason_; }
+  const char* reason() const { return reason_; }
 
   // Returns what was kept for the key; empty if nothing was, or if its file is damaged or cannot be trusted.
   // The file has the whole key, which is compared: its name is a hash that keys may share.
@@ -34,7 +34,7 @@ class PrivateFolder {
 
  private:
   int folder_ = -1;
-  std::string reason_;
+  const char* reason_ = "";
 };
 
 }  // namespace rewire

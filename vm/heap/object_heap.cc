@@ -158,7 +158,8 @@ void ObjectHeap::Free(TensorObject* tensor) {
 
 // The blocks of an object that leaves the VM no longer count as the pool's live ones, and the other way
 // round.
-void ObjectHeap::DetachBlocks(Object* object) {
+// It is not inlined: Share would have three copies of it, and only results that leave the VM come here.
+[[gnu::noinline]] void ObjectHeap::DetachBlocks(Object* object) {
   pool_.Detach(PooledBytes(object));
   if (object->type_index != kStorageKind) return;
   auto* storage = static_cast<StorageObject*>(object);
