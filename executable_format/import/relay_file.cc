@@ -11,6 +11,7 @@
 #include "rewire/base/array.h"
 #include "rewire/executable_format/import/relay_fields.h"
 #include "rewire/executable_format/import/stream.h"
+#include "rewire/executable_format/isa.h"
 
 namespace rewire::tvm {
 namespace {
