@@ -104,7 +104,7 @@ struct LayerNorm {
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> bias, TensorView out) const {
-    return norm.Run(true, x, scale, bias, out);
+    return norm.Run(true, x, scale, Given(bias), out);
   }
 };
 

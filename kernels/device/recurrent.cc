@@ -104,10 +104,6 @@ struct Layer {
   // As many units of each kind as `code/recurrent.h` says.
   static constexpr std::int64_t kKinds = 5;
 
-  static std::optional<TensorView> Given(const std::optional<TensorView>& tensor) {
-    return IsGiven(tensor) ? tensor : std::nullopt;
-  }
-
   // One direction's shape of a state, and so on: see kernels/cpu/recurrent/rnn.h.
   Status Check(const LayerTensors& given, LayerArguments* layer) const {
     const TensorView x = given.x, r = given.r, y = given.y;

@@ -52,5 +52,11 @@ TEST_CASE("running sums and products are made on a device as on the CPU") {
   CheckAlike({"cumsum", "", {{"i32", {70}, 1e9, 2e9}, {"i64", {}, 0, 0}}, {{"i32", {70}}}});
 }
 
+TEST_CASE("a bias without elements is left out on a device as on the CPU") {
+  for (const std::int64_t elements : {0, 5}) {
+    CheckAlike({"layer_norm", "", {{"f32", {3, 5}}, {"f32", {5}}, {"f32", {elements}}}, {{"f32", {3, 5}}}});
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -86,6 +86,11 @@ inline std::int64_t DeclaredSize(const DLTensor& tensor) {
   return cpu::Product(ShapeView(tensor.shape, static_cast<std::size_t>(tensor.ndim)), 0, tensor.ndim);
 }
 
+// An optional argument; one without elements is left out, as on the CPU.
+inline std::optional<TensorView> Given(const std::optional<TensorView>& argument) {
+  return cpu::IsGiven(argument) ? argument : std::nullopt;
+}
+
 // One launch. Arguments in the order of the device code. Addresses of tensors have their byte_offset added.
 class Call {
  public:
