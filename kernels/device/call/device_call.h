@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/device/call/programs.h"
 #include "rewire/kernels/device/code/arguments.h"
