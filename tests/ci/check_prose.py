@@ -12,6 +12,7 @@
 - A comment begins with a sentence that names its subject. Those that begin with one of FRAGMENT_WORDS mostly are a clause
   without what it belongs to. They are counted, and the count only goes down.
 - Words are spelled as in American English, with -ize.
+- A command-line tool that a page names exists.
 """
 import pathlib
 import re
@@ -126,6 +127,15 @@ def misspelled(name, text):
                 yield f"{name}:{number}: '{match.group()}' is British; spell it as in American English"
 
 
+def unknown_tools(name, text):
+    """Command-line tools that a page names and that do not exist."""
+    if not name.endswith(".md"):
+        return
+    for tool in sorted(set(re.findall(r"`(vm-[a-z]+)", text))):
+        if not (ROOT / "tools" / (tool.replace("-", "_") + ".cc")).is_file():
+            yield f"{name}: there is no tool {tool}; the tools are tools/vm_*.cc"
+
+
 def self_test():
     """A long sentence is found in each kind of text, and in nothing else; so are the other faults."""
     long = "word " * MOST_WORDS + "end."
@@ -153,6 +163,8 @@ def self_test():
         (long_lines, "docs/a.md", "x" * 171 + "\n| " + "x" * 200 + "\n    " + "x" * 200, 1),
         (long_lines, "docs/isa.md", "x" * 171, 0),
         (misspelled, "vm/a.cc", "// It is quantis" "ed.\n// Parallelism, precise, analyses.\nint colo" "ur;", 2),
+        (unknown_tools, "CHANGELOG.md", "`vm-run`, `vm-asm` and `vm-as --help`", 1),
+        (unknown_tools, "vm/a.cc", "// `vm-asm`", 0),
         (misspelled, "CHANGELOG.md", "optimis" "ed", 0),
     ]
     for found, name, text, expected in others:
@@ -173,7 +185,7 @@ def main():
         if not name.endswith(SPELLED + (".cu",)) or not (ROOT / name).is_file():
             continue
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
-        faults = [*long_lines(name, text), *misspelled(name, text)]
+        faults = [*long_lines(name, text), *misspelled(name, text), *unknown_tools(name, text)]
         beginnings += fragments(name, text)
         lengths = []
         for paragraph in texts_of(name, text):
