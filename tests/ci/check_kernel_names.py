@@ -14,8 +14,9 @@ Two rules:
 
 import pathlib
 import re
-import sys
 import tempfile
+
+import tree_check
 
 TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python/bindings", "tools"]
 SUFFIXES = {".h", ".cc", ".c", ".def", ".inc"}
@@ -89,15 +90,5 @@ def self_test():
     return failed
 
 
-def main():
-    if sys.argv[1:] == ["--self-test"]:
-        sys.exit(1 if self_test() else 0)
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
-    faults = check(root)
-    for fault in faults:
-        print(fault)
-    sys.exit(1 if faults else 0)
-
-
 if __name__ == "__main__":
-    main()
+    tree_check.run(check, self_test)

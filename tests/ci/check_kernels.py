@@ -16,8 +16,9 @@ Three rules, each with the helper that is used in place of what it refuses:
 
 import pathlib
 import re
-import sys
 import tempfile
+
+import tree_check
 
 # Where the helpers are, and vector code, which names its conversions itself.
 HELPERS = {
@@ -161,15 +162,5 @@ def self_test():
     return failed
 
 
-def main():
-    if sys.argv[1:] == ["--self-test"]:
-        sys.exit(1 if self_test() else 0)
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
-    faults = check(root)
-    for fault in faults:
-        print(fault)
-    sys.exit(1 if faults else 0)
-
-
 if __name__ == "__main__":
-    main()
+    tree_check.run(check, self_test)
