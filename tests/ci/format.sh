@@ -17,7 +17,7 @@ case $mode in
     printf '%s\0' "${sources[@]}" | xargs -0 --no-run-if-empty clang-format-14 --dry-run -Werror
     unlicensed=0
     for file in "${sources[@]}" "${scripts[@]}"; do
-      if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0'; then
+      if [[ $(head -n 3 "$file") != *'SPDX-License-Identifier: Apache-2.0'* ]]; then
         echo "$file: the line 'SPDX-License-Identifier: Apache-2.0' is missing at the top" >&2
         unlicensed=1
       fi

@@ -17,4 +17,4 @@ cp -r "$here/../../packaging/conan/test_package" "$work"  # it is built in its f
   -o '&:compiler=False' -o '&:tools=False' -c tools.cmake.cmaketoolchain:generator=Ninja \
   -c tools.cmake.cmaketoolchain:extra_variables="{'CMAKE_UNITY_BUILD': 'ON', 'CMAKE_CXX_FLAGS_DEBUG': '-O0'}" >"$work/log" 2>&1 || { tail -60 "$work/log" >&2; exit 1; }
 grep -q "'no_such_model.rwx': No such file" "$work/log" || { cat "$work/log" >&2; echo "conan.sh: the host of test_package did not run" >&2; exit 1; }
-echo "conan: $("$conan" list 'rewire/*' 2>/dev/null | grep -o 'rewire/[0-9.]*' | head -1) made by 'conan create', and a host run with it"
+echo "conan: $("$conan" list 'rewire/*' 2>/dev/null | grep -o 'rewire/[0-9.]*' | sed -n 1p) made by 'conan create', and a host run with it"
