@@ -40,7 +40,7 @@ pack() {
 # GB/s of the link between host and device in one direction, by its generation and width; 0 where nobody tells.
 link_rate() {
   { nvidia-smi --id=0 --query-gpu=pcie.link.gen.max,pcie.link.width.max --format=csv,noheader 2>/dev/null || echo "0, 0"; } |
-    awk -F', *' 'BEGIN { lane[3] = 0.985; lane[4] = 1.969; lane[5] = 3.938; lane[6] = 7.563 } { print lane[$1 + 0] * $2; exit }'
+    awk -F', *' 'BEGIN { lane[3] = 0.985; lane[4] = 1.969; lane[5] = 3.938; lane[6] = 7.563 } NR == 1 { print lane[$1 + 0] * $2 }'
 }
 
 run_tests() {
