@@ -135,6 +135,9 @@ typedef struct RewireCompileOptions {
   /* told of each constant of which the pass tiny-weights has made `count` subnormal weights 0, and the node
    * that multiplies by them */
   void (*zeroed)(void* context, const char* constant, const char* node, uint64_t count);
+  /* 1: checks the program after each pass, so that a fault of the compiler is kRewireInternal and names the
+   * pass, as CompileOptions::check_passes explains it. Builds with assertions do so anyway. */
+  uint32_t check_passes;
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */

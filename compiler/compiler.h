@@ -101,8 +101,8 @@ struct CompileOptions {
   std::optional<bool> check_passes;
   // Called after each stage with its name and the program as text. Empty: not called.
   std::function<void(const std::string& stage, const std::string& text)> dump;
-  // Called when work begins: "reading", the name of a pass, "packing weights 3 of 20", and so on. Empty: not
-  // called.
+  // Called when work begins: "reading", the name of a pass, "checking after the pass 'dead-code'", "packing
+  // weights 3 of 20", and so on. Empty: not called.
   std::function<void(const std::string& what)> progress;
 };
 

@@ -124,6 +124,7 @@ struct Call {
     if (given.cpu == kRewireCpuTiles) options.cpu = rewire::Cpu::kTiles;
     options.compress = given.uncompressed == 0;
     options.strict = given.strict != 0;
+    if (given.check_passes != 0) options.check_passes = true;
     if (given.max_work != 0) options.limits.work = given.max_work;
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);

@@ -21,6 +21,7 @@ bool PassRun::checks() const { return options_.check_passes.value_or(kAssertions
 
 Status PassRun::Check(const std::string& stage, const Graph& graph) {
   if (!checks()) return {};
+  if (options_.progress) options_.progress("checking after " + stage);
   const Status sound = check_.Check(graph);
   if (sound) return {};
   return Fail(StatusCode::kInternal,

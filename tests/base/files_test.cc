@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -64,6 +65,26 @@ TEST_CASE("a mapping outlives its file's name") {
   REQUIRE(mapped);
   fs::remove(path);
   CHECK(Text(mapped->view) == "content");
+}
+
+TEST_CASE("touching a page that a mapped file has lost raises SIGBUS") {
+  TemporaryFolder folder;
+  const std::string path = folder / "shrunk";
+  REQUIRE(WriteFileAtomically(path, Bytes(std::string(1 << 16, 'x'))));
+  const Result<SharedBytes> mapped = MapFile(path);
+  REQUIRE(mapped);
+  REQUIRE(truncate(path.c_str(), 0) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGBUS, SIG_DFL);
+    const volatile std::byte first = mapped->view[0];
+    _exit(first == std::byte{0} ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGBUS);
 }
 
 TEST_CASE("an empty file is empty bytes") {

@@ -152,8 +152,10 @@ def test_compress(tmp_path):
 
 
 def test_checks_between_passes_change_nothing():
-    made = [rewire.compile(models.add(), check_passes=check).executable.to_bytes() for check in (False, True)]
+    told = {False: [], True: []}
+    made = [rewire.compile(models.add(), check_passes=check, progress=told[check].append).executable.to_bytes() for check in told]
     assert made[0] == made[1]
+    assert "checking after the pass 'dead-code'" in told[True]
 
 
 def test_strict():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-compile as a user meets it: what it says of models that it cannot compile, and of those that it can.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -308,6 +309,43 @@ TEST_CASE("the summary counts nodes, kernels, weights and memory") {
         "compiled for N of at most 8\n");
 }
 
+TEST_CASE("in C and C++, the program is checked after each pass if that is asked for") {
+  const std::string model = Relu().SerializeAsString();
+  const auto judge = [](const std::vector<std::string>& told, bool asked) {
+    CAPTURE(told, asked);
+    std::size_t checked = 0;
+    for (const std::string& pass : CompilerPasses()) {
+      const auto at = std::find(told.begin(), told.end(), pass);
+      if (at == told.end()) continue;
+      ++checked;
+      REQUIRE(at + 1 != told.end());
+      CHECK((at[1] == "checking after the pass '" + pass + "'") == asked);
+    }
+    CHECK(checked > 10);
+  };
+  for (const bool asked : {false, true}) {
+    std::vector<std::string> told;
+    compiler::CompileOptions options;
+    options.check_passes = asked;
+    options.progress = [&](const std::string& what) { told.push_back(what); };
+    REQUIRE(CompileProto(Relu(), options).message.empty());
+    judge(told, asked);
+    told.clear();
+    RewireCompileOptions in_c{};
+    in_c.struct_size = sizeof(in_c);
+    in_c.check_passes = asked ? 1 : 0;
+    in_c.context = &told;
+    in_c.progress = [](void* context, const char* what) {
+      static_cast<std::vector<std::string>*>(context)->emplace_back(what);
+    };
+    RewireExecutable* executable = nullptr;
+    REQUIRE(rewire_compile_memory(model.data(), model.size(), nullptr, nullptr, &in_c, nullptr,
+                                  &executable) == kRewireOk);
+    rewire_executable_destroy(executable);
+    if (asked) judge(told, asked);  // 0 leaves it to the build: with assertions it checks
+  }
+}
+
 TEST_CASE("whoever asks is told what begins") {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", {"N", 4});
@@ -316,6 +354,7 @@ TEST_CASE("whoever asks is told what begins") {
   SetValue(model.mutable_graph()->add_output(), "y", {});
   std::vector<std::string> told;
   compiler::CompileOptions options;
+  options.check_passes = false;
   options.progress = [&](const std::string& what) { told.push_back(what); };
   REQUIRE(CompileProto(model, options).message.empty());
   REQUIRE(told.size() > 4);

@@ -118,5 +118,27 @@ TEST_CASE("memory of a device that a kernel keeps and drops is freed after the w
   }
 }
 
+TEST_CASE("free blocks of a device stay with the VM until Trim, and serve the next runs") {
+  FakeDevice device;
+  device.put_off = true;
+  VirtualMachine vm(ProgramOf(kChain, WithKernels(device)));
+  vm.SetInput("x", Floats({1, 2, 3}));
+  vm.Invoke();
+  const std::size_t kept = device.blocks.size();
+  CHECK(kept > 0);
+  device.full = true;  // a further allocation would fail
+  for (int run = 0; run < 3; ++run) {
+    vm.Invoke();
+    CHECK(FloatsOf(vm.result().field(1).tensor()) == std::vector<float>{4, 5, 6});
+    CHECK(device.blocks.size() == kept);
+  }
+  vm.DropResult();
+  CHECK(device.blocks.size() == kept);
+  REQUIRE(vm.TryTrim());
+  device.Finish();
+  CHECK(device.blocks.empty());
+  CHECK(device.misuse == "");
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -182,6 +182,33 @@ TEST_CASE("threads that come one after another take the same pooled VM") {
   CHECK(allocator.blocks() == after_first);
 }
 
+TEST_CASE("of threads that come to one VM at once, one runs and the others are told so") {
+  std::atomic<int> inside{0}, together{0}, ran{0};
+  LinkOptions options;
+  options.kernels.AddFunction("host.count", MakePackedFunction([&] {
+                                if (++inside > 1) ++together;
+                                ++ran;
+                                --inside;
+                              }));
+  VirtualMachine vm(ProgramOf(R"(
+    .kernel count = "host.count"
+    .func main() -> integer
+      invoke_packed count(), outputs=0
+      %one = load_consti 1
+      ret %one
+    .end)",
+                              std::move(options)));
+  const auto thread = [&](int) {
+    return [&](int) {
+      const Status status = vm.TryInvoke();
+      return status || status.code() == StatusCode::kBusy;
+    };
+  };
+  CHECK(WrongCalls(thread) == 0);
+  CHECK(together == 0);
+  CHECK(ran > 0);
+}
+
 TEST_CASE("results cross threads while their VM runs on") {
   const Program program = SharedProgram();
   std::atomic<int> wrong{0};

@@ -36,10 +36,13 @@ Status GraphCheck::Check(const Graph& graph) {
   if (Status ok = CheckTypes(graph); !ok) return ok;
   if (Status ok = CheckCalls(graph, graph.init); !ok) return ok;
   if (Status ok = CheckCalls(graph, graph.main); !ok) return ok;
-  if (Status ok = CheckShapes(graph, false); !ok) return ok;
-  if (first_) reshapes_fit_ = static_cast<bool>(CheckShapes(graph, true));
+  Status shapes = CheckShapes(graph, reshapes_fit_);
+  if (first_ && !shapes) {
+    reshapes_fit_ = false;
+    shapes = CheckShapes(graph, false);
+  }
   first_ = false;
-  if (Status ok = CheckShapes(graph, reshapes_fit_); !ok) return ok;
+  if (!shapes) return shapes;
   if (Status ok = CheckSides(graph); !ok) return ok;
   return CheckMemory(graph);
 }

@@ -117,20 +117,21 @@ class ShapesCheck {
     std::int64_t axis = IntAttribute(node, "axis", 0);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return Broken(&node, whole, "an axis of it", fmt::format("axis {}", axis));
-    Shape expected = whole->type.dims;
-    DimExpr& length = expected[static_cast<std::size_t>(axis)];
-    const DimExpr sum = length;
-    length = 0;
+    const Shape& all = whole->type.dims;
+    const auto along = static_cast<std::size_t>(axis);
+    DimExpr length = 0;
     for (const Value* part : parts) {
-      Shape dims = part->type.dims;
-      if (dims.size() != expected.size()) return Wrong(node, part, whole->type.dims);
-      length = length + dims[static_cast<std::size_t>(axis)];
-      dims[static_cast<std::size_t>(axis)] = sum;
+      const Shape& dims = part->type.dims;
+      if (dims.size() != all.size()) return Wrong(node, part, all);
+      length = length + dims[along];
       for (std::size_t i = 0; i < dims.size(); ++i) {
-        if (Differ(dims[i], whole->type.dims[i])) return Wrong(node, part, whole->type.dims);
+        if (i != along && Differ(dims[i], all[i])) return Wrong(node, part, all);
       }
     }
-    return Differ(length, sum) ? Wrong(node, whole, expected) : Status();
+    if (!Differ(length, all[along])) return {};
+    Shape expected = all;
+    expected[along] = length;
+    return Wrong(node, whole, expected);
   }
 
   static Status CheckReduction(const Node& node) {

@@ -120,6 +120,8 @@ FAULTS = [
           "if («magnitude > infinity») return std::numeric_limits<std::int64_t>::max();", "false", LOADER),
     Fault("loader", "a batch of one serves all places", "products.cc",
           "const bool shared = «tensor.ndim == 2 || tensor.shape[0] == 1»;", "tensor.ndim == 2", LOADER),
+    Fault("loader", "a DLPack tensor of another major version is read no further", "tensors.cc",
+          "if («from->version.major != kDLPackMajor») {", "false", LOADER),
     Fault("loader", "a library without marks has no kernel whose name begins with an underscore", "library_abi.cc",
           "bool IsPlainName(std::string_view function) { return «function.front() != '_'»; }", "true", LOADER),
 ]

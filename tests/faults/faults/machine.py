@@ -185,6 +185,9 @@ FAULTS = [
     Fault("budgets", "constants of one checksum are compared", "constant_cache.cc",
           "if («SameContent(candidate->stored, wanted->stored)») return candidate;", "true",
           ("vm_link_cost_test", "vm_parameters_test")),
+    Fault("threads", "of two threads that come to a VM at once, one is refused", "vm_hold.h",
+          "if (vm != nullptr && «!vm->held.exchange(true, std::memory_order_acquire)») vm_ = vm;",
+          "!vm->held.load() && (sched_yield(), vm->held.store(true), true)", ("vm_threads_test",)),
     # Threads of the library's own.
     Fault("threads", "a worker thread leaves signals to the host's threads", "worker_thread.cc",
           "«pthread_sigmask(SIG_BLOCK, &blocked, &before);»", "pthread_sigmask(SIG_BLOCK, nullptr, &before);",
