@@ -41,8 +41,8 @@ class ElementwiseFusion {
     return IsFusible(node, graph_.strict) && !(node.outputs[0]->type.dtype == kBool8);
   }
 
-  // The nodes that can be computed together with `last`, in the block's order.
-  std::vector<Node*> Gather(Node* last) const {
+  // The nodes that can be computed together with `last`, at most so many, in the block's order.
+  std::vector<Node*> Gather(Node* last, std::size_t most) const {
     std::unordered_map<const Value*, std::size_t> reads;  // by the gathered nodes
     std::vector<Node*> nodes;
     const auto add = [&](Node* node) {
@@ -55,7 +55,7 @@ class ElementwiseFusion {
       for (const Value* input : nodes[i]->inputs) {
         Node* node = input->producer;
         const bool gathered = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-        if (node != nullptr && !gathered && nodes.size() < kMostNodes && Joins(*node, *last, reads) &&
+        if (node != nullptr && !gathered && nodes.size() < most && Joins(*node, *last, reads) &&
             FewInputs(nodes, *node)) {
           add(node);
         }
@@ -88,23 +88,30 @@ class ElementwiseFusion {
            kMostInputs;
   }
 
+  // The kernel limits programs, by how many results are needed at a time: what is too much for one program
+  // gets shorter ones. One node always has a program, which bf16 beside f32 relies on.
   void Fuse(Node* last) {
-    const std::vector<Node*> nodes = Gather(last);
-    if (nodes.size() == 1 && !IsSlowAlone(*last)) return;
-    ElementwiseProgram program(edit_, nodes);
-    if (!program.complete()) return;
+    for (std::size_t most = kMostNodes; most > 0; most /= 2) {
+      const std::vector<Node*> nodes = Gather(last, most);
+      if (nodes.size() == 1 && !IsSlowAlone(*last)) return;
+      if (FuseAll(nodes, last)) return;
+    }
+  }
+
+  bool FuseAll(const std::vector<Node*>& nodes, Node* last) {
+    const ElementwiseProgram program(edit_, nodes);
     Node call = *last;
     call.kernel = names::kFused;
     call.attributes = {{"program", program.text()}};
     call.inputs = program.inputs();
-    // The kernel limits programs, by how many results are needed at a time.
-    if (graph_.kernels == nullptr || !graph_.kernels->Check(call)) return;
+    if (graph_.kernels == nullptr || !graph_.kernels->Check(call)) return false;
     last->kernel = std::move(call.kernel);
     last->attributes = std::move(call.attributes);
     last->inputs = std::move(call.inputs);
     for (Node* node : nodes) {
       if (node != last) edit_.Absorb(node, last);
     }
+    return true;
   }
 
   static constexpr std::size_t kMostNodes = 24;

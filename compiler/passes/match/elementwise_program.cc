@@ -23,9 +23,10 @@ const names::FusedForm* FormOf(const std::string& kernel) {
   return found == std::end(names::kFusedForms) ? nullptr : found;
 }
 
-// x to such a power is one product or two.
+// x to such a power is one product or two, which have no dimensions but those of x.
 bool IsSmallPower(const Node& node) {
   if (node.kernel != names::kPow || node.inputs.size() != 2) return false;
+  if (node.inputs[1]->type.rank() > node.inputs[0]->type.rank()) return false;
   const std::optional<float> exponent = ScalarOf(node.inputs[1]);
   return exponent && (*exponent == 2.0F || *exponent == 3.0F);
 }
@@ -81,7 +82,6 @@ bool IsSlowAlone(const Node& node) {
 
 ElementwiseProgram::ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes) {
   FindInputs(edit, nodes);
-  if (!complete_) return;
   for (const Node* node : nodes) AddNode(*node);
 }
 
@@ -102,16 +102,18 @@ void ElementwiseProgram::FindInputs(const Edit& edit, const std::vector<Node*>& 
            ShapeText(value->type.dims) == dims && edit.UseCount(value) == reads[value];
   };
   std::stable_partition(inputs_.begin(), inputs_.end(), may_end);
-  int rank = -1;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    names_[inputs_[i]] = fmt::format("x{}", i);
-    rank = std::max(rank, inputs_[i]->type.rank());
+  // A number has no dimensions. Where those of a constant are needed, because the tensors have fewer or there
+  // are none, the constant is a tensor too.
+  const auto rank_of = [](const Value* value) { return value->type.rank(); };
+  const auto less = [&](const Value* a, const Value* b) { return rank_of(a) < rank_of(b); };
+  const auto tensor = std::max_element(inputs_.begin(), inputs_.end(), less);
+  const auto scalar = std::max_element(scalars.begin(), scalars.end(), less);
+  if (scalar != scalars.end() && (tensor == inputs_.end() || less(*tensor, *scalar))) {
+    inputs_.push_back(*scalar);
+    scalars.erase(scalar);
   }
-  for (const Value* scalar : scalars) {
-    complete_ = complete_ && scalar->type.rank() <= rank;
-    names_[scalar] = NumberText(*ScalarOf(scalar));
-  }
-  complete_ = complete_ && !inputs_.empty();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) names_[inputs_[i]] = fmt::format("x{}", i);
+  for (const Value* each : scalars) names_[each] = NumberText(*ScalarOf(each));
 }
 
 std::string ElementwiseProgram::OperandOf(const Value* value) { return names_.at(value); }

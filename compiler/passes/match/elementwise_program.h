@@ -25,8 +25,6 @@ class ElementwiseProgram {
   // For fusible nodes in the order in which they run; the last one's output is the program's.
   ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes);
 
-  // False if there is no program: without the constants, the inputs would give a tensor of a lower rank.
-  bool complete() const { return complete_; }
   // As the kernel's attribute has it.
   const std::string& text() const { return text_; }
   // In the order of the program. The first one is one that the output may overwrite, if there is one.
@@ -39,7 +37,6 @@ class ElementwiseProgram {
   std::string Step(const std::string& operation, const std::vector<std::string>& operands);
   std::string OperandOf(const Value* value);
 
-  bool complete_ = true;
   std::string text_;
   std::size_t steps_ = 0;
   std::vector<Value*> inputs_;

@@ -304,6 +304,52 @@ TEST_CASE("a residual is bf16 where a product in bf16 reads it too, and the sum 
   CHECK(CountOf(": bf16[2, 24] =", text) == 2);
 }
 
+TEST_CASE("a power whose exponent has more dimensions than the tensor is not rounded early") {
+  onnx::ModelProto model = ModelOfSquareProducts();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "two", {1, 1, 1}, {2});
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "Pow", {"a", "two"}, "b");
+  AddNode(graph, "ReduceMean", {"b"}, "y");
+  SetValue(graph->add_output(), "y", {1, 1, 1});
+  CHECK(CountOf(": bf16[1, 2, 24] =", RoundedEarly(model)) == 0);
+}
+
+TEST_CASE("bf16 is added to a constant that has more dimensions than the tensor") {
+  onnx::ModelProto model = ModelOfSquareProducts();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "one", {1, 1, 1}, {1});
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  AddNode(graph, "Add", {"a", "one"}, "b");
+  AddNode(graph, "MatMul", {"b", "w"}, "y");
+  SetValue(graph->add_output(), "y", {1, 2, 24});
+  CHECK(CountOf(": bf16[1, 2, 24] =", RoundedEarly(model)) == 1);
+}
+
+TEST_CASE("bf16 runs through an expression that is too large for one program") {
+  onnx::ModelProto model = ModelOfSquareProducts();
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "MatMul", {"x", "w"}, "a");
+  // All products are needed before the first sum.
+  constexpr int kTerms = 11;
+  for (int i = 0; i < kTerms; ++i) {
+    const std::string name = "c" + std::to_string(i);
+    AddFloats(graph, name, {1}, {0.5F + 0.125F * static_cast<float>(i)});
+    AddNode(graph, "Mul", {"a", name}, "t" + std::to_string(i));
+  }
+  std::string sum = "t0";
+  for (int i = 1; i < kTerms; ++i) {
+    const std::string next = "s" + std::to_string(i);
+    AddNode(graph, "Add", {sum, "t" + std::to_string(i)}, next);
+    sum = next;
+  }
+  AddNode(graph, "MatMul", {sum, "w"}, "y");
+  SetValue(graph->add_output(), "y", {2, 24});
+  const std::string text = TextAfter("fuse-elementwise", model);
+  CHECK(CountOf("rewire.fused", text) >= 2);
+  CHECK(CountOf("rewire.add", text) + CountOf("rewire.mul", text) == 0);
+}
+
 TEST_CASE("bf16 runs without any one pass") {
   onnx::ModelProto model = ModelOfSquareProducts();
   onnx::GraphProto* graph = model.mutable_graph();
