@@ -2,6 +2,7 @@
 #include "rewire/compiler/lower/op.h"
 
 #include <cstring>
+#include <limits>
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/utf8.h"
@@ -62,6 +63,17 @@ std::optional<Shape> KnownElements(const Value* value) {
 
 void SetElements(Value* value, Shape elements) {
   if (elements.size() > kMaxKnownElements || IsTooLong(elements)) return;
+  // Integers wrap in a run, and expressions stay at the ends of int64: what is there, or beyond, is not
+  // known.
+  using Int32 = std::numeric_limits<std::int32_t>;
+  using Int64 = std::numeric_limits<std::int64_t>;
+  const bool narrow = value->type.dtype == kInt32;
+  const std::int64_t least = narrow ? Int32::min() : Int64::min() + 1;
+  const std::int64_t most = narrow ? Int32::max() : Int64::max() - 1;
+  for (const DimExpr& element : elements) {
+    const std::optional<std::int64_t> constant = element.constant();
+    if (constant && (*constant < least || *constant > most)) return;
+  }
   value->elements = std::move(elements);
 }
 

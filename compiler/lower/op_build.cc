@@ -276,7 +276,7 @@ Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   call.outputs.push_back(std::move(type));
   Value* output = Call(std::move(call))[0];
   const bool integers = (dtype == kInt64 || dtype == kInt32) && x->elements;
-  if (integers) output->elements = x->elements;
+  if (integers) SetElements(output, *x->elements);
   if (once && output->IsConstant()) lowering_.SetConstantCast(x, output);
   return output;
 }

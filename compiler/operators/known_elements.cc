@@ -14,6 +14,13 @@ std::optional<bool> AreEqual(const DimExpr& a, const DimExpr& b) {
   return std::nullopt;
 }
 
+// x / y for y above 0. Operators cut towards 0, and FloorDiv rounds down.
+DimExpr Quotient(const DimExpr& x, const DimExpr& y) {
+  DimExpr floor = DimExpr::FloorDiv(x, y);
+  if (x.Bounds().least >= 0) return floor;
+  return DimExpr::Max(floor, DimExpr::Min(0, DimExpr::CeilDiv(x, y)));
+}
+
 }  // namespace
 
 void PropagateBinary(const std::string& op_type, const Value* a, const Value* b, Value* result) {
@@ -35,7 +42,7 @@ void PropagateBinary(const std::string& op_type, const Value* a, const Value* b,
     } else if (op_type == "Mul") {
       elements.push_back(x * y);
     } else if (op_type == "Div" && y.IsConstant() && *y.constant() > 0) {
-      elements.push_back(DimExpr::FloorDiv(x, y));
+      elements.push_back(Quotient(x, y));
     } else if (const std::optional<bool> equal = op_type == "Equal" ? AreEqual(x, y) : std::nullopt) {
       elements.emplace_back(*equal ? 1 : 0);
     } else {

@@ -42,8 +42,8 @@ onnx's reference evaluator and ONNX Runtime {runtime} give, and what Rewire give
 does as ONNX Runtime does: that is where most models have been run before.
 
 The page is made from `tests/compiler/values/onnx_values.txt` by `onnx_values.py --page` beside it. Each row is a test: the
-model is run with its inputs given, with open dimensions, and with constants that are folded when it is compiled. All three
-give the values of the column Rewire.
+model is run with its inputs given, with open dimensions, with constants that are folded when it is compiled, and without any
+pass. All four give the values of the column Rewire.
 
 """
 
