@@ -119,8 +119,9 @@ def all_nodes(nodes):
                 yield from all_nodes(attribute.g.node)
 
 
-def node_by_node(model, feeds, reference_first=False):
-    """As onnxruntime, but nodes that it lacks are the reference's; or the other way round."""
+def node_by_node(model, feeds, reference_first=False, changed=None):
+    """As onnxruntime, but nodes that it lacks are the reference's; or the other way round. `changed` gives other results for
+    those of a node, of the node, its inputs, its results and a function that runs it with other inputs."""
     opsets = {each.domain: each.version for each in model.opset_import}
     values = {tensor.name: normal(_array(tensor)) for tensor in model.graph.initializer}
     values.update(feeds)
@@ -132,6 +133,8 @@ def node_by_node(model, feeds, reference_first=False):
         for output in one.graph.output:
             output.type.CopyFrom(inferred[output.name])
         results = _by_either(each, one, read, reference_first)
+        if changed:
+            results = changed(each, read, results, lambda others: _by_either(each, one, others, reference_first))
         values.update(zip([name for name in each.output if name], results))
     return [values[each.name] for each in model.graph.output]
 

@@ -27,10 +27,18 @@ FAULTS = (
     *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, type_of: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
     Fault("reference", "Optional", "one without a value counts as one with", lambda node, type_of: not node.input),
     Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, type_of: any(each.s == b"MAX" for each in node.attribute)),
+    Fault("onnxruntime", "Resize", "one scale for axes that count from the end changes none of them", lambda node, type_of: _has_policy_from_end(node)),
+    Fault("reference", "Resize", "the length of an axis is a fraction where size * scale is one", lambda node, type_of: _has_ends(node)),
+    Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, type_of: True),
+    Fault("reference", "Loop", "without a condition it takes no turn", lambda node, type_of: len(node.input) < 2 or not node.input[1]),
     Fault("reference", "LRN", "it takes the batch for the channels", lambda node, type_of: True),
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
           lambda node, type_of: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
 )
+
+
+def _given(node):
+    return {each.name: each for each in node.attribute}
 
 
 def _is_special(recurrent):
@@ -39,9 +47,22 @@ def _is_special(recurrent):
 
 
 def _leaves_gaps(pool):
-    given = {each.name: each for each in pool.attribute}
+    given = _given(pool)
     strides = given["strides"].ints if "strides" in given else []
     return "auto_pad" in given and any(stride > size for stride, size in zip(strides, given["kernel_shape"].ints))
+
+
+def _has_policy_from_end(resize):
+    given = _given(resize)
+    has_policy = "keep_aspect_ratio_policy" in given and given["keep_aspect_ratio_policy"].s != b"stretch"
+    return has_policy and "axes" in given and any(axis < 0 for axis in given["axes"].ints)
+
+
+def _has_ends(resize):
+    """Whether elements lie between the first and the last one of an axis."""
+    given = _given(resize)
+    has_ends = "coordinate_transformation_mode" in given and given["coordinate_transformation_mode"].s in (b"align_corners", b"tf_crop_and_resize")
+    return has_ends and len(resize.input) > 2 and bool(resize.input[2])
 
 
 def among(nodes, type_of, oracle):

@@ -56,18 +56,6 @@ def model(proto, number, dtype):
     return made
 
 
-def mapped(proto, change):
-    """The same model with other elements in its constants. `change` gives an array for each."""
-    made = onnx.ModelProto()
-    made.CopyFrom(proto)
-    tensors = list(made.graph.initializer)
-    tensors += [attribute.t for node in made.graph.node if node.op_type == "Constant" for attribute in node.attribute if attribute.HasField("t")]
-    for tensor in tensors:
-        if tensor.data_type != TensorProto.STRING:
-            tensor.CopyFrom(to_tensor(change(numpy_helper.to_array(tensor)), tensor.name))
-    return made
-
-
 def feeds(arrays, dtype):
     return {name: array.astype(dtype) if array.dtype == F32 else array for name, array in arrays.items()}
 

@@ -30,6 +30,8 @@ def gather_elements(b, schema):
 def gather_nd(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 5), lambda v: v.array.size > 0)
     batch = b.draws.between(0, min(2, x.rank - 1)) if has(schema, "batch_dims") else 0
+    for axis in range(batch):  # ONNX Runtime takes indices of another batch
+        b.close(x, axis)
     depth = b.draws.between(1, x.rank - batch)
     shape = x.shape[:batch] + b.draws.shape(0, 2) + (depth,)
     columns = [b.draws.integers(I64, shape[:-1], -x.shape[batch + i] if schema.since_version >= 11 else 0, x.shape[batch + i]) for i in range(depth)]

@@ -91,6 +91,7 @@ def recurrent(b, schema):
         attributes.update(given(draws, linear_before_reset=draws.between(0, 1)))
     # Others hold infinities to the largest number, and NaN to a bound.
     unusual = not layout and all(numbers(value) for value in values if value)
+    values[4] = values[4] if unusual else None
     if draws.chance(0.2) and unusual:
         count = {"RNN": 1, "GRU": 2, "LSTM": 3}[schema.name]
         attributes["activations"] = [draws.choose(["Tanh", "Sigmoid", "Relu", "Softsign", "Softplus"]) for _ in range(count * ways)]
