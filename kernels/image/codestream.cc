@@ -61,6 +61,7 @@ bool ReadCoding(File body, std::uint32_t components, Coding* coding) {
   const std::uint32_t mixes = numbers.Take32(1);
   // Bits of the style: parts are stated, and two kinds of marks between packets.
   if (style > 7 || order > 4 || coding->layers == 0 || mixes > 1) return false;
+  coding->mixes = mixes == 1;
   ComponentCoding read;
   if (!ReadLevels(numbers, (style & 1U) != 0, &read)) return false;
   for (std::uint32_t i = 0; i < components; ++i) {
@@ -254,6 +255,12 @@ bool ReadTilePart(const Codestream& stream, std::size_t* at, TilePart* part) {
   return true;
 }
 
+Rectangle SamplesIn(const Rectangle& area, const Codestream::Component& component) {
+  const auto divide = [](std::int64_t at, std::int64_t step) { return (at + step - 1) / step; };
+  return {divide(area.left, component.across), divide(area.top, component.down),
+          divide(area.right, component.across), divide(area.bottom, component.down)};
+}
+
 bool ReadTile(const Codestream& stream, const TilePart& first, Tile* tile) {
   const std::int64_t across = stream.tiles_across();
   const std::int64_t column = first.tile % across, row = first.tile / across;
@@ -279,24 +286,27 @@ TileStream::TileStream(const Codestream& stream, const Tile& tile) {
   };
   put(kStart, 2);
   put(kSize, 2);
-  put(38 + 3 * std::int64_t{stream.components}, 2);
+  for (std::uint32_t i = 0; i < stream.components; ++i)
+    number_[i] = SamplesIn(tile.area, stream.component[i]).empty() ? kNone : components_++;
+  put(38 + 3 * std::int64_t{components_}, 2);
   put(0, 2);
   for (const std::int64_t side :
        {tile.area.right, tile.area.bottom, tile.area.left, tile.area.top, tile.area.right - tile.grid_left,
         tile.area.bottom - tile.grid_top, tile.grid_left, tile.grid_top})
     put(side, 4);
-  put(stream.components, 2);
+  put(components_, 2);
   for (std::uint32_t i = 0; i < stream.components; ++i) {
+    if (number_[i] == kNone) continue;
     const Codestream::Component& component = stream.component[i];
     for (const std::uint8_t byte : {component.depth, component.across, component.down}) put(byte, 1);
   }
   Add({begin_.data(), at});
-  for (int i = 0; i < stream.settings.count; ++i) Add(stream.settings.segment[static_cast<std::size_t>(i)]);
+  AddAll(stream.settings);
   // The only tile, in one part which goes up to the end.
   static constexpr std::array<std::uint8_t, 12> kTileBegin = {0xFF, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, 0, 1};
   tile_begin_ = kTileBegin;
   Add({tile_begin_.data(), tile_begin_.size()});
-  for (int i = 0; i < tile.settings.count; ++i) Add(tile.settings.segment[static_cast<std::size_t>(i)]);
+  AddAll(tile.settings);
   static constexpr std::array<std::uint8_t, 2> kDataBegin = {0xFF, 0x93}, kAllEnd = {0xFF, 0xD9};
   Add({kDataBegin.data(), kDataBegin.size()});
   Add(tile.data);
@@ -306,6 +316,22 @@ TileStream::TileStream(const Codestream& stream, const Tile& tile) {
 void TileStream::Add(File piece) {
   pieces_[count_++] = piece;
   size_ += piece.size;
+}
+
+void TileStream::AddAll(const Segments& settings) {
+  static constexpr std::array<std::uint8_t, Codestream::kMostComponents> kNumbers = {0, 1, 2, 3};
+  constexpr std::size_t kNumber = 4;  // where a segment has the number of its component
+  for (int i = 0; i < settings.count; ++i) {
+    const File& segment = settings.segment[static_cast<std::size_t>(i)];
+    const std::uint32_t marker = Numbers(segment).Take32(2);
+    if (marker != kComponentCoding && marker != kComponentQuantization && marker != kRegion) {
+      Add(segment);
+    } else if (const std::uint32_t number = number_[segment.data[kNumber]]; number != kNone) {
+      Add({segment.data, kNumber});
+      Add({&kNumbers[number], 1});
+      Add({segment.data + kNumber + 1, segment.size - kNumber - 1});
+    }
+  }
 }
 
 std::size_t TileStream::Read(void* out, std::size_t bytes) {

@@ -29,6 +29,7 @@ struct ComponentCoding {
 
 struct Coding {
   std::uint32_t layers = 1;
+  bool mixes = false;  // the first three components are mixed
   std::array<ComponentCoding, 4> component;
 };
 
@@ -44,6 +45,7 @@ struct Rectangle {
 
   std::int64_t width() const { return right - left; }
   std::int64_t height() const { return bottom - top; }
+  bool empty() const { return width() <= 0 || height() <= 0; }
 };
 
 struct Codestream {
@@ -65,6 +67,9 @@ struct Codestream {
   std::int64_t tiles_across() const { return (picture.right - tile_left + tile_width - 1) / tile_width; }
   std::int64_t tiles_down() const { return (picture.bottom - tile_top + tile_height - 1) / tile_height; }
 };
+
+// The samples of a component whose places lie in an area of the picture, by their columns and rows.
+Rectangle SamplesIn(const Rectangle& area, const Codestream::Component& component);
 
 // One part of a tile, as it lies in the file.
 struct TilePart {
@@ -107,10 +112,11 @@ bool ReadTilePart(const Codestream& stream, std::size_t* at, TilePart* part);
 // Reads the settings of a tile from its first part. `tile->data` is left to the caller.
 bool ReadTile(const Codestream& stream, const TilePart& first, Tile* tile);
 
-// False if the tile is divided more finely than any encoder does.
+// False if the tile is divided more finely than any encoder does, or mixes components of unlike sizes.
 bool MeasureTile(const Codestream& stream, const Tile& tile, TileCost* cost);
 
-// The codestream of one tile, as the pieces that it consists of.
+// The codestream of one tile, as the pieces that it consists of. Components without samples in the tile are
+// left out: to OpenJPEG, such a component is one that it could not decode.
 class TileStream {
  public:
   TileStream(const Codestream& stream, const Tile& tile);
@@ -118,15 +124,23 @@ class TileStream {
   TileStream& operator=(const TileStream&) = delete;
 
   std::size_t size() const { return size_; }
+  std::uint32_t components() const { return components_; }
+  // The number of a component of the picture that has samples in the tile.
+  std::uint32_t NumberOf(std::uint32_t component) const { return number_[component]; }
   // Copies up to `bytes` bytes from where the last call ended. Returns how many; 0 at the end.
   std::size_t Read(void* out, std::size_t bytes);
 
  private:
+  static constexpr std::uint32_t kNone = Codestream::kMostComponents;
+
   void Add(File piece);
+  void AddAll(const Segments& settings);
 
   std::array<std::uint8_t, 64> begin_{};
   std::array<std::uint8_t, 12> tile_begin_{};
-  std::array<File, 2 * Segments::kMost + 5> pieces_{};
+  std::array<File, 6 * Segments::kMost + 5> pieces_{};
+  std::array<std::uint32_t, Codestream::kMostComponents> number_{};  // kNone: left out
+  std::uint32_t components_ = 0;
   std::size_t count_ = 0, size_ = 0;
   std::size_t piece_ = 0, at_ = 0;
 };

@@ -20,7 +20,6 @@ constexpr std::int64_t kOfTerminatedByte = 96;
 // Styles in which passes are terminated one by one.
 constexpr std::uint32_t kTerminating = 1 | 4;
 
-std::int64_t CeilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t CeilShift(std::int64_t a, int shift) { return (a + (std::int64_t{1} << shift) - 1) >> shift; }
 // Into how many parts of 2^power an axis is divided.
 std::int64_t PartsOf(std::int64_t begin, std::int64_t end, int power) {
@@ -33,16 +32,13 @@ struct Division {
 
 Division Divide(const Rectangle& tile, const Codestream::Component& component,
                 const ComponentCoding& coding) {
-  const std::int64_t left = CeilDivide(tile.left, component.across),
-                     top = CeilDivide(tile.top, component.down);
-  const std::int64_t right = CeilDivide(tile.right, component.across),
-                     bottom = CeilDivide(tile.bottom, component.down);
+  const Rectangle own = SamplesIn(tile, component);
   Division division;
-  division.samples = Times(right - left, bottom - top);
+  division.samples = Times(own.width(), own.height());
   for (int i = 0; i <= coding.levels; ++i) {
     const int level = coding.levels - i;
-    const std::int64_t x0 = CeilShift(left, level), x1 = CeilShift(right, level), y0 = CeilShift(top, level),
-                       y1 = CeilShift(bottom, level);
+    const std::int64_t x0 = CeilShift(own.left, level), x1 = CeilShift(own.right, level),
+                       y0 = CeilShift(own.top, level), y1 = CeilShift(own.bottom, level);
     const int across = coding.parts[static_cast<std::size_t>(i)] & 15,
               down = coding.parts[static_cast<std::size_t>(i)] >> 4;
     const std::int64_t columns = PartsOf(x0, x1, across), rows = PartsOf(y0, y1, down);
@@ -67,6 +63,12 @@ bool MeasureTile(const Codestream& stream, const Tile& tile, TileCost* cost) {
   constexpr std::int64_t kMostSamples = std::int64_t{1} << 26, kMostBlocks = std::int64_t{1} << 16,
                          kMostWork = std::int64_t{1} << 21, kLeastData = 1 << 16;
   *cost = {};
+  const auto is_like_first = [&](const Codestream::Component& component) {
+    return component.across == stream.component[0].across && component.down == stream.component[0].down;
+  };
+  if (tile.coding.mixes && stream.components >= 3 &&
+      !(is_like_first(stream.component[1]) && is_like_first(stream.component[2])))
+    return false;
   std::int64_t precincts = 0, most_precincts = 0, levels = 0;
   std::uint32_t style = 0;
   for (std::uint32_t i = 0; i < stream.components; ++i) {

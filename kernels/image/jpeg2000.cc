@@ -4,6 +4,7 @@
 #include <openjpeg.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "rewire/kernels/cpu/support/checked.h"
@@ -11,6 +12,7 @@
 #include "rewire/kernels/image/decoders.h"
 #include "rewire/kernels/image/jpeg2000_boxes.h"
 #include "rewire/kernels/image/numbers.h"
+#include "rewire/kernels/image/tile_samples.h"
 
 namespace rewire::kernel::image {
 namespace {
@@ -37,8 +39,7 @@ using Image = std::unique_ptr<opj_image_t, DeletePart<opj_image_destroy>>;
 // A tile that OpenJPEG has read, whose windows can be decoded one after the other.
 class TileDecoder {
  public:
-  TileDecoder(const Codestream& codestream, const Tile& tile)
-      : bytes_(codestream, tile), components_(codestream.components) {}
+  TileDecoder(const Codestream& codestream, const Tile& tile) : bytes_(codestream, tile) {}
 
   bool Open() {
     constexpr OPJ_SIZE_T kPart = 4096;
@@ -54,43 +55,40 @@ class TileDecoder {
     const bool is_read = opj_setup_decoder(codec_.get(), &parameters) != OPJ_FALSE &&
                          opj_read_header(stream_.get(), codec_.get(), &made) != OPJ_FALSE;
     image_.reset(made);
-    return is_read && image_->numcomps == components_;
+    return is_read && image_->numcomps == bytes_.components();
   }
-  // Null if the tile is damaged.
-  const opj_image_t* Decode(const Rectangle& window) {
+  // False if the tile is damaged.
+  bool Decode(const Rectangle& window) {
     const auto number = [](std::int64_t side) { return static_cast<OPJ_INT32>(side); };
-    if (opj_set_decode_area(codec_.get(), image_.get(), number(window.left), number(window.top),
-                            number(window.right), number(window.bottom)) == OPJ_FALSE ||
-        opj_decode(codec_.get(), stream_.get(), image_.get()) == OPJ_FALSE)
-      return nullptr;
-    return image_.get();
+    return opj_set_decode_area(codec_.get(), image_.get(), number(window.left), number(window.top),
+                               number(window.right), number(window.bottom)) != OPJ_FALSE &&
+           opj_decode(codec_.get(), stream_.get(), image_.get()) != OPJ_FALSE;
+  }
+  // A component that has samples in the tile, as the last window has it.
+  const opj_image_comp_t& component(std::uint32_t index) const {
+    return image_->comps[bytes_.NumberOf(index)];
   }
 
  private:
   TileStream bytes_;
-  std::uint32_t components_;
   Stream stream_;
   Codec codec_;
   Image image_;
 };
 
-// One color of a window as bytes.
+// One color of the picture as bytes.
 struct Channel {
-  const opj_image_comp_t* component = nullptr;
+  TileSamples samples;
+  std::uint32_t component = 0;
+  int depth = 0;
+  bool has_sign = false;
   const Jpeg2000Boxes* boxes = nullptr;  // if a palette has the values
   std::uint32_t column = 0;
 
-  std::int64_t ValueAt(std::int64_t x, std::int64_t y) const {
-    const opj_image_comp_t& from = *component;
-    const auto inside = [](std::int64_t at, std::int64_t begin, std::int64_t count) {
-      return std::clamp<std::int64_t>(at - begin, 0, count - 1);
-    };
-    return from.data[inside(y / from.dy, from.y0, from.h) * from.w + inside(x / from.dx, from.x0, from.w)];
-  }
   std::uint8_t At(std::int64_t x, std::int64_t y) const {
-    std::int64_t value = ValueAt(x, y);
-    int bits = static_cast<int>(component->prec);
-    bool is_signed = component->sgnd != 0;
+    std::int64_t value = samples.At(x, y);
+    int bits = depth;
+    bool is_signed = has_sign;
     if (boxes != nullptr) {
       value = ColorAt(std::clamp<std::int64_t>(value, 0, boxes->entries - 1));
       bits = boxes->column[column].bits;
@@ -142,22 +140,52 @@ bool FindColors(const Codestream& stream, const Jpeg2000Boxes& boxes, Colors* co
   return true;
 }
 
-// `row` has room for three bytes for each pixel of the picture's width.
-Outcome PutWindow(const opj_image_t& image, const Rectangle& window, const Codestream& stream,
-                  const Jpeg2000Boxes& boxes, const Colors& colors, std::uint8_t* row, Canvas& canvas) {
-  const std::uint32_t count = colors.count;
-  Channel channels[3];
-  for (std::uint32_t c = 0; c < count; ++c) {
+struct Picture {
+  const Codestream& stream;
+  const Jpeg2000Boxes& boxes;
+  std::uint32_t colors = 0;
+  std::array<Channel, 3> channels{};
+  std::uint8_t* row = nullptr;  // has room for three bytes for each pixel of the picture's width
+};
+
+bool OpenChannels(const Colors& colors, Picture* picture, Canvas& canvas) {
+  picture->colors = colors.count;
+  for (std::uint32_t c = 0; c < colors.count; ++c) {
     const Jpeg2000Boxes::Source& source = colors.source[c];
-    const opj_image_comp_t& component = image.comps[source.component];
-    if (component.data == nullptr || component.w == 0 || component.h == 0) return Outcome::kDamaged;
-    channels[c] = {&component, source.by_palette ? &boxes : nullptr, source.column};
+    Channel& channel = picture->channels[c];
+    channel.component = source.component;
+    channel.column = source.column;
+    if (source.by_palette) channel.boxes = &picture->boxes;
+    const std::uint8_t depth = picture->stream.component[source.component].depth;
+    channel.depth = (depth & 127) + 1;
+    channel.has_sign = depth > 127;
+    if (!channel.samples.Open(picture->stream, source.component, canvas)) return false;
   }
-  const bool has_differences = count == 3 && boxes.has_differences;
+  return true;
+}
+
+// `decoder` has decoded the window. It is null if no component has a sample in the tile.
+Outcome PutWindow(const TileDecoder* decoder, const Rectangle& window, Picture& picture, Canvas& canvas) {
+  const Codestream& stream = picture.stream;
+  const std::uint32_t count = picture.colors;
+  std::uint8_t* const row = picture.row;
+  for (std::uint32_t c = 0; c < count; ++c) {
+    Channel& channel = picture.channels[c];
+    const Rectangle own = SamplesIn(window, stream.component[channel.component]);
+    const std::int32_t* data = nullptr;
+    if (!own.empty()) {
+      const opj_image_comp_t& made = decoder->component(channel.component);
+      if (made.data == nullptr || made.w != own.width() || made.h != own.height()) return Outcome::kDamaged;
+      data = made.data;
+    }
+    channel.samples.EnterWindow(window, data);
+  }
+  const bool has_differences = count == 3 && picture.boxes.has_differences;
   for (std::int64_t y = window.top; y < window.bottom; ++y) {
     const bool filled = canvas.For(window.width(), 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t x = begin; x < end; ++x) {
-        for (std::uint32_t c = 0; c < count; ++c) row[x * count + c] = channels[c].At(window.left + x, y);
+        for (std::uint32_t c = 0; c < count; ++c)
+          row[x * count + c] = picture.channels[c].At(window.left + x, y);
         if (has_differences) ToRgb(row + x * count);
       }
     });
@@ -165,6 +193,7 @@ Outcome PutWindow(const opj_image_t& image, const Rectangle& window, const Codes
                                    row, static_cast<int>(count)))
       return Outcome::kFailed;
   }
+  for (std::uint32_t c = 0; c < count; ++c) picture.channels[c].samples.LeaveWindow();
   return Outcome::kDone;
 }
 
@@ -207,16 +236,12 @@ std::int64_t EndOf(std::int64_t begin, std::int64_t size, std::int64_t end) {
   return std::min(end, (begin + size + 3) / 4 * 4);
 }
 
-struct Picture {
-  const Codestream& stream;
-  const Jpeg2000Boxes& boxes;
-  const Colors& colors;
-  std::uint8_t* row;
-};
-
-Outcome DecodeTile(const Picture& picture, const Tile& tile, Canvas& canvas) {
+Outcome DecodeTile(Picture& picture, const Tile& tile, Canvas& canvas) {
   TileCost cost;
   if (!MeasureTile(picture.stream, tile, &cost)) return Outcome::kDamaged;
+  for (std::uint32_t c = 0; c < picture.colors; ++c) {
+    if (!picture.channels[c].samples.EnterTile(tile.area)) return Outcome::kDamaged;
+  }
   const Windows windows = DivideTile(picture.stream, tile, cost);
   if (!canvas.Charge(windows.bytes)) return Outcome::kFailed;
   std::unique_ptr<TileDecoder> decoder;
@@ -227,15 +252,15 @@ Outcome DecodeTile(const Picture& picture, const Tile& tile, Canvas& canvas) {
     for (window.top = tile.area.top; window.top < tile.area.bottom; window.top = window.bottom) {
       window.bottom = EndOf(window.top, windows.height, tile.area.bottom);
       if (!canvas.Spend(cpu::kPace)) return Outcome::kFailed;
-      if (decoded++ % windows.each == 0) {
-        decoder = std::make_unique<TileDecoder>(picture.stream, tile);
-        if (!decoder->Open()) return Outcome::kDamaged;
+      if (cost.samples > 0) {
+        if (decoded++ % windows.each == 0) {
+          decoder = std::make_unique<TileDecoder>(picture.stream, tile);
+          if (!decoder->Open()) return Outcome::kDamaged;
+        }
+        if (!decoder->Decode(window)) return Outcome::kDamaged;
       }
-      const opj_image_t* image = decoder->Decode(window);
-      if (image == nullptr) return Outcome::kDamaged;
-      const Outcome put =
-          PutWindow(*image, window, picture.stream, picture.boxes, picture.colors, picture.row, canvas);
-      if (put != Outcome::kDone) return put;
+      if (const Outcome put = PutWindow(decoder.get(), window, picture, canvas); put != Outcome::kDone)
+        return put;
     }
   }
   return Outcome::kDone;
@@ -275,7 +300,7 @@ Outcome JoinParts(const TilePart* begin, const TilePart* end, std::uint8_t* memo
   return Outcome::kDone;
 }
 
-Outcome DecodeTiles(const Picture& picture, Canvas& canvas) {
+Outcome DecodeTiles(Picture& picture, Canvas& canvas) {
   const Codestream& stream = picture.stream;
   const std::int64_t tiles = cpu::Times(stream.tiles_across(), stream.tiles_down());
   std::size_t count = 0;
@@ -314,9 +339,10 @@ Outcome DecodeJpeg2000(File file, Canvas& canvas) {
     return Outcome::kDamaged;
   const Outcome opened = canvas.Open(stream.picture.width(), stream.picture.height());
   if (opened != Outcome::kDone) return opened;
-  std::uint8_t* row = canvas.Scratch(cpu::Times(3, canvas.width()));
-  if (row == nullptr) return Outcome::kFailed;
-  return DecodeTiles({stream, boxes, colors, row}, canvas);
+  Picture picture{stream, boxes};
+  picture.row = canvas.Scratch(cpu::Times(3, canvas.width()));
+  if (picture.row == nullptr || !OpenChannels(colors, &picture, canvas)) return Outcome::kFailed;
+  return DecodeTiles(picture, canvas);
 }
 
 }  // namespace rewire::kernel::image

@@ -26,8 +26,9 @@ program that names none of these kernels never loads it. The rules of [kernels.m
 - **What is refused** gives a picture without rows, as damaged files do. TIFF: codecs that few use or whose memory is not known
   beforehand, such as JBIG, LERC, LZMA and WebP. Also progressive JPEG in TIFF, and rows, tiles and strips of subsampled colors
   above 4 MiB. JPEG 2000: more than 4 components, and tiles of more than 67 million samples or 65,536 blocks. Also markers that
-  are not known, tiles that are missing, another block coder, and packets of changed order or with their headers elsewhere. PNG:
-  rows of more than a million pixels. Lossy WebP: more than 12 million pixels.
+  are not known, tiles that are missing, another block coder, and packets of changed order or with their headers elsewhere. Nor
+  may the first tile be without a sample of a color. PNG: rows of more than a million pixels. Lossy WebP: more than 12 million
+  pixels.
 - **zstd** in TIFF is charged 132 MiB, for the window that its data may refer to. Python's wheel has no TIFF at all, as Debian's
   libtiff needs a library under the GPL; the package in a build tree has it.
 - **Pixels** are those of the file: no profile, gamma, transparency or orientation is applied. Of 16 bits the upper 8 count.

@@ -6,41 +6,31 @@
 #include <webp/decode.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
+
+#include "rewire/tests/fuzz/codecs/memory_file.h"
 
 namespace rewire::test {
 namespace {
 
-struct Source {
-  const Bytes& bytes;
-  std::size_t at = 0;
-
-  std::size_t Read(void* data, std::size_t size) {
-    const std::size_t count = at < bytes.size() ? std::min(size, bytes.size() - at) : 0;
-    std::memcpy(data, bytes.data() + at, count);
-    at += count;
-    return count;
-  }
-};
-
 std::optional<Bytes> WholeTiff(const Bytes& file) {
-  Source source{file};
+  MemoryFile source{file};
   const std::unique_ptr<TIFF, void (*)(TIFF*)> tiff(
       TIFFClientOpen(
           "whole", "rm", &source,
           [](thandle_t s, void* data, tmsize_t size) {
-            return static_cast<tmsize_t>(static_cast<Source*>(s)->Read(data, static_cast<std::size_t>(size)));
+            return static_cast<tmsize_t>(
+                static_cast<MemoryFile*>(s)->Read(data, static_cast<std::size_t>(size)));
           },
           [](thandle_t, void*, tmsize_t) -> tmsize_t { return -1; },
           [](thandle_t s, toff_t offset, int whence) -> toff_t {
-            auto& from = *static_cast<Source*>(s);
+            auto& from = *static_cast<MemoryFile*>(s);
             return from.at = offset + (whence == SEEK_SET   ? 0
                                        : whence == SEEK_CUR ? from.at
                                                             : from.bytes.size());
           },
           [](thandle_t) { return 0; },
-          [](thandle_t s) -> toff_t { return static_cast<Source*>(s)->bytes.size(); }, nullptr, nullptr),
+          [](thandle_t s) -> toff_t { return static_cast<MemoryFile*>(s)->bytes.size(); }, nullptr, nullptr),
       TIFFClose);
   if (tiff == nullptr) return std::nullopt;
   std::uint32_t width = 0, height = 0;
@@ -59,12 +49,12 @@ std::optional<Bytes> WholeTiff(const Bytes& file) {
 }
 
 std::optional<Bytes> WholeJpeg2000(const Bytes& file) {
-  Source source{file};
+  MemoryFile source{file};
   opj_stream_t* stream = opj_stream_default_create(OPJ_TRUE);
   opj_stream_set_user_data(stream, &source, nullptr);
   opj_stream_set_user_data_length(stream, file.size());
   opj_stream_set_read_function(stream, [](void* data, OPJ_SIZE_T size, void* s) {
-    const OPJ_SIZE_T count = static_cast<Source*>(s)->Read(data, size);
+    const OPJ_SIZE_T count = static_cast<MemoryFile*>(s)->Read(data, size);
     return count == 0 ? static_cast<OPJ_SIZE_T>(-1) : count;
   });
   opj_codec_t* codec = opj_create_decompress(file[0] == 0xFF ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
@@ -78,15 +68,19 @@ std::optional<Bytes> WholeJpeg2000(const Bytes& file) {
   if (is_read) {
     pixels.emplace();
     const OPJ_UINT32 count = image->numcomps >= 3 ? 3 : 1;
-    const bool is_compared =
-        std::all_of(image->comps, image->comps + image->numcomps,
-                    [](const opj_image_comp_t& c) { return c.dx == 1 && c.dy == 1 && c.sgnd == 0; });
-    for (std::size_t i = 0; is_compared && i < std::size_t{image->comps[0].w} * image->comps[0].h; ++i) {
-      for (OPJ_UINT32 c = 0; c < 3; ++c) {
-        const opj_image_comp_t& component = image->comps[c % count];
-        const int bits = static_cast<int>(component.prec);
-        const int value = std::clamp(component.data[i], 0, (1 << bits) - 1);
-        pixels->push_back(static_cast<std::uint8_t>(bits > 8 ? value >> (bits - 8) : value << (8 - bits)));
+    const bool is_compared = std::all_of(image->comps, image->comps + image->numcomps,
+                                         [](const opj_image_comp_t& c) { return c.sgnd == 0; });
+    for (OPJ_UINT32 y = image->y0; is_compared && y < image->y1; ++y) {
+      for (OPJ_UINT32 x = image->x0; x < image->x1; ++x) {
+        for (OPJ_UINT32 c = 0; c < 3; ++c) {
+          const opj_image_comp_t& component = image->comps[c % count];
+          // The sample at the pixel's place, or the last one before it.
+          const OPJ_UINT32 column = std::max(x / component.dx, component.x0) - component.x0,
+                           row = std::max(y / component.dy, component.y0) - component.y0;
+          const int bits = static_cast<int>(component.prec);
+          const int value = std::clamp(component.data[row * component.w + column], 0, (1 << bits) - 1);
+          pixels->push_back(static_cast<std::uint8_t>(bits > 8 ? value >> (bits - 8) : value << (8 - bits)));
+        }
       }
     }
   }
