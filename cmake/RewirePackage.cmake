@@ -101,3 +101,8 @@ foreach(pc IN LISTS pkg_configs)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT rewire_dev)
 endforeach()
+
+# The license, and the notices of what is compiled in. packaging/components.py makes the list of these.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/third_party/NOTICES.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rewire_license)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/third_party/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rewire_license)

@@ -40,7 +40,7 @@ class RewireRecipe(ConanFile):
 
     def system_requirements(self):
         # As everywhere, Rewire takes its libraries from the system (third_party/README.md).
-        packages = ["libdlpack-dev", "libfmt-dev", "libxxhash-dev", "libzip-dev", "libzstd-dev", "nlohmann-json3-dev"]
+        packages = ["libdlpack-dev", "libfmt-dev", "libxxhash-dev", "libzstd-dev", "nlohmann-json3-dev", "zlib1g-dev"]
         if self.options.kernels:
             packages += ["libhwy-dev"]
         if self.options.compiler:

@@ -55,6 +55,8 @@ TEST_CASE("npz: what is no archive of arrays is refused") {
   const Folder folder;
   const std::string path = folder / "a.npz";
   CHECK(ReadNpz(path).error().code() == StatusCode::kNotFound);
+  WriteText(path, "");
+  CHECK(Message(path) == path + ": not an .npz file: Not a zip archive");
   WriteText(path, "hello");
   CHECK(Message(path) == path + ": not an .npz file: Not a zip archive");
 
@@ -109,6 +111,22 @@ TEST_CASE("npz: an entry whose claimed size no archive can hold allocates nothin
   const std::string message = Message(path);
   CHECK(message.find(path) == 0);
   CHECK(message != "no error");
+}
+
+TEST_CASE("npz: entries that share their bytes are refused before they are unpacked") {
+  const Folder folder;
+  const std::string path = folder / "a.npz";
+  const std::vector<NamedTensor> sample = {{"x", Counting(kUInt8, {4000})}, {"y", Counting(kUInt8, {1})}};
+  REQUIRE(WriteNpz(path, sample).has_value());
+  std::string file = ReadText(path);
+  // The second entry of the directory gets the checksum, the sizes and the position of the first.
+  const std::size_t first = file.find("PK\1\2");
+  const std::size_t second = file.find("PK\1\2", first + 1);
+  REQUIRE(second != std::string::npos);
+  file.replace(second + 16, 12, file.substr(first + 16, 12));
+  file.replace(second + 42, 4, file.substr(first + 42, 4));
+  WriteText(path, file);
+  CHECK(Message(path) == path + ": entry 'y.npy': the entries are larger than the archive");
 }
 
 TEST_CASE("npz: what cannot be written") {

@@ -24,6 +24,7 @@ class Fault:
 
 FORMAT = ("executable_format_test",)
 BASE = ("base_test",)
+TENSOR_FILES = ("tensor_files_test",)
 IMAGES = ("kernels_image_test",)
 IMPORT = ("import_test",)
 PROGRAMS = ("programs_test",)

@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of what reads and checks files."""
 
-from .fault import BASE, COMPILER, FORMAT, IMAGES, IMPORT, LOADER, TOOLS, Fault
+from .fault import BASE, COMPILER, FORMAT, IMAGES, IMPORT, LOADER, TENSOR_FILES, TOOLS, Fault
 
 FAULTS = [
+    # Archives of tensors.
+    Fault("zip", "a claim that no stream can hold allocates nothing", "zip_archive.cc",
+          "if (deflated ? «entry.size / kMostExpansion > entry.packed_size» :", "kMostExpansion == 0", TENSOR_FILES),
+    Fault("zip", "an entry's checksum is compared", "zip_archive.cc",
+          "if (!whole || «Checksum(content.view) != entry.checksum») {", "false", TENSOR_FILES),
+    Fault("zip", "a stream that gives more than the entry's size is damaged", "zip_archive.cc",
+          "if («written > size») code = Z_DATA_ERROR;", "false", TENSOR_FILES),
+    Fault("zip", "the end is the one whose comment ends the archive", "zip_archive.cc",
+          "if («reader.Read<std::uint16_t>() == last - at») return at;", "true", TENSOR_FILES),
+    Fault("zip", "an encrypted entry is refused", "zip_archive.cc",
+          "if («entry.encrypted») return", "false", TENSOR_FILES),
+    Fault("zip", "entries that share their bytes are refused", "npz.cc",
+          "if («entry.packed_size > *packed_left») {", "false", TENSOR_FILES),
+
     # The verifier.
     Fault("verifier", "a register lies in the frame", "structure.cc",
           "if («reg < function_.register_count») return true;", "reg <= function_.register_count", FORMAT),
