@@ -3,6 +3,8 @@
 
 JOBS ?= $(shell nproc)
 PRESET ?= release
+PREFIX ?= /usr/local
+PYTHONS ?= python3
 BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
@@ -14,14 +16,15 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults docs format tidy install-deps clean
+.PHONY: help demo test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
-	@echo "Variables: JOBS (now $(JOBS)), PRESET (now $(PRESET); see cmake --list-presets)."
+	@echo "Variables: JOBS (now $(JOBS)), PRESET (now $(PRESET); see cmake --list-presets), PREFIX (now $(PREFIX)),"
+	@echo "PYTHONS (now $(PYTHONS))."
 
 # Builds little, in build/demo; `make test` builds everything, in build/release.
 demo: ## recognize the handwritten digits of examples/digits
@@ -39,6 +42,15 @@ test: build ## build everything and run all tests
 build: install-deps ## configure and build, after installing what is missing
 	$(LAUNCHERS) cmake --preset $(PRESET)
 	cmake --build $(BUILD) --parallel $(JOBS)
+
+install: ## install what `make build` has built, into PREFIX
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+wheel: install-deps ## make Python wheels in dist, for PYTHONS (packaging/wheels.py)
+	$(LAUNCHERS) packaging/wheels.py --jobs $(JOBS) $(PYTHONS)
+
+dist: install-deps ## make a release in dist: wheels, sources, Debian packages, a bill of materials and checksums
+	$(LAUNCHERS) JOBS=$(JOBS) packaging/dist.sh $(PYTHONS)
 
 packages: install-deps ## make Debian packages in build/packages/packages (packaging/README.md)
 	$(LAUNCHERS) cmake --preset packages

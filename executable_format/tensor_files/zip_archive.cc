@@ -196,7 +196,7 @@ class Record {
   std::vector<std::byte> bytes_;
 };
 
-// What the two headers of an entry share, from the flags to the length of the name.
+// Writes the part that both headers of an entry have, from the flags to the length of the name.
 void PutDescription(Record* record, const ZipEntry& entry, bool is_long) {
   record->Put<std::uint16_t>(kUtf8Flag).Put<std::uint16_t>(entry.method);
   record->Put<std::uint16_t>(0).Put<std::uint16_t>(kFirstDate).Put<std::uint32_t>(entry.checksum);

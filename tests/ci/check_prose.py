@@ -32,7 +32,7 @@ BRITISH = re.compile(
     r"equalis|linearis|stabilis|finalis|emphasis|materialis)(?:e(?!s\s*=)|ing|ation|able|er)|"
     r"colour|neighbour|behaviour|favour|honour|flavour|artefact|licence|centred|\bcentre|analys(?:e[^s]|ing)", re.IGNORECASE)
 SPELLED = (".md", ".h", ".cc", ".c", ".py", ".sh", ".txt", ".cmake", ".js", ".def", ".asm", ".html", ".css")
-NOT_SPELLED = ("CHANGELOG.md", "tests/ci/check_prose.py", "tests/fuzz/corpus/", "tests/hostile/corpus/")
+NOT_SPELLED = ("third_party/licenses/", "CHANGELOG.md", "tests/ci/check_prose.py", "tests/fuzz/corpus/", "tests/hostile/corpus/")
 PAGE = re.compile(r"(docs/)?[^/]+\.md")
 TOOL = re.compile(r"tools/vm_\w+\.cc")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
