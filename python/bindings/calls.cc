@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "rewire/base/near_names.h"
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
@@ -37,12 +39,15 @@ std::size_t TakeNamed(const CallPlan& plan, PyObject* named, std::vector<PyObjec
     bool known = false;
     for (const nb::object& name : plan.input_names) known = known || name.equal(key);
     if (known) continue;
-    std::string names;
+    std::string list;
+    std::vector<std::string> names;
     for (const nb::object& name : plan.input_names) {
-      names += (names.empty() ? "" : ", ") + nb::cast<std::string>(name);
+      names.push_back(nb::cast<std::string>(name));
+      list += (list.empty() ? "" : ", ") + names.back();
     }
-    Refuse("function " + plan.name + " has no input " + nb::cast<std::string>(nb::repr(key)) +
-           "; its inputs: " + (names.empty() ? "none" : names));
+    const std::string near = DidYouMean(nb::str(key).c_str(), names);
+    Refuse("function " + plan.name + " has no input " + nb::cast<std::string>(nb::repr(key)) + near +
+           "; its inputs: " + (list.empty() ? "none" : list));
   }
   Refuse("function " + plan.name + ": an input is given twice");
 }
@@ -137,7 +142,7 @@ nb::dict ReadOutputs(const CallPlan& plan, const VirtualMachine& machine) {
 std::chrono::steady_clock::time_point DeadlineOf(nb::handle timeout) {
   using Clock = std::chrono::steady_clock;
   if (timeout.is_none()) return Clock::time_point::max();
-  const double seconds = nb::cast<double>(timeout);
+  const double seconds = ToNumber(timeout, "timeout");
   if (!(seconds >= 0)) Refuse("timeout: expected seconds of at least 0, got " + std::to_string(seconds));
   constexpr double kCentury = 3.2e9;
   if (seconds > kCentury) return Clock::time_point::max();
@@ -146,7 +151,9 @@ std::chrono::steady_clock::time_point DeadlineOf(nb::handle timeout) {
 
 std::string_view FunctionName(nb::handle function) {
   if (function.is_none()) return {};
-  return nb::cast<std::string_view>(function);
+  std::string_view name;
+  if (!nb::try_cast(function, name)) RefuseValue(function, "function", "a str");
+  return name;
 }
 
 }  // namespace rewire::python

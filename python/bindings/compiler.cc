@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
@@ -110,37 +111,56 @@ Calibration CalibrationOf(const nb::list& data, const std::string& method, doubl
 
 // `model` is a path, or an object with a buffer. Returns (executable, report, None), or for a model with
 // unsupported nodes (None, list of them, message).
-nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::string& name,
-                       const std::map<std::string, std::int64_t>& dims,
-                       const std::map<std::string, std::int64_t>& max_dims,
-                       const std::set<std::string>& disabled,
-                       const std::vector<std::string>& external_folders, const std::string& precision,
-                       const nb::list& calibrate, const std::string& calibration, double max_error,
-                       const std::set<std::string>& keep_float, const std::string& device,
-                       std::int64_t device_work, bool parallel, const std::string& cpu, bool compress,
-                       bool check_passes, bool strict, nb::handle progress) {
+nb::tuple CompileModel(const Arguments& given) {
+  enum : std::size_t {
+    kModel,
+    kFolder,
+    kName,
+    kDims,
+    kMaxDims,
+    kDisabled,
+    kExternalFolders,
+    kPrecision,
+    kCalibrate,
+    kCalibration,
+    kMaxError,
+    kKeepFloat,
+    kDevice,
+    kDeviceWork,
+    kParallel,
+    kCpu,
+    kCompress,
+    kCheckPasses,
+    kStrict,
+    kProgress
+  };
+  const nb::handle model = given[kModel], progress = given[kProgress];
   CompileOptions options;
-  options.external_folders = external_folders;
-  options.dims = dims;
-  options.max_dims = max_dims;
-  options.disabled_passes = disabled;
-  options.device = device;
-  options.least_device_work = device_work;
-  options.parallel = parallel ? Parallel::kAuto : Parallel::kOff;
-  options.compress = compress;
-  if (check_passes) options.check_passes = true;
-  options.strict = strict;
+  options.external_folders = ToTexts(given[kExternalFolders], "external_folders");
+  options.dims = ToSizes(given[kDims], "dims");
+  options.max_dims = ToSizes(given[kMaxDims], "max_dims");
+  options.disabled_passes = ToNames(given[kDisabled], "disable_passes");
+  options.device = ToText(given[kDevice], "device");
+  options.least_device_work = ToInteger(given[kDeviceWork], "device_work");
+  options.parallel = ToFlag(given[kParallel], "parallel", true) ? Parallel::kAuto : Parallel::kOff;
+  options.compress = ToFlag(given[kCompress], "compress", true);
+  if (ToFlag(given[kCheckPasses], "check_passes", false)) options.check_passes = true;
+  options.strict = ToFlag(given[kStrict], "strict", false);
+  const std::string cpu = ToText(given[kCpu], "cpu"), precision = ToText(given[kPrecision], "precision");
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
   if (cpu == "tiles") options.cpu = Cpu::kTiles;
   if (precision == "int8") options.precision = Precision::kInt8;
   if (precision == "bf16") options.precision = Precision::kBf16;
-  options.calibration = CalibrationOf(calibrate, calibration, max_error, keep_float);
+  options.calibration =
+      CalibrationOf(nb::borrow<nb::list>(given[kCalibrate]), ToText(given[kCalibration], "calibration"),
+                    ToNumber(given[kMaxError], "max_error"), ToNames(given[kKeepFloat], "keep_float"));
   Callbacks callbacks{nb::borrow(progress), std::nullopt};
   if (!progress.is_none()) options.progress = [&](const std::string& what) { callbacks.Begin(what); };
   std::string path;
   Tensor bytes;
+  const std::string folder = ToPath(given[kFolder], "external_data"), name = ToText(given[kName], "name");
   if (PyUnicode_Check(model.ptr()) != 0) {
-    path = nb::cast<std::string>(model);
+    path = ToPath(model, "model");
   } else {
     bytes = Import(model, Access::kRead, "the model");
     if (!bytes.view().IsContiguous()) {
@@ -159,20 +179,26 @@ nb::tuple CompileModel(nb::handle model, const std::string& folder, const std::s
   if (!compiled && !unsupported.empty()) {
     return nb::make_tuple(nb::none(), ListOf(unsupported), compiled.error().message());
   }
-  const Compilation made = Take(std::move(compiled));
+  const Compilation made = bytes ? Take(std::move(compiled)) : TakeFile(std::move(compiled), path);
   return nb::make_tuple(made.executable, ReportOf(made.report), nb::none());
 }
 
 }  // namespace
 
 void AddCompiler(nb::module_& module) {
-  module.def("_compile", &CompileModel, nb::arg("model"), nb::arg("folder"), nb::arg("name"), nb::arg("dims"),
-             nb::arg("max_dims"), nb::arg("disabled_passes"), nb::arg("external_folders"),
-             nb::arg("precision"), nb::arg("calibrate"), nb::arg("calibration"), nb::arg("max_error"),
-             nb::arg("keep_float"), nb::arg("device"), nb::arg("device_work"), nb::arg("parallel"),
-             nb::arg("cpu"), nb::arg("compress"), nb::arg("check_passes"), nb::arg("strict"),
-             nb::arg("progress").none());
-  module.def("compiler_passes", &CompilerPasses, "Returns the names of the passes that can be disabled.");
+  FunctionOf(
+      module,
+      "def _compile(model: typing.Any, folder: str, name: str, dims: dict[str, int], max_dims: dict[str, "
+      "int], "
+      "disabled_passes: collections.abc.Iterable[str], external_folders: list[str], precision: str, "
+      "calibrate: list[dict[str, typing.Any]], calibration: str, max_error: float, "
+      "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
+      "compress: bool, check_passes: bool, strict: bool, progress: typing.Callable[[str], object] | None) "
+      "-> tuple[Executable | None, typing.Any, str | None]",
+      &CompileModel, "Compiles a model.");
+  FunctionOf(
+      module, "def compiler_passes() -> list[str]", [](const Arguments&) { return CompilerPasses(); },
+      "Returns the names of the passes that can be disabled.");
 }
 
 }  // namespace rewire::python

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <utility>
 
 #include "rewire/base/status.h"
@@ -19,12 +20,22 @@ void AddErrors(nb::module_& module);
 // Raises the exception of a failure. The GIL is held.
 [[noreturn]] void Raise(const Error& error);
 
+// Raises the exception of a failure to open or to read the file at `path`. If there is no such file, that is
+// the class MissingFileError.
+[[noreturn]] void RaiseOfFile(const Error& error, const std::string& path);
+
 inline void ThrowIf(const Status& status) {
   if (!status) Raise(status.error());
 }
 template <typename T>
 T Take(Result<T> result) {
   if (!result) Raise(result.error());
+  return *std::move(result);
+}
+
+template <typename T>
+T TakeFile(Result<T> result, const std::string& path) {
+  if (!result) RaiseOfFile(result.error(), path);
   return *std::move(result);
 }
 

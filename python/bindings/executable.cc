@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/base/near_names.h"
 #include "rewire/executable_format/names/name_map.h"
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/text/disassembler.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
@@ -122,66 +124,88 @@ Executable FromBytes(nb::handle data) {
   return Take(std::move(opened));
 }
 
-nb::tuple Open(const std::string& path, const std::vector<std::string>& parameters,
-               const std::string& model) {
+nb::tuple Open(const std::string& path, const std::string& model) {
   Result<tools::OpenedModel> opened = [&] {
     const nb::gil_scoped_release released;
-    return tools::OpenModel(path, parameters, {}, model);
+    return tools::OpenModel(path, {}, {}, model);
   }();
-  const tools::OpenedModel found = Take(std::move(opened));
+  const tools::OpenedModel found = TakeFile(std::move(opened), path);
   return nb::make_tuple(found.executable, found.kernels, found.has_parameters);
 }
 
 }  // namespace
 
 void AddExecutable(nb::module_& module) {
-  nb::class_<Executable>(
+  nb::class_<Executable> executable(
       module, "Executable",
       "A verified program that is not linked: none of its code has run. Immutable; any number\n"
-      "of threads may use one.")
-      .def_prop_ro("functions", &Names, "The names of the functions.")
-      .def_prop_ro("kernels", &Kernels, "The names of the kernels that linking must find.")
-      .def_prop_ro("metadata", &Metadata, "What the file says about itself, such as its producer.")
-      .def("_inputs", &Inputs, nb::arg("function"))
-      .def("_outputs", &Outputs, nb::arg("function"))
-      .def("_parameters", &Parameters)
-      .def(
-          "_index",
-          [](const Executable& self, const std::string& name) -> nb::object {
-            const auto found = self.FindFunction(name);
-            return found ? nb::object(nb::int_(*found)) : nb::none();
-          },
-          nb::arg("name"))
-      .def("to_bytes", &Serialize, "Returns the bytes of the .rwx file.")
-      .def(
-          "save",
-          [](const Executable& self, nb::handle path) {
-            const nb::object text = nb::module_::import_("os").attr("fspath")(path);
-            ThrowIf(WriteModule(self.module(), nb::cast<std::string>(text)));
-          },
-          nb::arg("path"), "Writes the .rwx file, which is complete or unchanged. Raises IoError.");
-  module.def("_open", &Open, nb::arg("path"), nb::arg("parameters"), nb::arg("model"));
-  module.def("_from_bytes", &FromBytes, nb::arg("data"));
-  module.def(
-      "_restore_names",
-      [](const Executable& executable, const std::string& path) {
-        return Take(RestoreNames(executable, path));
+      "of threads may use one.");
+  executable
+      .def_prop_ro("functions", &Names, nb::sig("def functions(self) -> list[str]"),
+                   "The names of the functions.")
+      .def_prop_ro("kernels", &Kernels, nb::sig("def kernels(self) -> list[str]"),
+                   "The names of the kernels that linking must find.")
+      .def_prop_ro("metadata", &Metadata, nb::sig("def metadata(self) -> dict[str, str]"),
+                   "What the file says about itself, such as its producer.")
+      .def("_inputs", &Inputs, nb::arg("function"),
+           nb::sig("def _inputs(self, function: int) -> list[rewire.signature.Row]"))
+      .def("_outputs", &Outputs, nb::arg("function"),
+           nb::sig("def _outputs(self, function: int) -> list[rewire.signature.Row]"))
+      .def("_parameters", &Parameters, nb::sig("def _parameters(self) -> list[rewire.signature.Row]"));
+  Method(
+      executable, "def _index(self, name: str) -> int | None",
+      [](const Executable& self, const Arguments& given) -> nb::object {
+        const auto found = self.FindFunction(ToText(given[0], "function"));
+        return found ? nb::object(nb::int_(*found)) : nb::none();
       },
-      nb::arg("executable"), nb::arg("path"));
-  module.def(
-      "assemble",
-      [](const std::string& text, const std::string& directory) {
+      "The place of a function.");
+  Method(
+      executable, "def to_bytes(self) -> bytes",
+      [](const Executable& self, const Arguments&) { return Serialize(self); },
+      "Returns the bytes of the .rwx file.");
+  Method(
+      executable, "def save(self, path: rewire.types.Path) -> None",
+      [](const Executable& self, const Arguments& given) {
+        ThrowIf(WriteModule(self.module(), ToPath(given[0], "path")));
+      },
+      "Writes the .rwx file, which is complete or unchanged. Raises IoError.");
+  FunctionOf(
+      module, "def _open(path: rewire.types.Path, model: str) -> tuple[Executable, list[str], bool]",
+      [](const Arguments& given) { return Open(ToPath(given[0], "model"), ToText(given[1], "model_name")); },
+      "Opens a file of any kind: the executable, its kernel libraries, and whether it has parameters.");
+  FunctionOf(
+      module, "def _from_bytes(data: rewire.types.Array) -> Executable",
+      [](const Arguments& given) { return FromBytes(given[0]); }, "Opens the bytes of a .rwx file.");
+  FunctionOf(
+      module, "def _restore_names(executable: Executable, path: rewire.types.Path) -> Executable",
+      [](const Arguments& given) {
+        const std::string path = ToPath(given[1], "name_map");
+        return TakeFile(
+            RestoreNames(ToObject<Executable>(given[0], "executable", "a rewire.Executable"), path), path);
+      },
+      "Gives a stripped executable its names back.");
+  FunctionOf(
+      module, "def assemble(text: str, directory: str = '') -> Executable",
+      [](const Arguments& given) {
         AssembleOptions options;
-        options.directory = directory;
-        Module assembled = Take(Assemble(text, options));
+        if (!given[1].is_none()) options.directory = ToPath(given[1], "directory");
+        Module assembled = Take(Assemble(ToText(given[0], "text"), options));
         return Take(Executable::FromModule(std::move(assembled)));
       },
-      nb::arg("text"), nb::arg("directory") = "",
       "Returns the Executable that text assembly describes. Relative @files start in `directory`. Raises\n"
       "InvalidArgumentError with a line for each mistake, or VerificationError.");
-  module.def(
-      "_disassemble", [](const Executable& executable) { return Disassemble(executable.module()).text; },
-      nb::arg("executable"));
+  FunctionOf(
+      module, "def _did_you_mean(name: str, names: collections.abc.Iterable[str]) -> str",
+      [](const Arguments& given) { return DidYouMean(ToText(given[0], "name"), ToTexts(given[1], "names")); },
+      "The end of an error's message that suggests the names nearest to one, or an empty text.");
+  FunctionOf(
+      module, "def _disassemble(executable: Executable) -> str",
+      [](const Arguments& given) {
+        return Disassemble(
+                   ToObject<Executable>(given[0], "program", "a rewire.Program or Executable").module())
+            .text;
+      },
+      "Returns text assembly.");
 }
 
 }  // namespace rewire::python

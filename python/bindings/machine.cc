@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
@@ -21,7 +22,10 @@ class Hold;
 // GIL held, so that a plain bool says whether there is one.
 class Machine {
  public:
-  explicit Machine(PythonProgram& program) : program_(program), machine_(program.program()) {}
+  explicit Machine(nb::handle program)
+      : owner_(nb::borrow(program)),
+        program_(ToObject<PythonProgram>(program, "program", "a rewire.Program")),
+        machine_(program_.program()) {}
 
   // Any thread may call these at any time.
   void Cancel() { machine_.Cancel(); }
@@ -32,22 +36,22 @@ class Machine {
   const CallPlan& PlanOf(nb::handle function) { return program_.PlanOf(FunctionName(function)); }
   InputHandle FindInput(nb::handle input, nb::handle function) const {
     const std::string_view name = FunctionName(function);
-    if (PyLong_Check(input.ptr()) != 0) {
-      return Take(program_.program().FindInput(nb::cast<std::uint32_t>(input), name));
-    }
-    return Take(program_.program().FindInput(nb::cast<std::string_view>(input), name));
+    if (PyLong_Check(input.ptr()) != 0)
+      return Take(program_.program().FindInput(ToPlace(input, "input"), name));
+    return Take(program_.program().FindInput(ToText(input, "input"), name));
   }
   OutputHandle FindOutput(nb::handle output, nb::handle function) const {
     const std::string_view name = FunctionName(function);
     if (PyLong_Check(output.ptr()) != 0) {
-      return Take(program_.program().FindOutput(nb::cast<std::uint32_t>(output), name));
+      return Take(program_.program().FindOutput(ToPlace(output, "output"), name));
     }
-    return Take(program_.program().FindOutput(nb::cast<std::string_view>(output), name));
+    return Take(program_.program().FindOutput(ToText(output, "output"), name));
   }
 
  private:
   friend class Hold;
-  PythonProgram& program_;  // kept by the machine's Python object
+  nb::object owner_;  // of the program
+  PythonProgram& program_;
   VirtualMachine machine_;
   bool held_ = false;
 };
@@ -119,9 +123,8 @@ void Invoke(Machine& self, nb::handle function, nb::handle timeout) {
 }
 
 nb::object Output(Machine& self, nb::handle output) {
-  const Value value = PyLong_Check(output.ptr()) != 0
-                          ? Take(Hold(self)->TryOutput(nb::cast<std::uint32_t>(output)))
-                          : Take(Hold(self)->TryOutput(nb::cast<std::string_view>(output)));
+  const Value value = PyLong_Check(output.ptr()) != 0 ? Take(Hold(self)->TryOutput(ToPlace(output, "output")))
+                                                      : Take(Hold(self)->TryOutput(ToText(output, "output")));
   return ToPython(value);
 }
 
@@ -133,8 +136,8 @@ nb::dict Outputs(Machine& self, nb::handle function) {
 
 void SetLimits(Machine& self, nb::handle steps, nb::handle bytes) {
   Limits limits;
-  if (!steps.is_none()) limits.steps = nb::cast<std::uint64_t>(steps);
-  if (!bytes.is_none()) limits.bytes = nb::cast<std::uint64_t>(bytes);
+  if (!steps.is_none()) limits.steps = ToSize(steps, "steps");
+  if (!bytes.is_none()) limits.bytes = ToSize(bytes, "bytes");
   ThrowIf(Hold(self)->TrySetLimits(limits));
 }
 
@@ -143,63 +146,84 @@ nb::object Report(const OutputReport& report) { return nb::make_tuple(report.cop
 }  // namespace
 
 void AddMachine(nb::module_& module) {
-  nb::class_<Machine>(
+  nb::class_<Machine> machine(
       module, "VirtualMachine",
       "Runs functions of a program with inputs and outputs that stay set from run to run. One\n"
       "thread at a time: during a run every call but cancel(), bytes_held and bytes_peak raises\n"
-      "BusyError, on another thread and inside a Python kernel of the run.")
-      .def(nb::init<PythonProgram&>(), nb::arg("program"), nb::keep_alive<1, 2>())
-      .def("set_input", &SetInput, nb::arg("input"), nb::arg("value"), nb::arg("copy") = false,
-           nb::arg("function") = nb::none(),
-           "Sets an input, by name or place, until it is set again. The array is kept and read when a "
-           "function\n"
-           "runs; with copy=True its elements are copied now. Raises InvalidArgumentError if it does not "
-           "match.")
-      .def("set_output", &SetOutput, nb::arg("output"), nb::arg("value").none(),
-           nb::arg("function") = nb::none(),
-           "Lets runs write an output, by name or place, into this writable array, which is kept. None lets "
-           "the\n"
-           "machine allocate it again. Raises InvalidArgumentError if it does not match.")
-      .def("donate", &Donate, nb::arg("input"), nb::arg("output"), nb::arg("function") = nb::none(),
-           "Lets an output take the memory of an input, which a run then overwrites: state updated in place.")
-      .def("invoke", &Invoke, nb::arg("function") = nb::none(), nb::arg("timeout") = nb::none(),
-           "Runs a function with what is set; None is the entry. `timeout` is in seconds. The GIL is not "
-           "held.")
-      .def("cancel", &Machine::Cancel,
-           "Ends the run that is going on, which then raises CancelledError. Any thread may call it.")
-      .def("output", &Output, nb::arg("output"),
-           "Returns an output of the last run, by name or place: an array over its memory.")
-      .def("outputs", &Outputs, nb::arg("function") = nb::none(),
-           "Returns all outputs of the last run, a dict by name.")
-      .def(
-          "output_report",
-          [](Machine& self, nb::handle output, nb::handle function) {
-            const OutputHandle handle = self.FindOutput(output, function);
-            return Report(Take(Hold(self)->TryOutputReport(handle)));
-          },
-          nb::arg("output"), nb::arg("function") = nb::none(),
-          "Returns whether the last run copied a bound output, and why.")
-      .def(
-          "require_zero_copy",
-          [](Machine& self, bool required) { ThrowIf(Hold(self)->TryRequireZeroCopy(required)); },
-          nb::arg("required") = true, "Makes a run fail that would have to copy an output.")
-      .def("set_limits", &SetLimits, nb::arg("steps") = nb::none(), nb::arg("bytes") = nb::none(),
-           "Limits the instructions and the memory of each run. None: no limit.")
-      .def(
-          "clear_inputs",
-          [](Machine& self, nb::handle function) {
-            ThrowIf(Hold(self)->TryClearInputs(FunctionName(function)));
-          },
-          nb::arg("function") = nb::none(), "Forgets the inputs that are set, and lets go of the arrays.")
-      .def(
-          "clear_outputs",
-          [](Machine& self, nb::handle function) {
-            ThrowIf(Hold(self)->TryClearOutputs(FunctionName(function)));
-          },
-          nb::arg("function") = nb::none(), "Lets the machine allocate all outputs again.")
-      .def(
-          "trim", [](Machine& self) { ThrowIf(Hold(self)->TryTrim()); },
-          "Releases all memory that no live value uses, the last result included.")
+      "BusyError, on another thread and inside a Python kernel of the run.");
+  Constructor(
+      machine, "def __init__(self, program: Program) -> None",
+      [](Machine* self, const Arguments& given) { new (self) Machine(given[0]); }, "");
+  Method(
+      machine,
+      "def set_input(self, input: int | str, value: rewire.types.Input, copy: bool = False, "
+      "function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) {
+        SetInput(self, given[0], given[1], ToFlag(given[2], "copy", false), given[3]);
+      },
+      "Sets an input, by name or place, until it is set again. The array is kept and read when a function\n"
+      "runs; with copy=True its elements are copied now. Raises InvalidArgumentError if it does not match.");
+  Method(
+      machine,
+      "def set_output(self, output: int | str, value: rewire.types.Array | None, "
+      "function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) { SetOutput(self, given[0], given[1], given[2]); },
+      "Lets runs write an output, by name or place, into this writable array, which is kept. None lets the\n"
+      "machine allocate it again. Raises InvalidArgumentError if it does not match.");
+  Method(
+      machine, "def donate(self, input: int | str, output: int | str, function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) { Donate(self, given[0], given[1], given[2]); },
+      "Lets an output take the memory of an input, which a run then overwrites: state updated in place.");
+  Method(
+      machine, "def invoke(self, function: str | None = None, timeout: float | None = None) -> None",
+      [](Machine& self, const Arguments& given) { Invoke(self, given[0], given[1]); },
+      "Runs a function with what is set; None is the entry. `timeout` is in seconds. The GIL is not held.");
+  Method(
+      machine, "def cancel(self) -> None", [](Machine& self, const Arguments&) { self.Cancel(); },
+      "Ends the run that is going on, which then raises CancelledError. Any thread may call it.");
+  Method(
+      machine, "def output(self, output: int | str) -> numpy.typing.NDArray[typing.Any]",
+      [](Machine& self, const Arguments& given) { return Output(self, given[0]); },
+      "Returns an output of the last run, by name or place: an array over its memory.");
+  Method(
+      machine,
+      "def outputs(self, function: str | None = None) -> dict[str, numpy.typing.NDArray[typing.Any]]",
+      [](Machine& self, const Arguments& given) { return Outputs(self, given[0]); },
+      "Returns all outputs of the last run, a dict by name.");
+  Method(
+      machine, "def output_report(self, output: int | str, function: str | None = None) -> tuple[bool, str]",
+      [](Machine& self, const Arguments& given) {
+        const OutputHandle handle = self.FindOutput(given[0], given[1]);
+        return Report(Take(Hold(self)->TryOutputReport(handle)));
+      },
+      "Returns whether the last run copied a bound output, and why.");
+  Method(
+      machine, "def require_zero_copy(self, required: bool = True) -> None",
+      [](Machine& self, const Arguments& given) {
+        ThrowIf(Hold(self)->TryRequireZeroCopy(ToFlag(given[0], "required", true)));
+      },
+      "Makes a run fail that would have to copy an output.");
+  Method(
+      machine, "def set_limits(self, steps: int | None = None, bytes: int | None = None) -> None",
+      [](Machine& self, const Arguments& given) { SetLimits(self, given[0], given[1]); },
+      "Limits the instructions and the memory of each run. None: no limit.");
+  Method(
+      machine, "def clear_inputs(self, function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) {
+        ThrowIf(Hold(self)->TryClearInputs(FunctionName(given[0])));
+      },
+      "Forgets the inputs that are set, and lets go of the arrays.");
+  Method(
+      machine, "def clear_outputs(self, function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) {
+        ThrowIf(Hold(self)->TryClearOutputs(FunctionName(given[0])));
+      },
+      "Lets the machine allocate all outputs again.");
+  Method(
+      machine, "def trim(self) -> None",
+      [](Machine& self, const Arguments&) { ThrowIf(Hold(self)->TryTrim()); },
+      "Releases all memory that no live value uses, the last result included.");
+  machine
       .def_prop_ro("bytes_held", &Machine::bytes_held,
                    "Bytes that the machine holds now. Any thread may ask during a run.")
       .def_prop_ro("bytes_peak", &Machine::bytes_peak,

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
@@ -17,15 +18,16 @@
 namespace rewire::python {
 namespace {
 
-ParameterSet FromFile(nb::handle path) {
-  const std::string text = nb::cast<std::string>(nb::object(nb::module_::import_("os").attr("fspath")(path)));
-  return Take(ParameterSet::Open(text));
+ParameterSet FromFile(const Arguments& given) {
+  const std::string path = ToPath(given[0], "path");
+  return TakeFile(ParameterSet::Open(path), path);
 }
 
-ParameterSet FromArrays(const nb::dict& arrays) {
+ParameterSet FromArrays(nb::handle arrays) {
+  if (PyDict_Check(arrays.ptr()) == 0) RefuseValue(arrays, "arrays", "a dict of arrays by name");
   ParameterSet set;
-  for (const auto& [key, value] : arrays) {
-    const std::string name = nb::cast<std::string>(key);
+  for (const auto& [key, value] : nb::borrow<nb::dict>(arrays)) {
+    const std::string name = ToText(key, "arrays");
     const auto tensor =
         std::make_shared<const Tensor>(Import(value, Access::kRead, "parameter '" + name + "'"));
     set.Set(name, WrapReadOnly(tensor->view(), tensor));
@@ -50,27 +52,42 @@ nb::list Names(const ParameterSet& self) {
 }  // namespace
 
 void AddParameters(nb::module_& module) {
-  nb::class_<ParameterSet>(module, "ParameterSet",
-                           "Named weights for programs that are loaded without them. Files are mapped, not\n"
-                           "read, and arrays are kept, not copied. Programs and processes share a set.")
-      .def_static("from_file", &FromFile, nb::arg("path"),
-                  "Opens a .safetensors, .rwx or TVM parameter file. Raises NotFoundError, IoError or\n"
-                  "InvalidFileError.")
-      .def_static("from_safetensors", &FromFile, nb::arg("path"), "The same as from_file.")
-      .def_static(
-          "from_arrays", &FromArrays, nb::arg("arrays"),
-          "Makes a set of a dict of arrays by name. The set keeps the arrays, which nobody may write\n"
-          "while a program uses them.")
-      .def_static(
-          "from_program", [](const PythonProgram& program) { return ParameterSet::Of(program.program()); },
-          nb::arg("program"), "The parameters that a program was loaded with, and its named constants.")
-      .def("names", &Names, "The names, sorted.")
-      .def("__len__", &ParameterSet::size)
+  nb::class_<ParameterSet> set(
+      module, "ParameterSet",
+      "Named weights for programs that are loaded without them. Files are mapped, not\n"
+      "read, and arrays are kept, not copied. Programs and processes share a set.");
+  StaticMethod(set, "def from_file(path: rewire.types.Path) -> ParameterSet", &FromFile,
+               "Opens a .safetensors, .rwx or TVM parameter file. Raises NotFoundError, IoError or\n"
+               "InvalidFileError.");
+  StaticMethod(set, "def from_safetensors(path: rewire.types.Path) -> ParameterSet", &FromFile,
+               "The same as from_file.");
+  StaticMethod(
+      set, "def from_arrays(arrays: dict[str, rewire.types.Array]) -> ParameterSet",
+      [](const Arguments& given) { return FromArrays(given[0]); },
+      "Makes a set of a dict of arrays by name. The set keeps the arrays, which nobody may write\n"
+      "while a program uses them.");
+  StaticMethod(
+      set, "def from_program(program: Program) -> ParameterSet",
+      [](const Arguments& given) {
+        return ParameterSet::Of(ToObject<PythonProgram>(given[0], "program", "a rewire.Program").program());
+      },
+      "The parameters that a program was loaded with, and its named constants.");
+  Method(
+      set, "def names(self) -> list[str]",
+      [](const ParameterSet& self, const Arguments&) { return Names(self); }, "The names, sorted.");
+  set.def("__len__", &ParameterSet::size)
       .def(
           "__contains__",
-          [](const ParameterSet& self, std::string_view name) { return self.Find(name) != self.size(); },
-          nb::arg("name"))
-      .def("__getitem__", &Get, nb::arg("name"), "An array over the parameter's memory. Raises KeyError.")
+          [](const ParameterSet& self, nb::handle name) {
+            std::string text;
+            return nb::try_cast(name, text) && self.Find(text) != self.size();
+          },
+          nb::sig("def __contains__(self, name: object) -> bool"))
+      .def(
+          "__getitem__",
+          [](const ParameterSet& self, nb::handle name) { return Get(self, ToText(name, "name")); },
+          nb::sig("def __getitem__(self, name: str) -> numpy.typing.NDArray[typing.Any]"),
+          "An array over the parameter's memory. Raises KeyError.")
       .def("__repr__", [](const ParameterSet& self) {
         return "rewire.ParameterSet(" + std::to_string(self.size()) + " tensors)";
       });

@@ -9,6 +9,7 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
 #include "rewire/python/bindings/running.h"
@@ -56,14 +57,17 @@ std::int64_t Now() {
 
 // Returns ([(start_ns, end_ns)] of the runs, [(run, name, kernel, node, function, pc, start_ns, end_ns,
 // arguments)] of the calls). The first `warmup` runs are not recorded.
-nb::tuple Profile(PythonProgram& self, const nb::args& args, nb::handle function, int repeat, int warmup) {
-  const CallPlan& plan = self.PlanOf(FunctionName(function));
+nb::tuple Profile(const Arguments& given) {
+  auto& self = ToObject<PythonProgram>(given[0], "program", "a rewire.Program");
+  const CallPlan& plan = self.PlanOf(FunctionName(given[2]));
+  const auto args = nb::borrow<nb::args>(given[1]);
+  const std::int64_t repeat = ToInteger(given[3], "repeat"), warmup = ToInteger(given[4], "warmup");
   const std::vector<Value> inputs = ReadInputs(plan, args, nb::kwargs());
   const Module& module = self.program().executable().module();
   VirtualMachine machine(self.program());
   nb::list runs, calls;
   DropCause();
-  for (int i = -warmup; i < repeat; ++i) {
+  for (std::int64_t i = -warmup; i < repeat; ++i) {
     Recorder recorder;
     if (i >= 0) ThrowIf(machine.TrySetObserver(&recorder));
     const std::int64_t start = Now();
@@ -88,8 +92,11 @@ nb::tuple Profile(PythonProgram& self, const nb::args& args, nb::handle function
 }  // namespace
 
 void AddProfile(nb::module_& module) {
-  module.def("_profile", &Profile, nb::arg("program"), nb::arg("args"), nb::kw_only(),
-             nb::arg("function").none(), nb::arg("repeat"), nb::arg("warmup"));
+  FunctionOf(
+      module,
+      "def _profile(program: Program, args: tuple[typing.Any, ...], function: str | None, repeat: int, "
+      "warmup: int) -> tuple[list[tuple[int, int]], list[rewire.profile.Call]]",
+      &Profile, "Runs a program and returns the times of the runs and of every kernel call.");
 }
 
 }  // namespace rewire::python

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/vm/memory_bound.h"
@@ -48,21 +49,75 @@ nb::dict Call(PythonProgram& self, const nb::args& args, const nb::kwargs& kwarg
 struct GivenOutput {
   OutputHandle handle;
   Tensor tensor;
-  nb::object array;
+  nb::object array;  // null for memory that is larger than the result may be
 };
 
-std::vector<GivenOutput> ReadOut(const PythonProgram& self, const CallPlan& plan, const nb::dict& out) {
+// `out` has arrays by name or place. A tuple with one array stands for a capacity.
+std::vector<GivenOutput> ReadOut(const PythonProgram& self, const CallPlan& plan, nb::handle out) {
   std::vector<GivenOutput> given;
-  for (const auto& [key, value] : out) {
+  if (out.is_none()) return given;
+  for (const auto& [key, value] : nb::borrow<nb::dict>(out)) {
     const OutputHandle handle = PyLong_Check(key.ptr()) != 0
-                                    ? Take(self.program().FindOutput(nb::cast<std::uint32_t>(key), plan.name))
-                                    : Take(self.program().FindOutput(nb::cast<std::string>(key), plan.name));
+                                    ? Take(self.program().FindOutput(ToPlace(key, "out"), plan.name))
+                                    : Take(self.program().FindOutput(ToText(key, "out"), plan.name));
     const std::string what =
         "function " + plan.name + ", output " + nb::cast<std::string>(plan.output_names[handle.leaf]);
-    given.push_back({handle, Import(value, Access::kWrite, what), nb::borrow(value)});
+    const bool is_capacity = PyTuple_Check(value.ptr()) != 0;
+    const nb::object array = is_capacity ? nb::object(value[0]) : nb::borrow(value);
+    Tensor tensor = Import(array, Access::kWrite, what);
+    if (is_capacity && !tensor.view().IsContiguous()) {
+      Raise(Error(StatusCode::kInvalidArgument, what + ": the array of a Capacity must be contiguous"));
+    }
+    given.push_back({handle, std::move(tensor), is_capacity ? nb::object() : array});
   }
   return given;
 }
+
+Status Bind(VirtualMachine& machine, const GivenOutput& output) {
+  if (output.array.is_valid()) return machine.TrySetOutput(output.handle, output.tensor);
+  const TensorView memory = output.tensor.view();
+  return machine.TrySetOutput(output.handle, OutputCapacity{memory.data(), memory.bytes()});
+}
+
+// The result that a run has made in the memory of a capacity, which it keeps alive.
+nb::object ResultIn(const VirtualMachine& machine, const GivenOutput& output) {
+  const Tensor made = Take(machine.TryOutput(output.handle.leaf)).tensor();
+  const TensorView view = made.view();
+  return ToNumpy(Take(Tensor::Wrap(view, std::make_shared<const Tensor>(output.tensor))));
+}
+
+// Ends the run that it is given to, from any thread.
+class Cancellation {
+ public:
+  void Cancel() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (machine_ != nullptr) machine_->Cancel();
+  }
+  void Watch(VirtualMachine* machine) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    machine_ = machine;
+  }
+
+ private:
+  std::mutex mutex_;
+  VirtualMachine* machine_ = nullptr;
+};
+
+// While it lives, a Cancellation, which may be null, reaches the machine.
+class WatchedRun {
+ public:
+  WatchedRun(Cancellation* cancellation, VirtualMachine* machine) : cancellation_(cancellation) {
+    if (cancellation_ != nullptr) cancellation_->Watch(machine);
+  }
+  ~WatchedRun() {
+    if (cancellation_ != nullptr) cancellation_->Watch(nullptr);
+  }
+  WatchedRun(const WatchedRun&) = delete;
+  WatchedRun& operator=(const WatchedRun&) = delete;
+
+ private:
+  Cancellation* cancellation_;
+};
 
 // The settings of one call in its machine. The next call begins without it.
 struct CallSettings {
@@ -77,68 +132,109 @@ struct CallSettings {
   }
 };
 
-nb::dict RunWith(PythonProgram& self, nb::handle inputs, nb::handle out, nb::handle timeout,
-                 nb::handle function, nb::handle steps, nb::handle bytes, bool require_zero_copy) {
-  const CallPlan& plan = self.PlanOf(FunctionName(function));
-  const bool by_name = PyDict_Check(inputs.ptr()) != 0;
+nb::dict RunWith(PythonProgram& self, const Arguments& arguments) {
+  const nb::handle inputs = arguments[0], steps = arguments[4], bytes = arguments[5];
+  const CallPlan& plan = self.PlanOf(FunctionName(arguments[3]));
+  // A dict, or an array that is the only input, as in a call; else a list of inputs.
+  const bool is_one = PyDict_Check(inputs.ptr()) != 0 || PyObject_CheckBuffer(inputs.ptr()) != 0 ||
+                      nb::hasattr(inputs, "__dlpack__");
+  if (!is_one && (PyUnicode_Check(inputs.ptr()) != 0 || PySequence_Check(inputs.ptr()) == 0)) {
+    RefuseValue(inputs, "inputs", "a dict by name, an array, or a list of arrays");
+  }
   const nb::args args =
-      by_name ? nb::borrow<nb::args>(nb::make_tuple(inputs)) : nb::borrow<nb::args>(nb::tuple(inputs));
+      is_one ? nb::borrow<nb::args>(nb::make_tuple(inputs)) : nb::borrow<nb::args>(nb::tuple(inputs));
   const std::vector<Value> values = ReadInputs(plan, args, nb::kwargs());
-  const std::vector<GivenOutput> given =
-      out.is_none() ? std::vector<GivenOutput>() : ReadOut(self, plan, nb::cast<nb::dict>(out));
+  const std::vector<GivenOutput> given = ReadOut(self, plan, arguments[1]);
   CallSettings settings;
-  settings.deadline = DeadlineOf(timeout);
-  settings.require_zero_copy = require_zero_copy;
-  if (!steps.is_none()) settings.limits.steps = nb::cast<std::uint64_t>(steps);
-  if (!bytes.is_none()) settings.limits.bytes = nb::cast<std::uint64_t>(bytes);
+  settings.deadline = DeadlineOf(arguments[2]);
+  settings.require_zero_copy = ToFlag(arguments[6], "require_zero_copy", false);
+  if (!steps.is_none()) settings.limits.steps = ToSize(steps, "max_steps");
+  if (!bytes.is_none()) settings.limits.bytes = ToSize(bytes, "max_bytes");
+  Cancellation* cancellation = arguments[7].is_none()
+                                   ? nullptr
+                                   : &ToObject<Cancellation>(arguments[7], "cancellation", "a cancellation");
   Loan machine(self);
   DropCause();
   Status status = settings.Apply(*machine);
   // Set, and not given to the call: only so does what a Python kernel gets keep its memory alive.
   for (const GivenOutput& each : given) {
-    if (status) status = machine->TrySetOutput(each.handle, each.tensor);
+    if (status) status = Bind(*machine, each);
   }
-  if (status)
+  if (status) {
+    const WatchedRun watched(cancellation, &*machine);
     status = RunWithoutGil(&*machine, [&] { return machine->TryInvoke(plan.name, values).status(); });
+  }
+  nb::dict outputs;
+  if (status) {
+    outputs = ReadOutputs(plan, *machine);
+    for (const GivenOutput& each : given) {
+      outputs[plan.output_names[each.handle.leaf]] =
+          each.array.is_valid() ? each.array : ResultIn(*machine, each);
+    }
+  }
   const Status restored = CallSettings().Apply(*machine);
   const Status cleared = given.empty() ? Status() : machine->TryClearOutputs(plan.name);
   ThrowIf(status);
   ThrowIf(restored);
   ThrowIf(cleared);
-  nb::dict outputs = ReadOutputs(plan, *machine);
-  for (const GivenOutput& each : given) outputs[plan.output_names[each.handle.leaf]] = each.array;
   return outputs;
 }
 
-LinkOptions ReadLinkOptions(int threads, const nb::sequence& kernels, const nb::sequence& parameters,
-                            bool ignore_extra_parameters, bool zero_new_storage, bool trust_device_code) {
-  LinkOptions options;
-  if (threads < 1) {
-    Raise(
-        Error(StatusCode::kInvalidArgument, "threads: expected at least 1, got " + std::to_string(threads)));
+std::vector<ParameterSet> ParameterSets(nb::handle given) {
+  std::vector<ParameterSet> sets;
+  for (const nb::handle set : given) {
+    sets.push_back(ToObject<ParameterSet>(set, "parameters", "a rewire.ParameterSet"));
   }
-  if (threads > 1) options.threads = ThreadPool::Make(threads);
-  for (const nb::handle kernel : kernels) {
-    if (PyTuple_Check(kernel.ptr()) != 0) {  // a name and a Python function
-      options.kernels.AddFunction(nb::cast<std::string>(nb::object(kernel[0])),
-                                  MakePythonKernel(nb::object(kernel[1])));
-    } else {
-      ThrowIf(options.kernels.AddLibrary(nb::cast<std::string>(kernel)));
+  return sets;
+}
+
+// `given` is executable, threads, kernels, parameters and the flags, as _rewire.Program takes them.
+LinkOptions ReadLinkOptions(const Arguments& given) {
+  LinkOptions options;
+  const std::int64_t threads = given[1].is_none() ? 1 : ToInteger(given[1], "threads");
+  constexpr int kMostThreads = 4096;
+  if (threads < 1 || threads > kMostThreads) {
+    Raise(Error(StatusCode::kInvalidArgument,
+                "threads: expected at least 1 and at most 4096, got " + std::to_string(threads)));
+  }
+  if (threads > 1) options.threads = ThreadPool::Make(static_cast<int>(threads));
+  if (!given[2].is_none()) {
+    for (const nb::handle kernel : given[2]) {
+      if (PyTuple_Check(kernel.ptr()) != 0) {  // a name and a Python function
+        options.kernels.AddFunction(ToText(nb::object(kernel[0]), "kernels"),
+                                    MakePythonKernel(nb::object(kernel[1])));
+        continue;
+      }
+      const std::string path = ToPath(kernel, "kernels");
+      if (const Status added = options.kernels.AddLibrary(path); !added) RaiseOfFile(added.error(), path);
     }
   }
-  for (const nb::handle set : parameters) options.parameters.push_back(nb::cast<ParameterSet&>(set));
-  options.ignore_extra_parameters = ignore_extra_parameters;
-  if (zero_new_storage) options.storage_fill = StorageFill::kZero;
-  options.trust_device_code = trust_device_code;
+  if (!given[3].is_none()) options.parameters = ParameterSets(given[3]);
+  options.ignore_extra_parameters = ToFlag(given[4], "ignore_extra_parameters", false);
+  if (ToFlag(given[5], "zero_new_storage", false)) options.storage_fill = StorageFill::kZero;
+  options.trust_device_code = ToFlag(given[6], "trust_device_code", false);
   return options;
 }
 
-nb::dict BoundOf(const PythonProgram& self, nb::handle function, bool outputs_bound,
-                 const std::map<std::string, std::int64_t>& max_dims) {
+// Links an executable, or gives a program other parameters.
+Result<Program> LinkWith(const Arguments& given) {
+  PythonProgram* other = nullptr;
+  if (nb::try_cast(given[0], other) && other != nullptr) {
+    const std::vector<ParameterSet> sets = ParameterSets(given[3]);
+    const nb::gil_scoped_release released;
+    return other->program().Rebind(sets);
+  }
+  const auto& executable = ToObject<Executable>(given[0], "executable", "a rewire.Executable");
+  LinkOptions options = ReadLinkOptions(given);
+  const nb::gil_scoped_release released;  // `__init` may run for seconds
+  return Program::Link(executable, std::move(options));
+}
+
+nb::dict BoundOf(const PythonProgram& self, const Arguments& given) {
   MemoryBoundOptions options;
-  options.outputs_bound = outputs_bound;
-  for (const auto& [name, size] : max_dims) options.max_dims.emplace_back(name, size);
-  const MemoryBound bound = Take(self.program().TryMemoryBound(FunctionName(function), options));
+  options.outputs_bound = ToFlag(given[1], "outputs_bound", false);
+  for (const auto& [name, size] : ToSizes(given[2], "dims")) options.max_dims.emplace_back(name, size);
+  const MemoryBound bound = Take(self.program().TryMemoryBound(FunctionName(given[0]), options));
   nb::dict figures;
   figures["unbounded"] = bound.unbounded;
   figures["bytes"] = bound.bytes;
@@ -177,47 +273,46 @@ nb::list ExplainOutputs(PythonProgram& self, nb::handle function) {
 }  // namespace
 
 void AddProgram(nb::module_& module) {
-  nb::class_<PythonProgram>(module, "Program")
-      .def(
-          "__init__",
-          [](PythonProgram* self, const Executable& executable, int threads, const nb::sequence& kernels,
-             const nb::sequence& parameters, bool ignore_extra_parameters, bool zero_new_storage,
-             bool trust_device_code) {
-            LinkOptions options = ReadLinkOptions(threads, kernels, parameters, ignore_extra_parameters,
-                                                  zero_new_storage, trust_device_code);
-            Result<Program> program = [&] {
-              const nb::gil_scoped_release released;  // `__init` may run for seconds
-              return Program::Link(executable, std::move(options));
-            }();
-            new (self) PythonProgram(Take(std::move(program)));
-          },
-          nb::arg("executable"), nb::arg("threads") = 1, nb::arg("kernels") = nb::tuple(),
-          nb::arg("parameters") = nb::tuple(), nb::arg("ignore_extra_parameters") = false,
-          nb::arg("zero_new_storage") = false, nb::arg("trust_device_code") = false)
-      .def(
-          "__init__",
-          [](PythonProgram* self, const PythonProgram& program, const nb::sequence& parameters) {
-            std::vector<ParameterSet> sets;
-            for (const nb::handle set : parameters) sets.push_back(nb::cast<ParameterSet&>(set));
-            Result<Program> rebound = [&] {
-              const nb::gil_scoped_release released;
-              return program.program().Rebind(sets);
-            }();
-            new (self) PythonProgram(Take(std::move(rebound)));
-          },
-          nb::arg("program"), nb::arg("parameters"))
-      .def("__call__", &Call, nb::arg("args"), nb::arg("kwargs"),
-           "Runs the entry function and returns its outputs, a dict of arrays by name. Inputs are given by\n"
-           "place, by name, or as one dict. Any number of threads may call at once; the GIL is not held.")
-      .def("_run", &RunWith, nb::arg("inputs"), nb::arg("out").none(), nb::arg("timeout").none(),
-           nb::arg("function").none(), nb::arg("steps").none(), nb::arg("bytes").none(),
-           nb::arg("require_zero_copy"))
-      .def("_memory_bound", &BoundOf, nb::arg("function").none(), nb::arg("outputs_bound"),
-           nb::arg("max_dims"))
-      .def("_explain_outputs", &ExplainOutputs, nb::arg("function").none())
-      .def_prop_ro(
-          "executable", [](const PythonProgram& self) { return self.program().executable(); },
-          "The executable that the program was linked from.");
+  nb::class_<Cancellation> cancellation(module, "_Cancellation", "Ends the run that it is given to.");
+  Constructor(
+      cancellation, "def __init__(self) -> None",
+      [](Cancellation* self, const Arguments&) { new (self) Cancellation(); }, "");
+  Method(
+      cancellation, "def cancel(self) -> None", [](Cancellation& self, const Arguments&) { self.Cancel(); },
+      "Ends the run, if it goes on now. Any thread may call it.");
+
+  nb::class_<PythonProgram> program(module, "Program");
+  Constructor(
+      program,
+      "def __init__(self, executable: Executable | Program, threads: int = 1, "
+      "kernels: collections.abc.Sequence[str | tuple[str, typing.Callable[..., typing.Any]]] = (), "
+      "parameters: collections.abc.Sequence[ParameterSet] = (), ignore_extra_parameters: bool = False, "
+      "zero_new_storage: bool = False, trust_device_code: bool = False) -> None",
+      [](PythonProgram* self, const Arguments& given) { new (self) PythonProgram(Take(LinkWith(given))); },
+      "Links an executable. rewire.load does this and more.");
+  program.def(
+      "__call__", &Call,
+      nb::sig("def __call__(self, *args: typing.Any, **kwargs: rewire.types.Input) "
+              "-> dict[str, numpy.typing.NDArray[typing.Any]]"),
+      "Runs the entry function and returns its outputs, a dict of arrays by name. Inputs are given by\n"
+      "place, by name, or as one dict. Any number of threads may call at once; the GIL is not held.");
+  Method(
+      program,
+      "def _run(self, inputs: typing.Any, out: dict[typing.Any, typing.Any] | None, timeout: float | None, "
+      "function: str | None, steps: int | None, bytes: int | None, require_zero_copy: bool, "
+      "cancellation: _Cancellation | None = None) -> dict[str, numpy.typing.NDArray[typing.Any]]",
+      &RunWith, "Runs a function.");
+  Method(program,
+         "def _memory_bound(self, function: str | None, outputs_bound: bool, max_dims: dict[str, int]) "
+         "-> dict[str, typing.Any]",
+         &BoundOf, "How much memory a run can need.");
+  Method(
+      program, "def _explain_outputs(self, function: str | None) -> list[tuple[str, bool, str, str]]",
+      [](PythonProgram& self, const Arguments& given) { return ExplainOutputs(self, given[0]); },
+      "For each output its name, whether it is rewired, the reason and the whole explanation.");
+  program.def_prop_ro(
+      "executable", [](const PythonProgram& self) { return self.program().executable(); },
+      nb::sig("def executable(self) -> Executable"), "The executable that the program was linked from.");
 }
 
 }  // namespace rewire::python

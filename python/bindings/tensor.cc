@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rewire/base/dtype.h"
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/formats.h"
@@ -190,48 +191,56 @@ nb::object ToNumpy(const Tensor& tensor) {
 }
 
 void AddTensor(nb::module_& module) {
-  nb::class_<Tensor>(
+  nb::class_<Tensor> tensor(
       module, "Tensor", nb::type_slots(slots),
       "A tensor in memory of a program or of whoever gave it. It has the buffer protocol and\n"
       "DLPack, so that other libraries read it without a copy, and keeps its memory alive. Any\n"
-      "thread may use it.")
-      .def_prop_ro("shape", &ShapeOf, "The dimensions, as a tuple of ints.")
+      "thread may use it.");
+  tensor
+      .def_prop_ro("shape", &ShapeOf, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "The dimensions, as a tuple of ints.")
       .def_prop_ro(
-          "dtype", [](const Tensor& tensor) { return DTypeName(tensor.dtype()); },
+          "dtype", [](const Tensor& self) { return DTypeName(self.dtype()); },
           "The element type as Rewire spells it: 'f32', 'i64', 'bf16', 'bool'.")
       .def_prop_ro(
-          "data_ptr",
-          [](const Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.view().data()); },
+          "data_ptr", [](const Tensor& self) { return reinterpret_cast<std::uintptr_t>(self.view().data()); },
           "The address of the first element.")
       .def_prop_ro(
-          "nbytes", [](const Tensor& tensor) { return tensor.view().bytes(); }, "Bytes of all elements.")
+          "nbytes", [](const Tensor& self) { return self.view().bytes(); }, "Bytes of all elements.")
       .def_prop_ro(
-          "readonly", [](const Tensor& tensor) { return tensor.view().read_only(); },
+          "readonly", [](const Tensor& self) { return self.view().read_only(); },
           "True for what nobody may write: constants, parameters, and what was given as read-only.")
-      .def("numpy", &ToNumpy, "Returns a numpy array over the same memory.")
-      .def(
-          "__dlpack__", &ToDLPack, nb::kw_only(), nb::arg("stream") = nb::none(),
-          nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-          nb::arg("copy") = nb::none(),
-          "Returns a DLPack capsule, over the same memory unless copy=True. Raises BufferError for another\n"
-          "device, for a stream that the device does not have, and for a read-only tensor if max_version is\n"
-          "below (1, 0).")
-      .def(
-          "__dlpack_device__",
-          [](const Tensor& tensor) {
-            const DLDevice device = tensor.dl().device;
-            return nb::make_tuple(DeviceTypeOf(device), device.device_id);
-          },
-          "Returns DLPack's type and number of the device.")
-      .def("__repr__", [](const Tensor& tensor) {
-        std::string text = "rewire.Tensor(" + DTypeName(tensor.dtype()) + "[";
-        for (std::int64_t dim : tensor.shape()) {
+      .def("__repr__", [](const Tensor& self) {
+        std::string text = "rewire.Tensor(" + DTypeName(self.dtype()) + "[";
+        for (std::int64_t dim : self.shape()) {
           text += (text.back() == '[' ? "" : ", ") + std::to_string(dim);
         }
         return text + "])";
       });
-  module.def(
-      "tensor", [](nb::handle array) { return Import(array, Access::kRead, "tensor"); }, nb::arg("array"),
+  Method(
+      tensor, "def numpy(self) -> numpy.typing.NDArray[typing.Any]",
+      [](const Tensor& self, const Arguments&) { return ToNumpy(self); },
+      "Returns a numpy array over the same memory.");
+  Method(
+      tensor,
+      "def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, "
+      "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> typing.Any",
+      [](const Tensor& self, const Arguments& given) {
+        return ToDLPack(self, given[0], given[1], given[2], given[3]);
+      },
+      "Returns a DLPack capsule, over the same memory unless copy=True. Raises BufferError for another\n"
+      "device, for a stream that the device does not have, and for a read-only tensor if max_version is\n"
+      "below (1, 0).");
+  Method(
+      tensor, "def __dlpack_device__(self) -> tuple[int, int]",
+      [](const Tensor& self, const Arguments&) {
+        const DLDevice device = self.dl().device;
+        return nb::make_tuple(DeviceTypeOf(device), device.device_id);
+      },
+      "Returns DLPack's type and number of the device.");
+  FunctionOf(
+      module, "def tensor(array: rewire.types.Array) -> Tensor",
+      [](const Arguments& given) { return Import(given[0], Access::kRead, "tensor"); },
       "Returns a Tensor over the memory of an array, which it keeps alive.");
 }
 

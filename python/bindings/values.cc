@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
 
@@ -19,11 +20,12 @@ Value FieldAt(const Value& adt, std::int64_t index) {
   return adt.field(static_cast<std::uint32_t>(index));
 }
 
-Value MakeAdt(std::uint32_t tag, const nb::sequence& fields) {
+Value MakeAdt(std::uint32_t tag, nb::handle fields) {
+  if (PySequence_Check(fields.ptr()) == 0) RefuseValue(fields, "fields", "a list of arrays, ints and Adts");
   std::vector<Value> values;
   const std::size_t count = nb::len(fields);
   for (std::size_t i = 0; i < count; ++i) {
-    const nb::object field = fields[i];
+    const nb::object field = nb::borrow<nb::sequence>(fields)[i];
     values.push_back(ImportValue(field, PyLong_CheckExact(field.ptr()) != 0, "field " + std::to_string(i)));
   }
   return Take(Value::Adt(tag, values));
@@ -57,26 +59,27 @@ nb::object ToPython(const Value& value) {
 }
 
 void AddValues(nb::module_& module) {
-  nb::class_<Value>(
+  nb::class_<Value> adt(
       module, "Adt",
       "A tagged tuple of values, such as a sequence of ONNX. Fields are made when they are read:\n"
-      "numpy arrays over the program's memory, ints, or further Adts.")
-      .def(
-          "__init__",
-          [](Value* self, std::uint32_t tag, const nb::sequence& fields) {
-            new (self) Value(MakeAdt(tag, fields));
-          },
-          nb::arg("tag"), nb::arg("fields"),
-          "Makes one of arrays, ints and Adts. The arrays are not copied and must be contiguous.")
-      .def_prop_ro("tag", &Value::tag, "The constructor's number.")
+      "numpy arrays over the program's memory, ints, or further Adts.");
+  Constructor(
+      adt, "def __init__(self, tag: int, fields: collections.abc.Sequence[rewire.types.Input]) -> None",
+      [](Value* self, const Arguments& given) {
+        new (self) Value(MakeAdt(ToPlace(given[0], "tag"), given[1]));
+      },
+      "Makes one of arrays, ints and Adts. The arrays are not copied and must be contiguous.");
+  adt.def_prop_ro("tag", &Value::tag, "The constructor's number.")
       .def("__len__", &Value::field_count)
       .def(
-          "__getitem__", [](const Value& adt, std::int64_t index) { return ToPython(FieldAt(adt, index)); },
-          nb::arg("index"))
-      .def("__repr__", [](const Value& value) {
-        if (value.kind() != ValueKind::kAdt)
-          return std::string("<rewire ") + ValueKindName(value.kind()) + ">";
-        return "rewire.Adt(tag=" + std::to_string(value.tag()) + ", " + std::to_string(value.field_count()) +
+          "__getitem__",
+          [](const Value& self, nb::handle index) {
+            return ToPython(FieldAt(self, ToInteger(index, "index")));
+          },
+          nb::sig("def __getitem__(self, index: int) -> typing.Any"))
+      .def("__repr__", [](const Value& self) {
+        if (self.kind() != ValueKind::kAdt) return std::string("<rewire ") + ValueKindName(self.kind()) + ">";
+        return "rewire.Adt(tag=" + std::to_string(self.tag()) + ", " + std::to_string(self.field_count()) +
                " fields)";
       });
 }

@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling ONNX models."""
 
-import difflib
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Any, Callable, Iterable, Mapping, Protocol, Sequence, Union
 
 from rewire import errors
 from rewire._native import _rewire
+from rewire.types import Array, Path
+
+
+class ModelProto(Protocol):
+    """An onnx.ModelProto."""
+
+    def SerializeToString(self, *args: Any, **kwargs: Any) -> bytes:
+        """Returns the bytes of the model."""
+
+
+Samples = Union[Mapping[str, Array], Sequence[Mapping[str, Array]]]
+"""Arrays by the names of inputs, or a list of such dicts."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +33,9 @@ class UnsupportedNode:
     opset: int
     reason: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
         return f"{self.node} ({domain}{self.op_type}, opset {self.opset}): {self.reason}"
-
-
-_PRECISIONS = ("model", "int8", "bf16")
 
 
 @dataclass(frozen=True)
@@ -87,19 +97,19 @@ class CompileReport:
     separate_bytes: int
     device_arena_bytes: int
     device_separate_bytes: int
-    memory_bytes: Optional[int]
+    memory_bytes: int | None
     """What one run takes at most beside weights and outputs; None if `unbounded` says why there is no bound."""
     unbounded: str
     quantized: int
     """How many of the `products` compute with precision "int8" or "bf16"."""
-    products: Tuple[ProductPrecision, ...]
-    movement: Tuple[OutputMovement, ...]
+    products: tuple[ProductPrecision, ...]
+    movement: tuple[OutputMovement, ...]
     unmeasured: str
     """Why `movement` is not known: with precision "bf16" and no samples, a model may not run with random inputs."""
     device_calls: int
     """Kernel calls that run on the device that the model was compiled for."""
-    host_calls: Tuple[HostCalls, ...]
-    zeroed_weights: Tuple[ZeroedWeights, ...]
+    host_calls: tuple[HostCalls, ...]
+    zeroed_weights: tuple[ZeroedWeights, ...]
     seconds: float
 
 
@@ -111,10 +121,20 @@ class Compilation:
     report: CompileReport
 
 
-def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), external_data=None, external_folders=(),
-            progress=None, precision="model", calibrate=None, calibration="least-squares", max_error=0.05, keep_float=(),
-            device="cpu", device_work=100000, parallel="auto", cpu="native", compress=True,
-            check_passes=False, strict=False):
+def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
+    if given in choices:
+        return
+    known = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}"
+    raise errors.InvalidArgumentError(f"{name} is {given!r}, expected {known}{_rewire._did_you_mean(str(given), choices)}")
+
+
+def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearray | memoryview | ModelProto,
+            output: Path | None = None, *, dims: Mapping[str, int] | None = None, max_dims: Mapping[str, int] | None = None,
+            disable_passes: Iterable[str] = (), external_data: Path | None = None, external_folders: Iterable[Path] = (),
+            progress: Callable[[str], object] | None = None, precision: str = "model", calibrate: Samples | None = None,
+            calibration: str = "least-squares", max_error: float = 0.05, keep_float: Iterable[str] = (),
+            device: str = "cpu", device_work: int = 100000, parallel: str = "auto", cpu: str = "native",
+            compress: bool = True, check_passes: bool = False, strict: bool = False) -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -153,31 +173,19 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
     """
-    name = "model"
-    if hasattr(model, "SerializeToString"):
-        name = getattr(getattr(model, "graph", None), "name", "") or name
-        source = model.SerializeToString()
-    elif isinstance(model, str) or hasattr(model, "__fspath__"):
-        source = os.fsdecode(model)
-    else:
-        source = model
-    if precision not in _PRECISIONS:
-        near = difflib.get_close_matches(str(precision), _PRECISIONS, 1, 0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise errors.InvalidArgumentError(f"precision is {precision!r}, expected 'model', 'int8' or 'bf16'{hint}")
-    if parallel not in ("auto", "off"):
-        raise errors.InvalidArgumentError(f"parallel is {parallel!r}, expected 'auto' or 'off'")
-    if cpu not in ("native", "vectors", "tiles"):
-        raise errors.InvalidArgumentError(f"cpu is {cpu!r}, expected 'native', 'vectors' or 'tiles'")
-    data = [dict(calibrate)] if hasattr(calibrate, "keys") else [dict(one) for one in calibrate or ()]
+    _require_choice("precision", precision, ("model", "int8", "bf16"))
+    _require_choice("parallel", parallel, ("auto", "off"))
+    _require_choice("cpu", cpu, ("native", "vectors", "tiles"))
+    name, source = _source_of(model)
+    data = [dict(calibrate)] if isinstance(calibrate, Mapping) else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
     made, report, message = _rewire._compile(
-        source, folder, name, dict(dims or {}), dict(max_dims or {}), set(disable_passes),
-        [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, set(keep_float), device,
-        device_work, parallel == "auto", cpu, bool(compress), bool(check_passes), bool(strict), progress)
+        source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
+        [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
+        device_work, parallel == "auto", cpu, compress, check_passes, strict, progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
-        error = errors.UnsupportedError("\n".join([message, *(f"  {node}" for node in nodes)]))
+        error = errors.UnsupportedError("\n".join([message or "", *(f"  {node}" for node in nodes)]))
         error.unsupported = nodes
         raise error
     if output is not None:
@@ -187,3 +195,10 @@ def compile(model, output=None, *, dims=None, max_dims=None, disable_passes=(), 
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
     report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])
     return Compilation(made, CompileReport(**report))
+
+
+def _source_of(model: Any) -> tuple[str, Any]:
+    """The name of a model, and its path or bytes."""
+    if hasattr(model, "SerializeToString"):
+        return getattr(getattr(model, "graph", None), "name", "") or "model", model.SerializeToString()
+    return "model", os.fsdecode(model) if isinstance(model, (str, os.PathLike)) else model

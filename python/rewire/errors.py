@@ -2,19 +2,27 @@
 """The exceptions of Rewire: one tree, with the codes of the C and C++ interfaces.
 
 Each class also is the builtin exception that Python code would expect: a wrong argument is a ValueError, a missing
-file or name a LookupError, a run that took too long a TimeoutError.
+name a LookupError, a missing file a FileNotFoundError, too, and a run that took too long a TimeoutError.
 """
 
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, ClassVar, Sequence
+
 from rewire._native import _rewire
+
+if TYPE_CHECKING:
+    from rewire.compiler import UnsupportedNode
 
 
 class Error(Exception):
     """The base of all of them. `code` is the number of rewire::StatusCode, `code_name` its name."""
 
-    code = 0
+    code: ClassVar[int] = 0
 
     @property
-    def code_name(self):
+    def code_name(self) -> str:
         return _rewire._status_name(self.code)
 
 
@@ -25,9 +33,17 @@ class InvalidArgumentError(Error, ValueError):
 
 
 class NotFoundError(Error, LookupError):
-    """There is no such file, function, input or kernel library."""
+    """There is no such function, input, kernel library or file. For files it is the subclass MissingFileError."""
 
     code = 2
+
+
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """There is no such file. `errno` is ENOENT."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOENT
 
 
 class IoError(Error, OSError):
@@ -49,7 +65,7 @@ class UnsupportedError(Error, NotImplementedError):
     """
 
     code = 5
-    unsupported = ()
+    unsupported: Sequence[UnsupportedNode] = ()
 
 
 class VerificationError(Error, ValueError):
@@ -127,5 +143,5 @@ class InternalError(Error, RuntimeError):
 _rewire._set_error_classes([
     Error, InvalidArgumentError, NotFoundError, IoError, InvalidFileError, UnsupportedError, VerificationError,
     LinkError, RunError, KernelError, DepthLimitError, StepLimitError, MemoryLimitError, DeadlineExceededError,
-    CancelledError, OutOfMemoryError, BusyError, InternalError,
+    CancelledError, OutOfMemoryError, BusyError, InternalError, MissingFileError,
 ])

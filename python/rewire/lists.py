@@ -5,12 +5,26 @@ A model's tensors of strings are positions in a list. The metadata has the list,
 offsets and bytes. A map is a row of a tensor, with a column for each key.
 """
 
+from __future__ import annotations
+
 import json
+from typing import Any, Dict, Mapping, Sequence, Tuple, Union
+
+import numpy
+import numpy.typing
 
 from rewire import errors
+from rewire._native._rewire import Executable
+
+Strings = Dict[str, Tuple[str, ...]]
+"""The lists of strings of some outputs, by name."""
+Keys = Dict[str, Tuple[Union[int, str], ...]]
+"""The keys of some outputs that are maps, by name."""
+Parts = Dict[str, Tuple[str, str]]
+"""For inputs or outputs that are strings, by name: the names of the two that hold their list."""
 
 
-def _list_of(metadata, key):
+def _list_of(metadata: Mapping[str, str], key: str) -> tuple[Any, ...] | None:
     """A tuple, or None if there is none. Anyone may have written the file: what is no list counts as none."""
     try:
         found = json.loads(metadata[key])
@@ -19,12 +33,13 @@ def _list_of(metadata, key):
     return tuple(found) if isinstance(found, list) else None
 
 
-def of_outputs(executable, function, names):
+def of_outputs(executable: Executable, function: str, names: Sequence[str]) -> tuple[Strings, Keys]:
     """Two dicts by the names of outputs: lists of strings, and lists of keys."""
     metadata = executable.metadata
     if not any(key.startswith(("strings ", "keys ")) for key in metadata):
         return {}, {}
-    strings, keys = {}, {}
+    strings: Strings = {}
+    keys: Keys = {}
     for place, name in enumerate(names):
         texts = _list_of(metadata, f"strings {function}.{place}")
         if texts is not None and all(isinstance(text, str) for text in texts):
@@ -35,12 +50,12 @@ def of_outputs(executable, function, names):
     return strings, keys
 
 
-def computed(executable, prefix, function, names):
+def computed(executable: Executable, prefix: str, function: str, names: Sequence[str]) -> Parts:
     """A dict by name: for an input or output that is strings, the names of the two that hold its list."""
     metadata = executable.metadata
     if not any(key.startswith(prefix) for key in metadata):
         return {}
-    found = {}
+    found: Parts = {}
     for place, name in enumerate(names):
         try:
             places = json.loads(metadata[f"{prefix}{function}.{place}"])
@@ -50,10 +65,8 @@ def computed(executable, prefix, function, names):
     return found
 
 
-def as_positions(name, value):
+def as_positions(name: str, value: Any) -> tuple[numpy.typing.NDArray[Any], ...] | None:
     """Strings as three arrays: positions, offsets and bytes. None for what is no array of strings."""
-    import numpy
-
     array = value if isinstance(value, numpy.ndarray) else numpy.asarray(value, None if isinstance(value, str) else object)
     if array.dtype.kind not in "UO":
         return None
@@ -70,7 +83,7 @@ def as_positions(name, value):
     return positions, offsets, numpy.frombuffer(b"".join(encoded), numpy.uint8)
 
 
-def with_positions(inputs, texts):
+def with_positions(inputs: Mapping[str, Any], texts: Parts) -> dict[str, Any]:
     """A dict of inputs with three arrays in place of each one of strings."""
     given = dict(inputs)
     for name, parts in texts.items():
@@ -82,10 +95,8 @@ def with_positions(inputs, texts):
     return given
 
 
-def with_computed(outputs, texts, bound=()):
+def with_computed(outputs: dict[str, Any], texts: Parts, bound: Sequence[Any] = ()) -> dict[str, Any]:
     """The outputs with arrays of str in place of positions and of the two outputs with their list."""
-    import numpy
-
     for name, (ends, data) in texts.items():
         if name not in outputs or any(outputs[each] is mine for each in (name, ends, data) for mine in bound):
             continue
@@ -95,10 +106,8 @@ def with_computed(outputs, texts, bound=()):
     return outputs
 
 
-def with_strings(outputs, strings, bound=()):
+def with_strings(outputs: dict[str, Any], strings: Strings, bound: Sequence[Any] = ()) -> dict[str, Any]:
     """The outputs with arrays of str in place of positions. Those in `bound`, the caller's own arrays, stay."""
-    import numpy
-
     for name, texts in strings.items():
         positions = outputs.get(name)
         if positions is None or any(positions is each for each in bound):

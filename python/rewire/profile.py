@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the time of a run went."""
 
-import html
+from __future__ import annotations
+
 import json
+import os
+import statistics
 from dataclasses import dataclass
+from typing import Any, Sequence, Tuple
+
+from rewire import page
+
+Call = Tuple[int, str, str, str, str, int, int, int, str]
+"""A call as the extension gives it: run, name, kernel, node, function, pc, start, end, arguments."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +32,24 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class Row:
-    """The calls of one node of the model, or of one kernel where the program has no notes. Times are of all runs."""
+    """The calls of one node of the model, or of one kernel where the program has no notes.
+
+    `run_ns` is the median over the runs of what its calls take in a run, so that a run which something else disturbed
+    does not count. `share` is the part of it in the sum of all rows. `fastest_ns` and `slowest_ns` are the extremes.
+    `total_ns` is the time of all runs.
+    """
 
     name: str
     kernel: str
     calls: int
     total_ns: int
+    run_ns: int
+    fastest_ns: int
+    slowest_ns: int
     share: float
 
 
-def _duration(nanoseconds):
+def _duration(nanoseconds: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if nanoseconds >= size:
             return f"{nanoseconds / size:.3g} {unit}"
@@ -45,7 +62,7 @@ class Profile:
     `calls` is the list of KernelCall, `runs` the duration of each run in nanoseconds.
     """
 
-    def __init__(self, runs, calls):
+    def __init__(self, runs: Sequence[tuple[int, int]], calls: Sequence[Call]) -> None:
         origin = runs[0][0]
         self._spans = [(start - origin, end - origin) for start, end in runs]
         self.runs = [end - start for start, end in runs]
@@ -55,36 +72,48 @@ class Profile:
         ]
 
     @property
-    def total_ns(self):
+    def total_ns(self) -> int:
         """The time of all runs."""
         return sum(self.runs)
 
-    def rows(self):
-        """One Row for each node and kernel, longest first; the last one is the time outside of kernels."""
-        sums = {}
-        for call in self.calls:
-            entry = sums.setdefault((call.node or call.name, call.kernel), [0, 0])
-            entry[0] += 1
-            entry[1] += call.duration_ns
-        total = max(1, self.total_ns)
-        found = [Row(name, kernel, count, time, time / total) for (name, kernel), (count, time) in sums.items()]
-        found.sort(key=lambda row: -row.total_ns)
-        outside = max(0, self.total_ns - sum(row.total_ns for row in found))
-        found.append(Row("(outside kernels)", "", len(self.runs), outside, outside / total))
-        return found
+    @property
+    def disturbed(self) -> list[int]:
+        """The runs that took more than 1.5 times the median: something else had the processor, or memory was new."""
+        usual = statistics.median(self.runs)
+        return [run for run, time in enumerate(self.runs) if time > 1.5 * usual]
 
-    def to_pandas(self):
+    def rows(self) -> list[Row]:
+        """One Row for each node and kernel, the longest `run_ns` first; the last one is the time outside of kernels."""
+        times: dict[tuple[str, str], list[int]] = {}
+        counts: dict[tuple[str, str], int] = {}
+        outside = list(self.runs)
+        for call in self.calls:
+            key = (call.node or call.name, call.kernel)
+            counts[key] = counts.get(key, 0) + 1
+            times.setdefault(key, [0] * len(self.runs))[call.run] += call.duration_ns
+            outside[call.run] -= call.duration_ns
+        last = ("(outside kernels)", "")
+        usual = {key: statistics.median(each) for key, each in times.items()}
+        order = sorted(times, key=lambda key: -usual[key]) + [last]
+        # Kernels of several threads may take more than their run.
+        times[last], counts[last] = [max(0, time) for time in outside], len(self.runs)
+        usual[last] = statistics.median(times[last])
+        total = max(1.0, sum(usual.values()))
+        return [Row(*key, counts[key], sum(times[key]), int(usual[key]), min(times[key]), max(times[key]), usual[key] / total)
+                for key in order]
+
+    def to_pandas(self) -> Any:
         """The calls as a pandas.DataFrame, one row each. Needs pandas."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame([vars(call) for call in self.calls], columns=list(KernelCall.__dataclass_fields__))
 
-    def to_perfetto(self, path=None):
+    def to_perfetto(self, path: str | os.PathLike[str] | None = None) -> str:
         """The timeline in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open.
 
         Returns the text, and writes it to `path` if that is given.
         """
-        events = [{"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "rewire"}}]
+        events: list[dict[str, Any]] = [{"name": "process_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "rewire"}}]
         for index, (start, end) in enumerate(self._spans):
             events.append({"name": f"run {index}", "cat": "run", "ph": "X", "ts": start / 1e3, "dur": (end - start) / 1e3,
                            "pid": 1, "tid": 1, "args": {}})
@@ -100,18 +129,28 @@ class Profile:
                 file.write(text)
         return text
 
-    def __str__(self):
-        table = [("name", "calls", "total", "share", "kernel")]
-        table += [(row.name, str(row.calls), _duration(row.total_ns), f"{100 * row.share:.1f} %", row.kernel)
-                  for row in self.rows()]
-        widths = [max(len(line[i]) for line in table) for i in range(4)]
-        return "\n".join(
-            f"{line[0]:<{widths[0]}}  {line[1]:>{widths[1]}}  {line[2]:>{widths[2]}}  {line[3]:>{widths[3]}}  {line[4]}".rstrip()
-            for line in table)
+    def _summary(self) -> str:
+        """One line: how many runs, how long, and which were disturbed."""
+        text = f"{len(self.runs)} runs, median {_duration(statistics.median(self.runs))}" if len(self.runs) > 1 else (
+            f"1 run of {_duration(self.runs[0])}")
+        found = self.disturbed
+        return f"{text}, {len(found)} disturbed (up to {_duration(max(self.runs))})" if found else text
 
-    def _repr_html_(self):
-        cells = "".join(
-            f"<tr><td>{html.escape(row.name)}</td><td>{row.calls}</td><td>{_duration(row.total_ns)}</td>"
-            f"<td>{100 * row.share:.1f} %</td><td>{html.escape(row.kernel)}</td></tr>" for row in self.rows())
-        return ("<table><thead><tr><th>name</th><th>calls</th><th>total</th><th>share</th><th>kernel</th></tr></thead>"
-                f"<tbody>{cells}</tbody></table>")
+    def _table(self) -> list[tuple[str, ...]]:
+        head: tuple[str, ...] = ("name", "calls", "a run", "fastest", "slowest", "share", "kernel")
+        return [head, *(
+            (row.name, str(row.calls), _duration(row.run_ns), _duration(row.fastest_ns), _duration(row.slowest_ns),
+             f"{100 * row.share:.1f} %", row.kernel) for row in self.rows())]
+
+    def __str__(self) -> str:
+        table = self._table()
+        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+        lines = ["  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:])),
+                            line[-1]]).rstrip() for line in table]
+        return "\n".join([self._summary(), *lines])
+
+    def __repr__(self) -> str:
+        return f"<rewire.Profile of {self._summary()}, {len(self.calls)} kernel calls>"
+
+    def _repr_html_(self) -> str:
+        return page.table(self._summary(), self._table(), [row.share for row in self.rows()])

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What functions take and give, as data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Optional, Tuple, Union
+from typing import Any, Iterable, Optional, Tuple, Union
+
+import numpy
+
+Row = Tuple[str, str, Optional[str], Optional[Tuple[Union[int, str, None], ...]]]
+"""A value of a signature as the extension gives it: name, type, element type and shape."""
 
 
 @dataclass(frozen=True)
@@ -10,16 +17,21 @@ class TensorInfo:
     """An input, an output or a parameter.
 
     `shape` has an int for a static dimension, a str for a symbolic one, None for an unknown one; it is None if not even
-    the rank is known. `dtype` is Rewire's spelling ("f32", "i64", "bf16", "bool"), or None. Both are None for what is
-    no tensor; `type` has the whole type as text.
+    the rank is known. `element_type` is Rewire's spelling ("f32", "i64", "bf16", "bool"), or None. Both are None for what
+    is no tensor; `type` has the whole type as text.
     """
 
     name: str
     type: str
-    dtype: Optional[str]
-    shape: Optional[Tuple[Union[int, str, None], ...]]
+    element_type: str | None
+    shape: tuple[int | str | None, ...] | None
 
-    def __str__(self):
+    @property
+    def dtype(self) -> numpy.dtype[Any] | None:
+        """numpy's element type. It is None where `element_type` is None, and for "bf16" without the package ml_dtypes."""
+        return None if self.element_type is None else numpy_dtype(self.element_type)
+
+    def __str__(self) -> str:
         return f"{self.name}: {self.type}"
 
 
@@ -30,10 +42,23 @@ _NUMPY_NAMES = {
 }
 
 
-def numpy_name(dtype):
-    """numpy's name of a dtype of Rewire: "float32" for "f32"."""
-    return _NUMPY_NAMES.get(dtype, dtype)
+def numpy_name(element_type: str) -> str:
+    """numpy's name of an element type of Rewire: "float32" for "f32"."""
+    return _NUMPY_NAMES.get(element_type, element_type)
 
 
-def rows(described):
+def numpy_dtype(element_type: str) -> numpy.dtype[Any] | None:
+    """numpy's element type, or None if there is none."""
+    if element_type == "bf16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            return None
+        found: numpy.dtype[Any] = numpy.dtype(ml_dtypes.bfloat16)
+        return found
+    name = _NUMPY_NAMES.get(element_type)
+    return None if name is None else numpy.dtype(name)
+
+
+def rows(described: Iterable[Row]) -> tuple[TensorInfo, ...]:
     return tuple(TensorInfo(*row) for row in described)

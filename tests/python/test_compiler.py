@@ -212,12 +212,33 @@ def test_profile(tmp_path):
     assert any("the relu" in call.node or "MatMul" in call.node for call in profile.calls)
     assert any("f32[4, 8]" in call.arguments for call in profile.calls)
     lines = str(profile).splitlines()
-    assert lines[0].split() == ["name", "calls", "total", "share", "kernel"] and "outside" in lines[-1]
-    assert abs(sum(row.share for row in profile.rows()) - 1) < 0.05
+    assert lines[0].startswith("3 runs, median ")
+    assert lines[1].split() == ["name", "calls", "a", "run", "fastest", "slowest", "share", "kernel"] and "outside" in lines[-1]
+    assert abs(sum(row.share for row in profile.rows()) - 1) < 1e-9
+    assert repr(profile).startswith("<rewire.Profile of 3 runs, median ")
     events = json.loads(profile.to_perfetto(tmp_path / "trace.json"))["traceEvents"]
     assert sum(event.get("cat") == "run" for event in events) == 3
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == events
-    assert profile._repr_html_().startswith("<table>")
+    assert profile._repr_html_().startswith("<table ") and "outside" in profile._repr_html_()
+
+
+def test_a_disturbed_run_does_not_count():
+    """Rows rank by the median of a run: one call that something else held up changes neither the order nor the shares."""
+    def profile(held_up):
+        runs, calls = [], []
+        for run in range(5):
+            more = held_up if run == 3 else 0
+            runs.append((1000 * run, 1000 * run + 100 + more))
+            calls.append((run, "conv", "rewire.conv", "Conv 'c'", "main", 1, 1000 * run, 1000 * run + 70, ""))
+            calls.append((run, "relu", "rewire.relu", "Relu 'r'", "main", 2, 1000 * run + 70, 1000 * run + 90 + more, ""))
+        return rewire.Profile(runs, calls)
+
+    calm, held_up = profile(0), profile(800)
+    assert calm.disturbed == [] and held_up.disturbed == [3]
+    assert [(row.name, row.share) for row in calm.rows()] == [(row.name, row.share) for row in held_up.rows()]
+    assert [row.name for row in held_up.rows()] == ["Conv 'c'", "Relu 'r'", "(outside kernels)"]
+    assert held_up.rows()[1].slowest_ns == 820 and held_up.rows()[1].fastest_ns == held_up.rows()[1].run_ns == 20
+    assert "5 runs, median 100 ns, 1 disturbed (up to 900 ns)" in str(held_up)
 
 
 def test_profile_as_a_table_of_pandas():

@@ -5,9 +5,12 @@ raises BusyError and is unchanged, and all else answers as it does at any time.
 TABLE has a row for each public name. A name without a row fails the test, and so does a row without a name.
 """
 
+import asyncio
 import dataclasses
+import enum
 import inspect
 import threading
+import warnings
 
 import numpy
 import onnx
@@ -52,6 +55,23 @@ def cannot_be_made(owner):
     with pytest.raises(TypeError):
         owner()
     return True
+
+
+def warned(call):
+    """A call that warns of a setting without an effect. Warnings are of the process, so nothing is caught of them here."""
+    def quiet(scene):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return call(scene)
+    return quiet
+
+
+def by_callback(scene):
+    answer, given = threading.Event(), []
+    scene.session.run_async(None, {"x": X}, lambda results, data, error: (given.extend(results), answer.set()))
+    # The kernel of the run gets the GIL for it while this thread waits.
+    assert answer.wait(10)
+    return given
 
 
 BUSY = "BusyError"
@@ -115,13 +135,22 @@ TABLE = {
     rewire.InferenceSession: (Scene.by_binding, {
         "__init__": (lambda s: rewire.InferenceSession(s.model), is_a(rewire.InferenceSession)),
         "get_inputs": (lambda s: s.session.get_inputs(), names("x")),
+        "disable_fallback": (lambda s: s.session.disable_fallback(), nothing),
+        "enable_fallback": (warned(lambda s: s.session.enable_fallback()), nothing),
+        "end_profiling": (warned(lambda s: s.session.end_profiling()), equals("")),
+        "get_modelmeta": (lambda s: s.session.get_modelmeta().graph_name, equals("g")),
         "get_outputs": (lambda s: s.session.get_outputs(), names("y")),
+        "get_overridable_initializers": (lambda s: s.session.get_overridable_initializers(), equals([])),
+        "get_profiling_start_time_ns": (lambda s: s.session.get_profiling_start_time_ns(), equals(0)),
+        "get_provider_options": (lambda s: s.session.get_provider_options(), equals({"CPUExecutionProvider": {}})),
         "get_providers": (lambda s: s.session.get_providers(), equals(["CPUExecutionProvider"])),
         "get_session_options": (lambda s: s.session.get_session_options(), is_a(rewire.SessionOptions)),
         "io_binding": (lambda s: s.session.io_binding(), is_a(rewire.IOBinding)),
         "run": (lambda s: s.session.run(None, {"x": X}), first_is_y),
+        "run_async": (by_callback, first_is_y),
         "run_with_iobinding": (lambda s: s.session.run_with_iobinding(s.binding), BUSY),
         "run_with_ort_values": (lambda s: s.session.run_with_ort_values(["y"], {"x": s.value})[0].numpy(), is_y),
+        "set_providers": (lambda s: s.session.set_providers(["CPUExecutionProvider"]), nothing),
     }),
     rewire.Program: (Scene.by_call, {
         "__call__": (lambda s: s.program(X), is_y),
@@ -142,6 +171,7 @@ TABLE = {
         "parameters": (lambda s: s.program.parameters, names("w")),
         "profile": (lambda s: len(s.program.profile(X).rows()) >= 2, equals(True)),
         "run": (lambda s: s.program.run([X], out={"y": numpy.zeros(4, numpy.float32)}), is_y),
+        "run_async": (lambda s: asyncio.run(s.program.run_async([X])), is_y),
         "vm": (lambda s: s.program.vm(), is_a(rewire.VirtualMachine)),
         "with_parameters": (lambda s: s.program.with_parameters({"w": X})(X)["y"],
                             lambda result: numpy.array_equal(result, X + X)),
@@ -230,6 +260,11 @@ TABLE = {
         "compile": (lambda s: rewire.compile(models.add()), is_a(rewire.Compilation)),
         "compiler_passes": (lambda s: rewire.compiler_passes(), is_a((list, tuple, dict))),
         "disassemble": (lambda s: rewire.disassemble(s.program), is_a(str)),
+        "get_all_providers": (lambda s: rewire.get_all_providers(), equals(["CPUExecutionProvider"])),
+        "get_device": (lambda s: rewire.get_device(), equals("CPU")),
+        "set_default_logger_severity": (lambda s: rewire.set_default_logger_severity(3), nothing),
+        "set_default_logger_verbosity": (lambda s: rewire.set_default_logger_verbosity(3), nothing),
+        "set_seed": (warned(lambda s: rewire.set_seed(3)), nothing),
         "get_available_providers": (lambda s: rewire.get_available_providers(), equals(["CPUExecutionProvider"])),
         "kernel": (lambda s: rewire.kernel("a")(len), is_a(rewire.Kernel)),
         "load": (lambda s: rewire.load(models.add()), is_a(rewire.Program)),
@@ -249,7 +284,7 @@ SPECIAL = {"__init__", "__call__", "__len__", "__getitem__", "__contains__", "__
 
 def is_plain(owner):
     """Whether a class only holds what somebody else has computed."""
-    return (dataclasses.is_dataclass(owner) or issubclass(owner, (rewire.Error, rewire.Profile))
+    return (dataclasses.is_dataclass(owner) or issubclass(owner, (rewire.Error, rewire.Profile, enum.Enum))
             or owner in (rewire.SessionOptions, rewire.RunOptions))
 
 

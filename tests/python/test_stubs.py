@@ -14,9 +14,9 @@ def test_the_stub_is_that_of_the_module(tmp_path):
     pytest.importorskip("nanobind")
     stub = pathlib.Path(rewire.__file__).parent / "_native" / "_rewire.pyi"
     made = tmp_path / "_rewire.pyi"
-    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-m", "rewire._native._rewire", "-o", made],
+    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-P", "-m", "rewire._native._rewire", "-o", made],
                    check=True, capture_output=True)
-    assert made.read_text() == stub.read_text(), "print it again: python -m nanobind.stubgen -m rewire._native._rewire -o FILE"
+    assert made.read_text() == stub.read_text(), "print it again: python -m nanobind.stubgen -P -m rewire._native._rewire -o FILE"
 
 
 def test_everything_public_is_documented():
