@@ -12,6 +12,7 @@
 
 #include "rewire/vm/c_api/executable.h"
 #include "rewire/vm/c_api/memory.h"
+#include "rewire/vm/c_api/parameters.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -138,6 +139,14 @@ typedef struct RewireCompileOptions {
   /* 1: checks the program after each pass, so that a fault of the compiler is kRewireInternal and names the
    * pass, as CompileOptions::check_passes explains it. Builds with assertions do so anyway. */
   uint32_t check_passes;
+  uint32_t parameter_count;
+  /* names of constants of the model that become parameters of the executable, as CompileOptions::parameters
+   * explains them */
+  const char* const* parameters;
+  /* Receives the executable's parameters with the model's own elements, which the caller destroys. NULL: not
+   * made. */
+  RewireParameterSet** own_parameters;
+  uint32_t all_parameters; /* 1: all weights do, as CompileOptions::all_parameters says */
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */
@@ -159,6 +168,8 @@ typedef struct RewireCompileReport {
   uint64_t device_calls;       /* for a device: kernel calls that run there */
   uint64_t device_arena_bytes; /* as arena_bytes and separate_bytes, of tensors on the device */
   uint64_t device_separate_bytes;
+  uint64_t parameters; /* tensors that programs are linked with */
+  uint64_t parameter_bytes;
 } RewireCompileReport;
 
 /* Compiles the model of a file. External data is read only from inside the file's folder, and through links
@@ -166,8 +177,8 @@ typedef struct RewireCompileReport {
  * `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
- * kRewireInvalidArgument for a wrong dimension, pass or calibration. Also kRewireStepLimit beyond max_work,
- * and kRewireUnsupported if nodes cannot be compiled. */
+ * kRewireInvalidArgument for a wrong dimension, pass, parameter or calibration. Also kRewireStepLimit beyond
+ * max_work, and kRewireUnsupported if nodes cannot be compiled. */
 REWIRE_API RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
                                        RewireCompileReport* report, RewireExecutable** out);
 /* The same for `size` bytes of memory, which are not used after the return. `folder` may hold external data;

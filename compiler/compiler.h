@@ -26,6 +26,7 @@
 #include "rewire/compiler/limits.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/memory_bound.h"
+#include "rewire/vm/parameter_set.h"
 #include "rewire/vm/tensor.h"
 
 namespace rewire {
@@ -72,6 +73,18 @@ struct CompileOptions {
   // larger inputs. It has a memory bound if nothing else is open.
   std::map<std::string, std::int64_t> max_dims;
   std::set<std::string> disabled_passes;  // names of CompilerPasses()
+  // Constants of the model that become parameters of the executable: tensors that a Program is linked with,
+  // in place of constants of the file (LinkOptions::parameters). They are initializers and nodes Constant of
+  // the model's graph itself. What passes make of weights, such as packed ones, `__init` makes of the
+  // parameters when a Program is linked. Compiling does not see their elements. So one executable serves all
+  // weights of these shapes, and models that differ only in them give the same one. Only for
+  // Precision::kModel.
+  //
+  // `parameters` has their names. It is an error if the program depends on the elements of one, as on those
+  // of a shape, an axis or a scale of quantization. With `all_parameters`, floats of 16 bits and more become
+  // parameters if they have two elements or more, and if the program does not depend on them.
+  std::set<std::string> parameters;
+  bool all_parameters = false;
   // Folders in which external data may lie, too, if a symbolic link in the model's folder leads there. The
   // folder in which the model itself lies, after links are followed, is always one: so are the caches of
   // model hubs.
@@ -154,6 +167,8 @@ struct CompileReport {
   std::size_t kernels = 0;    // different kernels that the program imports
   std::size_t constants = 0;  // weights and other tensors that the file holds
   std::uint64_t constant_bytes = 0;
+  std::size_t parameters = 0;  // tensors that Programs are linked with
+  std::uint64_t parameter_bytes = 0;
   // Size of the arena, which holds tensors inside `main` of known or limited size. `separate_bytes` is what
   // they would take without it. 0 if each tensor is allocated by itself.
   std::uint64_t arena_bytes = 0;
@@ -180,15 +195,16 @@ struct CompileReport {
 struct Compilation {
   Executable executable;
   CompileReport report;
+  ParameterSet parameters;  // the executable's, with the model's own elements
 };
 
 // Compiles the model of a file. External data is read only from inside the file's folder, and through links
 // from CompileOptions::external_folders and the folder that the file itself lies in after links are followed.
 //
 // Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
-// a wrong dimension, pass or calibration; kStepLimit if `limits.work` is used up. kUnsupported if nodes
-// cannot be compiled. `*unsupported`, which may be null, then lists every such node with the reason, and is
-// empty otherwise. A message names the model and what to do.
+// a wrong dimension, pass, parameter or calibration; kStepLimit if `limits.work` is used up. kUnsupported if
+// nodes cannot be compiled. `*unsupported`, which may be null, then lists every such node with the reason,
+// and is empty otherwise. A message names the model and what to do.
 REWIRE_API Result<Compilation> Compile(const std::string& path, const CompileOptions& options = {},
                                        std::vector<UnsupportedNode>* unsupported = nullptr);
 

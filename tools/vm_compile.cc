@@ -12,6 +12,7 @@
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/tools/compile/parameter_options.h"
 #include "rewire/tools/compile/places_report.h"
 #include "rewire/tools/compile/precision_report.h"
 #include "rewire/tools/compile/zeroed_report.h"
@@ -47,6 +48,8 @@ struct Options {
   std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
   std::vector<std::string> allow_external;
+  std::vector<std::string> parameters;
+  std::string weights;
   std::string dump;
   std::string device = "cpu";
   std::int64_t device_work = CompileOptions().least_device_work;
@@ -137,6 +140,7 @@ Result<int> Run(const Options& options) {
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   compile->external_folders = options.allow_external;
   if (options.check_passes) compile->check_passes = true;
+  if (Status read = ReadParameterOptions(options.parameters, &*compile); !read) return Forward(read);
   if (Status read = ReadCalibration(options, &*compile); !read) return Forward(read);
   Dump dump(options.dump);
   if (!options.dump.empty()) {
@@ -165,6 +169,10 @@ Result<int> Run(const Options& options) {
   if (!dump.status()) return Forward(dump.status());
   progress->Begin("writing");
   if (Status written = WriteExecutable(compiled->executable, output); !written) return Forward(written);
+  if (!options.weights.empty()) {
+    if (Status written = WriteWeights(options.weights, compiled->parameters); !written)
+      return Forward(written);
+  }
   progress.reset();
   const CompileReport& report = compiled->report;
   if (options.json) {
@@ -176,6 +184,8 @@ Result<int> Run(const Options& options) {
                        {"kernels", report.kernels},
                        {"constants", report.constants},
                        {"constant_bytes", report.constant_bytes},
+                       {"parameters", report.parameters},
+                       {"parameter_bytes", report.parameter_bytes},
                        {"arena_bytes", report.arena_bytes},
                        {"separate_bytes", report.separate_bytes},
                        {"device_arena_bytes", report.device_arena_bytes},
@@ -199,6 +209,7 @@ Result<int> Run(const Options& options) {
       "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
       output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
       BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
+  fmt::print("{}", ParametersText(report));
   if (compile->precision != Precision::kModel) {
     fmt::print("{}",
                PrecisionText(report, compile->precision == Precision::kInt8 ? "8-bit integers" : "bf16"));
@@ -247,6 +258,17 @@ int main(int argc, char** argv) {
                  fmt::format("skip one optimization step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false)
       ->type_name("PASS");
+  app.add_option(
+         "--parameters", options.parameters,
+         "make constants of the model parameters, which are bound when a program is linked (vm-run "
+         "--params). "
+         "Give the name of one, a file of parameters with names, or all, for floats of more than one element")
+      ->allow_extra_args(false)
+      ->type_name("all|NAME|FILE");
+  app.add_option("--weights", options.weights,
+                 "write the model's own parameters to this file: .safetensors, .npz, .rwx or .params (TVM)")
+      ->needs("--parameters")
+      ->type_name("FILE");
   app.add_flag(
       "--strict", options.strict,
       "skip each step that may change more of a result than the order of its sums. NaN, infinities and "

@@ -110,6 +110,11 @@ struct Call {
         !ok) {
       return ok;
     }
+    std::vector<std::string> parameters;
+    if (Status ok = ReadNames("parameters", given.parameters, given.parameter_count, &parameters); !ok)
+      return ok;
+    options.parameters.insert(parameters.begin(), parameters.end());
+    options.all_parameters = given.all_parameters != 0;
     if (Status ok = ReadCalibration(given, &options); !ok) return ok;
     if (given.parallel > kRewireParallelOff) {
       return rewire::Fail(rewire::StatusCode::kInvalidArgument,
@@ -205,8 +210,12 @@ struct Call {
       filled.device_calls = made.device_calls;
       filled.device_arena_bytes = made.device_arena_bytes;
       filled.device_separate_bytes = made.device_separate_bytes;
+      filled.parameters = made.parameters;
+      filled.parameter_bytes = made.parameter_bytes;
       if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
     }
+    if (given.own_parameters != nullptr)
+      rewire::c_api::Give(std::move(compiled->parameters), given.own_parameters);
     rewire::c_api::Give(std::move(compiled->executable), out);
     return {};
   }

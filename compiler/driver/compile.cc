@@ -11,6 +11,7 @@
 
 #include "rewire/base/near_names.h"
 
+#include "rewire/compiler/driver/at_load.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
 #include "rewire/compiler/import/model_file.h"
@@ -133,6 +134,10 @@ Status CheckPrecision(const CompileOptions& options) {
         StatusCode::kInvalidArgument,
         fmt::format("strict results are for the CPU alone, and the device is \"{}\"", options.device));
   }
+  if (options.precision != Precision::kModel && ParameterChoice(options).any()) {
+    return Fail(StatusCode::kInvalidArgument,
+                "parameters need the model's own precision, not int8 or bf16: those depend on the weights");
+  }
   if (options.precision != Precision::kInt8 && !options.calibration.keep_float.empty())
     return Fail(StatusCode::kInvalidArgument, "nodes to keep float are for precision int8 alone");
   if (options.precision == Precision::kBf16 && !options.device.empty() && options.device != "cpu") {
@@ -195,8 +200,13 @@ Lowered LowerModel(const ModelFile& model, const LoweringOptions& lowering, cons
   return lowered;
 }
 
-Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
-                              std::vector<Unsupported>* unsupported, const AfterPass& after) {
+// The result of a round that has found initializers to keep. The next round makes another one.
+Status AgainWithConstants() { return Fail(StatusCode::kInternal, "some initializers must be constants"); }
+
+// One round: where `choice` has kept initializers afterwards, the result means nothing.
+Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, const CompileOptions& options,
+                              std::vector<Unsupported>* unsupported, const AfterPass& after,
+                              ParameterChoice* choice) {
   for (const std::string& pass : options.disabled_passes) {
     const std::vector<std::string> names = PassNames();
     if (std::find(names.begin(), names.end(), pass) == names.end()) {
@@ -216,10 +226,16 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   if (!options.disabled_passes.contains(kFoldConstants)) {
     lowering_options.fold = [&](const Node& node) { return folder.Fold(node); };
   }
+  if (choice->any()) {
+    lowering_options.is_parameter = [&](const std::string& name, const HostTensor& tensor) {
+      return choice->Has(name, tensor);
+    };
+  }
   Begin(options, "lowering nodes");
   const auto kernels = std::make_shared<const KernelTraits>(folder.kernels());
   lowering_options.check = [&](const Node& node) { return kernels->Check(node); };
   Lowered whole = LowerModel(model, lowering_options, options, kernels);
+  if (choice->Keep(*whole.graph)) return AgainWithConstants();
   if (!whole.status) return Forward(whole.status, what);
   if (!whole.lowering->unsupported().empty() && whole.lowering->unknown_rank()) {
     // It may compile where what follows an unknown rank is there for each rank.
@@ -231,6 +247,8 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   Graph& graph = *whole.graph;
   graph.device = *device;
   graph.strict = options.strict;
+  if (choice->Keep(graph)) return AgainWithConstants();
+  if (Status chosen = choice->Check(); !chosen) return Forward(chosen, what);
   if (Status named = CheckDims(options.dims, lowering.dim_names()); !named) return Forward(named, what);
   if (!lowering.unsupported().empty()) {
     *unsupported = lowering.unsupported();
@@ -253,7 +271,12 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     if (done && options.dump) options.dump(pass, GraphText(graph));
   });
   if (!optimized) return Forward(optimized, what);
+  if (choice->Keep(graph)) return AgainWithConstants();
   if (graph.bf16) FindBf16Products(graph, &calibrated->products);
+  if (!graph.parameters.empty()) {
+    ComputeAtLinking(&graph);
+    if (Status sound = run.Check("computing from parameters", graph); !sound) return Forward(sound, what);
+  }
   if (lowering_options.fold) {
     FoldInit(folder, options, &graph);
     FoldCopies(&graph);
@@ -273,6 +296,7 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   compiled.products = std::move(calibrated->products);
   compiled.movement = std::move(calibrated->movement);
   compiled.unmeasured = std::move(calibrated->unmeasured);
+  compiled.parameters = ParametersOf(graph, *module);
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();
   compiled.nodes = CountNodes(graph.main);
@@ -286,6 +310,18 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     compiled.zeroed_weights.push_back({std::move(zeroed.constant), std::move(zeroed.node), zeroed.count});
   ReportCalls(graph, &compiled);
   return compiled;
+}
+
+Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
+                              std::vector<Unsupported>* unsupported, const AfterPass& after) {
+  ParameterChoice choice(options);
+  for (;;) {
+    const std::size_t kept = choice.kept();
+    Result<Compiled> compiled = CompileRound(model, what, options, unsupported, after, &choice);
+    if (choice.kept() == kept) return compiled;
+    if (Status chosen = choice.Check(); !chosen) return Forward(chosen, what);
+    unsupported->clear();
+  }
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct Compiled {
   // The same for tensors on the device.
   std::uint64_t device_arena_bytes = 0;
   std::uint64_t device_separate_bytes = 0;
+  ParameterSet parameters;                 // the model's own
   std::vector<ProductPrecision> products;  // for Precision::kInt8 and kBf16
   std::vector<OutputMovement> movement;
   std::string unmeasured;

@@ -51,8 +51,10 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.nodes = compiled->nodes;
   report.kernel_calls = compiled->kernel_calls;
   report.kernels = compiled->module.kernels.size();
-  report.constants = compiled->module.constants.size();
+  report.constants = compiled->module.constants.size() - compiled->parameters.size();
   report.constant_bytes = compiled->constant_bytes;
+  report.parameters = compiled->parameters.size();
+  report.parameter_bytes = compiled->parameters.stored_bytes();
   report.arena_bytes = compiled->arena_bytes;
   report.separate_bytes = compiled->separate_bytes;
   report.device_arena_bytes = compiled->device_arena_bytes;
@@ -75,7 +77,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
     report.memory = BoundOf(*verified);
   }
   report.time = Clock::now() - start;
-  return Compilation{*std::move(verified), std::move(report)};
+  return Compilation{*std::move(verified), std::move(report), std::move(compiled->parameters)};
 }
 
 void Tell(std::vector<compiler::Unsupported> nodes, std::vector<UnsupportedNode>* unsupported) {

@@ -63,6 +63,7 @@ Result<Function> EmitInit(const Graph& graph, ModuleTables* tables) {
 Result<Module> EmitModule(const Graph& graph, EmitStatistics* statistics) {
   Module module;
   ModuleTables tables(&module);
+  for (const Graph::Parameter& parameter : graph.parameters) tables.Reserve(parameter.value->name);
   const std::set<std::string> named = NamedSymbols(graph);
   Function function;
   function.name = "main";

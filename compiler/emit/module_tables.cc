@@ -49,6 +49,15 @@ std::uint32_t ModuleTables::Computed(const Value& value) {
   return static_cast<std::uint32_t>(module_.constants.size() - 1);
 }
 
+std::uint32_t ModuleTables::AddParameter(const Value& value) {
+  rewire::Constant constant;
+  constant.kind = ConstantKind::kParameter;
+  constant.name = value.name;
+  constant.type = TensorType(value.constant->dtype, value.constant->shape).nodes[0];
+  module_.constants.push_back(std::move(constant));
+  return static_cast<std::uint32_t>(module_.constants.size() - 1);
+}
+
 std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTensor& tensor) {
   rewire::Constant constant;
   constant.name = Unique(name);
@@ -62,7 +71,7 @@ std::uint32_t ModuleTables::AddConstant(const std::string& name, const HostTenso
 std::uint32_t ModuleTables::Constant(const Value& value, std::uint32_t device) {
   const auto [place, added] = constants_.try_emplace(&value, 0);
   if (added) {
-    place->second = AddConstant(value.name, *value.constant);
+    place->second = value.IsParameter() ? AddParameter(value) : AddConstant(value.name, *value.constant);
     module_.constants[place->second].type.device = device;
   }
   return place->second;

@@ -19,6 +19,8 @@ class ModuleTables {
 
   std::uint32_t Kernel(const std::string& name, const std::vector<Attribute>& attributes,
                        std::uint32_t flags);
+  // Keeps a name for the parameter that has it; constants with this name get another one.
+  void Reserve(const std::string& name) { names_.try_emplace(name, 1); }
   // One per value, too.
   std::uint32_t Constant(const Value& value, std::uint32_t device);
   // A constant that `__init` computes; one per value.
@@ -36,6 +38,7 @@ class ModuleTables {
 
  private:
   std::string Unique(const std::string& name);
+  std::uint32_t AddParameter(const Value& value);
   std::uint32_t AddConstant(const std::string& name, const HostTensor& tensor);
 
   Module& module_;

@@ -2,7 +2,7 @@
 #include "rewire/compiler/ir/graph.h"
 
 #include <algorithm>
-
+#include <cstdlib>
 #include <utility>
 
 namespace rewire::compiler {
@@ -73,6 +73,35 @@ std::string TypeText(const Type& type) {
 
 bool SameType(const Type& a, const Type& b) { return TypeText(a) == TypeText(b); }
 
+const HostTensor* ElementsOf(const Value* value) {
+  if (value == nullptr || !value->IsConstant()) return nullptr;
+  if (!value->at_load) return &*value->constant;
+  std::vector<const Value*> left = {value};
+  while (!left.empty()) {
+    const Value* each = left.back();
+    left.pop_back();
+    each->elements_wanted = each->IsParameter();
+    if (each->folded == nullptr) continue;
+    for (const Value* input : each->folded->inputs) {
+      if (input != nullptr && input->at_load && !input->elements_wanted) left.push_back(input);
+    }
+  }
+  return nullptr;
+}
+
+void BecomeAtLoad(Value* value, DLDataType dtype, std::vector<std::int64_t> dims) {
+  const std::uint64_t bytes = TensorBytes(dtype, dims).value_or(0);
+  // Memory that nobody reads or writes, so the system gives none.
+  const std::shared_ptr<void> room(std::calloc(std::max<std::uint64_t>(bytes, 1), 1), std::free);
+  value->type = TensorOf(dtype, ShapeOfInts(dims));
+  HostTensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(dims);
+  if (room != nullptr) tensor.bytes = {{static_cast<const std::byte*>(room.get()), bytes}, room};
+  value->constant = std::move(tensor);
+  value->at_load = true;
+}
+
 Value* Graph::NewValue(std::string name, Type type) {
   Value& value = values_.emplace_back();
   value.name = std::move(name);
@@ -90,6 +119,7 @@ Value* Graph::NewView(const std::string& name, Value* constant, const std::vecto
   Value* view = NewValue(name, TensorOf(constant->type.dtype, ShapeOfInts(dims)));
   view->constant = constant->constant;
   view->constant->shape = dims;
+  view->at_load = constant->at_load;
   Node* node = NewNode(NodeKind::kReshape);
   node->inputs.push_back(constant);
   node->outputs.push_back(view);

@@ -71,6 +71,11 @@ struct Value {
   Node* producer = nullptr;  // null: a constant, or a parameter of a block
   // A constant's elements.
   std::optional<HostTensor> constant;
+  // A constant whose elements are known when a program is linked, and not while compiling: a parameter of the
+  // executable, or what `folded` computes from one. The elements in `constant` mean nothing.
+  bool at_load = false;
+  // Set by ElementsOf for a parameter, if the program depends on its elements.
+  mutable bool elements_wanted = false;
   // For a constant that was computed from others while compiling: the node that gives it. It is in no block.
   Node* folded = nullptr;
   // The elements of an integer tensor of rank 0 or 1, as far as they are known when compiling. They are used
@@ -83,7 +88,14 @@ struct Value {
   bool channels_last = false;  // it is that value with axis 1 moved to the end
 
   bool IsConstant() const { return constant.has_value(); }
+  bool IsParameter() const { return at_load && folded == nullptr; }
 };
+
+// The elements of a constant that is known while compiling; null for any other value. Marks the parameters
+// that the elements of a constant at load depend on as wanted.
+const HostTensor* ElementsOf(const Value* value);
+// The constant becomes one at load, of this type.
+void BecomeAtLoad(Value* value, DLDataType dtype, std::vector<std::int64_t> dims);
 
 struct Block {
   std::vector<Value*> parameters;
@@ -198,6 +210,12 @@ class Graph {
   bool bf16 = false;   // products by constant weights of f32 may compute in bf16
   bool tiles = false;  // on a CPU that multiplies bf16 by tiles, ten times as fast as floats
   std::vector<ZeroedWeights> zeroed_weights;
+  // Constants of the model that become parameters of the executable, with their own elements.
+  struct Parameter {
+    const Value* value = nullptr;
+    HostTensor tensor;
+  };
+  std::vector<Parameter> parameters;
   // The arenas of tensors on the host and of those on the device.
   Arena arena, device_arena;
   ShapeArena shape_arena, device_shape_arena;

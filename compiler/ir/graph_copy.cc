@@ -40,6 +40,7 @@ Graph Graph::Copy() const {
   copy.strict = strict;
   copy.bf16 = bf16;
   copy.tiles = tiles;
+  copy.parameters = parameters;
   copy.input_names = input_names;
   copy.output_names = output_names;
   copy.max_dims = max_dims;
@@ -62,6 +63,7 @@ Graph Graph::Copy() const {
   }
   pointers.Replace(&copy.main);
   pointers.Replace(&copy.init);
+  for (Parameter& parameter : copy.parameters) parameter.value = pointers.Of(parameter.value);
   for (auto& [name, source] : copy.symbols_) source.value = pointers.Of(source.value);
   return copy;
 }

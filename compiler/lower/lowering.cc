@@ -120,8 +120,13 @@ void Lowering::Append(Node* node) {
   for (Value* output : node->outputs) output->producer = node;
   bool constant =
       options_.fold && node->kind == NodeKind::kKernel && !node->inputs.empty() && IsPure(graph_, *node);
-  for (const Value* input : node->inputs) constant = constant && input != nullptr && input->IsConstant();
-  if (constant && FoldableSize(*node)) {
+  bool at_load = false;
+  for (const Value* input : node->inputs) {
+    constant = constant && input != nullptr && input->IsConstant();
+    at_load = at_load || (input != nullptr && input->at_load);
+  }
+  if (constant && at_load && FoldableSize(*node) && FoldAtLoad(node)) return;
+  if (constant && !at_load && FoldableSize(*node)) {
     std::optional<std::vector<HostTensor>> results = options_.fold(*node);
     if (results) {
       for (std::size_t i = 0; i < node->outputs.size(); ++i) {
@@ -135,6 +140,32 @@ void Lowering::Append(Node* node) {
     }
   }
   block_->nodes.push_back(node);
+}
+
+bool Lowering::FoldAtLoad(Node* node) {
+  if (node->outputs.size() != 1 || node->returns || node->flags != 0) return false;
+  Value* output = node->outputs[0];
+  if (!output->type.IsTensor() || !output->type.ranked) return false;
+  const std::optional<std::vector<std::int64_t>> dims = ConstantDims(output->type.dims);
+  if (!dims) return false;
+  BecomeAtLoad(output, output->type.dtype, *dims);
+  output->producer = nullptr;
+  output->folded = node;
+  return true;
+}
+
+Value* Lowering::ModelConstant(const std::string& name, HostTensor tensor, const Scope& scope) {
+  const bool of_model = scope.outer == nullptr && scope.call == nullptr;
+  const bool named = !name.empty() && IsPrintable(name) && name.size() <= kMostSourceBytes;
+  if (!of_model || !named || !options_.is_parameter || !options_.is_parameter(name, tensor))
+    return Constant(name, std::move(tensor));
+  // A node Constant is lowered again at each end of a node before it.
+  Value*& value = parameters_[name];
+  if (value != nullptr) return value;
+  value = graph_.NewValue(name, {});
+  BecomeAtLoad(value, tensor.dtype, tensor.shape);
+  graph_.parameters.push_back({value, std::move(tensor)});
+  return value;
 }
 
 void Lowering::Define(Value* value) {
@@ -196,8 +227,10 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     }
     if (!tensor) return Forward(tensor);
     if (Status charged = work_.Charge(1 + bytes / kBytesOfWork / 1024); !charged) return charged;
-    if (scope->names.emplace(name, Constant(name, *std::move(tensor))).second) return {};
-    return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", name));
+    if (scope->names.contains(name))
+      return Fail(StatusCode::kInvalidFile, fmt::format("there are two initializers '{}'", name));
+    scope->names.emplace(name, ModelConstant(name, *std::move(tensor), *scope));
+    return {};
   };
   for (const onnx::TensorProto& initializer : proto.initializer()) {
     const Result<std::optional<Value*>> strings = StringConstant(initializer, initializer.name());

@@ -40,6 +40,8 @@ struct LoweringOptions {
   // Nodes behind a Squeeze whose rank only the run knows are lowered for each rank. Otherwise its result has
   // no rank, which is smaller but which few operators take.
   bool for_each_rank = false;
+  // Tells whether a constant of the model becomes a parameter of the executable. Empty: none does.
+  std::function<bool(const std::string& name, const HostTensor& tensor)> is_parameter;
 };
 
 // The names that a graph, or the body of a function, can see.
@@ -90,6 +92,9 @@ class Lowering {
   // become constants instead.
   void Append(Node* node);
   Value* Constant(const std::string& name, HostTensor tensor);
+  // A constant that the model has under this name: an initializer, or the output of a node Constant. It is
+  // one at load if it becomes a parameter, which only those of the model's graph itself can.
+  Value* ModelConstant(const std::string& name, HostTensor tensor, const Scope& scope);
   // A constant under another dtype. It is made once, so that weights which several nodes cast are one
   // constant still. Null: it was not made so far.
   Value* ConstantCast(const Value* constant, DLDataType dtype) const;
@@ -141,6 +146,9 @@ class Lowering {
   Status AddInputs(Scope* scope);
   Value* AddInput(const std::string& name, Type type);
   Status AddInitializers(const onnx::GraphProto& proto, Scope* scope);
+  // Makes the output of a node whose inputs are constants, some of them at load, a constant at load. Returns
+  // false and changes nothing if the node cannot run at load.
+  static bool FoldAtLoad(Node* node);
   using Nodes = std::span<const onnx::NodeProto* const>;
   // The purpose for which a list of nodes is lowered: the names of the values that are needed, and what the
   // list is the body of.
@@ -188,8 +196,9 @@ class Lowering {
   std::set<std::string> dim_names_;
   StringTables strings_;
   std::unordered_map<const Value*, std::vector<Value*>> constant_casts_;
-  std::size_t tensors_ = 0;     // inputs and initializers that are listed
-  std::uint64_t sparse_bytes_;  // that are left
+  std::unordered_map<std::string, Value*> parameters_;  // of the executable
+  std::size_t tensors_ = 0;                             // inputs and initializers that are listed
+  std::uint64_t sparse_bytes_;                          // that are left
   WorkMeter work_;
 };
 

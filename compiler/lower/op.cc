@@ -34,16 +34,18 @@ bool IsFloat(DLDataType dtype) { return dtype.code == kFloat || dtype.code == kB
 
 std::optional<Ints> KnownInts(const Value* value) {
   if (value == nullptr) return std::nullopt;
-  if (value->constant) {
+  if (value->IsConstant()) {
+    const DLDataType dtype = value->type.dtype;
+    const bool is_read = dtype == kInt64 || dtype == kInt32 || dtype == kBool8 || dtype == kUInt8;
+    const HostTensor* elements = is_read ? ElementsOf(value) : nullptr;
+    if (elements == nullptr) return std::nullopt;
     Ints ints;
-    if (value->constant->dtype == kInt64) {
-      AppendAs<std::int64_t>(*value->constant, &ints);
-    } else if (value->constant->dtype == kInt32) {
-      AppendAs<std::int32_t>(*value->constant, &ints);
-    } else if (value->constant->dtype == kBool8 || value->constant->dtype == kUInt8) {
-      AppendAs<std::uint8_t>(*value->constant, &ints);
+    if (dtype == kInt64) {
+      AppendAs<std::int64_t>(*elements, &ints);
+    } else if (dtype == kInt32) {
+      AppendAs<std::int32_t>(*elements, &ints);
     } else {
-      return std::nullopt;
+      AppendAs<std::uint8_t>(*elements, &ints);
     }
     return ints;
   }
@@ -58,7 +60,8 @@ std::optional<Shape> KnownElements(const Value* value) {
   const DLDataType dtype = value->type.dtype;
   if (!value->constant || (dtype != kInt64 && dtype != kInt32)) return std::nullopt;
   if (value->constant->bytes.view.size() / ElementBytes(dtype) > kMaxKnownElements) return std::nullopt;
-  return ShapeOfInts(*KnownInts(value));
+  const std::optional<Ints> known = KnownInts(value);
+  return known ? std::optional(ShapeOfInts(*known)) : std::nullopt;
 }
 
 void SetElements(Value* value, Shape elements) {
@@ -78,16 +81,17 @@ void SetElements(Value* value, Shape elements) {
 }
 
 std::optional<std::vector<double>> KnownFloats(const Value* value) {
-  if (value == nullptr || !value->constant) return std::nullopt;
+  const HostTensor* elements = ElementsOf(value);
+  if (elements == nullptr) return std::nullopt;
   std::vector<double> floats;
-  if (value->constant->dtype == kFloat32) {
-    AppendAs<float>(*value->constant, &floats);
-  } else if (value->constant->dtype == kFloat64) {
-    AppendAs<double>(*value->constant, &floats);
-  } else if (IsHalf(value->constant->dtype)) {
+  if (elements->dtype == kFloat32) {
+    AppendAs<float>(*elements, &floats);
+  } else if (elements->dtype == kFloat64) {
+    AppendAs<double>(*elements, &floats);
+  } else if (IsHalf(elements->dtype)) {
     std::vector<std::uint16_t> halves;
-    AppendAs<std::uint16_t>(*value->constant, &halves);
-    for (const std::uint16_t bits : halves) floats.push_back(FloatOfHalf(value->constant->dtype, bits));
+    AppendAs<std::uint16_t>(*elements, &halves);
+    for (const std::uint16_t bits : halves) floats.push_back(FloatOfHalf(elements->dtype, bits));
   } else {
     return std::nullopt;
   }

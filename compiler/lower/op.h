@@ -124,6 +124,10 @@ class Op {
   std::vector<Value*> Arguments(int first, int last);
   Value* Missing(DLDataType dtype);
 
+  // Makes the constant of a node Constant, which may become a parameter.
+  Value* OwnConstant(HostTensor tensor) {
+    return lowering_.ModelConstant(node_.output(0), std::move(tensor), scope_);
+  }
   Value* Constant(HostTensor tensor) { return lowering_.Constant(NextName(), std::move(tensor)); }
   Value* IntsValue(const Ints& values);           // i64[n]
   Value* IntValue(std::int64_t value);            // i64[]

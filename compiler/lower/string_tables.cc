@@ -37,13 +37,14 @@ void StringTables::Set(const Value* value, Strings strings) {
 }
 
 void StringTables::Set(const Value* value, StringList list) {
-  if (!list.offsets->IsConstant() || !list.bytes->IsConstant()) {
+  const HostTensor *list_offsets = ElementsOf(list.offsets), *list_bytes = ElementsOf(list.bytes);
+  if (list_offsets == nullptr || list_bytes == nullptr) {
     lists_[value] = {nullptr, list};
     return;
   }
-  const auto bytes = list.bytes->constant->bytes.view;
+  const auto bytes = list_bytes->bytes.view;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const auto stored = list.offsets->constant->bytes.view;
+  const auto stored = list_offsets->bytes.view;
   std::vector<std::int64_t> offsets(stored.size() / sizeof(std::int64_t));
   std::memcpy(offsets.data(), stored.data(), offsets.size() * sizeof(std::int64_t));
   Strings strings;

@@ -46,8 +46,9 @@ Value* Prepared(Op& op, const std::string& kernel, std::vector<Value*> inputs, c
 // the memory, which decoding waits for.
 bool FitHalf(const Value& scales) {
   if (scales.type.dtype == kFloat16) return true;
-  if (!(scales.type.dtype == kFloat32)) return false;
-  const auto bytes = scales.constant->bytes.view;
+  const HostTensor* elements = ElementsOf(&scales);
+  if (elements == nullptr || !(elements->dtype == kFloat32)) return false;
+  const auto bytes = elements->bytes.view;
   for (std::size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
     float scale = 0;
     std::memcpy(&scale, bytes.data() + i, sizeof(scale));

@@ -252,7 +252,8 @@ Status LowerDynamicQuantizeLstm(Op& op, const Operator& /*row*/) {
 // `rows` begins with a byte of its own and has `columns` elements.
 Value* Unpacked(Op& op, const Value& packed, std::int64_t bits, Ints shape, std::int64_t rows,
                 std::int64_t columns) {
-  const Span<const std::byte> bytes = packed.constant->bytes.view;
+  const HostTensor* stored = ElementsOf(&packed);
+  const Span<const std::byte> bytes = stored->bytes.view;
   const auto per_byte = static_cast<std::size_t>(8 / bits), width = static_cast<std::size_t>(columns);
   const std::size_t row_bytes = (width + per_byte - 1) / per_byte;
   std::vector<std::byte> elements(static_cast<std::size_t>(rows) * width);

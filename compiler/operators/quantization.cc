@@ -47,8 +47,10 @@ std::vector<Value*> QuantizedArguments(Op& op) {
 // A constant of 2- or 4-bit integers as one of 8 bits, with the same elements. Each has a byte of its own.
 Value* AsBytes(Op& op, Value* value) {
   const DLDataType dtype = value->type.dtype;
-  if (!value->IsConstant() || dtype.bits >= 8 || (dtype.code != kInt && dtype.code != kUInt)) return value;
-  HostTensor bytes = *value->constant;
+  if (dtype.bits >= 8 || (dtype.code != kInt && dtype.code != kUInt)) return value;
+  const HostTensor* elements = ElementsOf(value);
+  if (elements == nullptr) return value;
+  HostTensor bytes = *elements;
   bytes.dtype = MakeDType(dtype.code == kInt ? kInt : kUInt, 8);
   return op.Constant(std::move(bytes));
 }

@@ -66,7 +66,7 @@ Status LowerConstant(Op& op, const Operator& /*row*/) {
     }
     Result<HostTensor> tensor = op.TensorAttribute("value");
     if (!tensor) return Forward(tensor);
-    op.Set(0, op.Constant(*std::move(tensor)));
+    op.Set(0, op.OwnConstant(*std::move(tensor)));
   } else if (const onnx::AttributeProto* sparse = op.Find("sparse_value")) {
     if (!sparse->has_sparse_tensor()) return op.Invalid("attribute 'sparse_value' is no sparse tensor");
     Result<HostTensor> tensor = op.lowering().ReadSparse(sparse->sparse_tensor());

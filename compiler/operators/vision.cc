@@ -22,8 +22,9 @@ namespace {
 
 // The dimensions of x times constant whole numbers; nothing when the scales are others.
 std::optional<Shape> TimesWholeScales(const Shape& dims, const Value* scales) {
-  if (scales == nullptr || !scales->IsConstant() || !(scales->type.dtype == kFloat32)) return std::nullopt;
-  const SharedBytes& bytes = scales->constant->bytes;
+  const HostTensor* elements = ElementsOf(scales);
+  if (elements == nullptr || !(elements->dtype == kFloat32)) return std::nullopt;
+  const SharedBytes& bytes = elements->bytes;
   if (bytes.view.size() != dims.size() * sizeof(float)) return std::nullopt;
   Shape resized;
   for (std::size_t i = 0; i < dims.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include "rewire/compiler/ir/half.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
 
 namespace rewire::compiler {
 
@@ -115,9 +116,17 @@ Value* OptionalInput(const Node& node, std::size_t i) {
   return empty ? nullptr : value;
 }
 
+bool IsFloats(const Value* value) {
+  return value != nullptr && value->IsConstant() && value->constant->dtype == kFloat32;
+}
+
 const float* FloatsOf(const Value* value) {
-  if (value == nullptr || !value->IsConstant() || !(value->constant->dtype == kFloat32)) return nullptr;
+  if (!IsFloats(value) || value->at_load) return nullptr;
   return reinterpret_cast<const float*>(value->constant->bytes.view.data());
+}
+
+const float* WantedFloatsOf(const Value* value) {
+  return IsFloats(value) && ElementsOf(value) != nullptr ? FloatsOf(value) : nullptr;
 }
 
 std::optional<float> ScalarOf(const Value* value) {
@@ -145,6 +154,17 @@ Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::i
   return value;
 }
 
+Value* PartAtLoad(Graph* graph, Value* value, std::int64_t part) {
+  Value* index = graph->NewValue("part " + std::to_string(part), TensorOf(kInt64, {}));
+  HostTensor tensor;
+  tensor.dtype = kInt64;
+  tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(&part), sizeof(part)});
+  index->constant = std::move(tensor);
+  const std::vector<std::int64_t>& dims = value->constant->shape;
+  return FoldedAtLoad(graph, names::kGather, {value, index}, {dims.begin() + 1, dims.end()},
+                      {{"axis", std::int64_t{0}}});
+}
+
 const Node* ProducerOf(const Value* value, const char* kernel) {
   const Node* node = value->producer;
   return node != nullptr && node->kind == NodeKind::kKernel && node->kernel == kernel ? node : nullptr;
@@ -165,22 +185,53 @@ std::optional<double> TakeScalar(const Edit& edit, Value** value, double* roundi
   return std::nullopt;
 }
 
-std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels) {
-  const float* elements = FloatsOf(value);
-  if (elements == nullptr) return std::nullopt;
-  if (const std::optional<float> scalar = ScalarOf(value)) {
-    // A value of a higher rank than the tensor would add dimensions to the result.
-    if (value->type.rank() > rank) return std::nullopt;
-    return std::vector<float>(static_cast<std::size_t>(channels), *scalar);
-  }
+namespace {
+
+// Whether a constant of f32 has one element per channel, or one for all, as PerChannel says.
+bool HasChannels(const Value* value, int rank, int axis, std::int64_t channels) {
+  if (!IsFloats(value) || value->type.rank() > rank) return false;
+  if (value->constant->bytes.view.size() == sizeof(float)) return true;
   const std::vector<std::int64_t>& dims = value->constant->shape;
-  if (dims.size() > static_cast<std::size_t>(rank)) return std::nullopt;
   const std::size_t shift = static_cast<std::size_t>(rank) - dims.size();
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const bool is_channels = i + shift == static_cast<std::size_t>(axis);
-    if (dims[i] != (is_channels ? channels : 1)) return std::nullopt;
+    if (dims[i] != (is_channels ? channels : 1)) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels) {
+  if (!HasChannels(value, rank, axis, channels)) return std::nullopt;
+  const float* elements = WantedFloatsOf(value);
+  if (elements == nullptr) return std::nullopt;
+  if (const std::optional<float> scalar = ScalarOf(value))
+    return std::vector<float>(static_cast<std::size_t>(channels), *scalar);
   return std::vector<float>(elements, elements + channels);
+}
+
+Value* ChannelVector(Graph* graph, Value* value, int rank, int axis, std::int64_t channels) {
+  if (!HasChannels(value, rank, axis, channels)) return nullptr;
+  if (!value->at_load)
+    return NewFloats(graph, value->name, {channels}, *PerChannel(value, rank, axis, channels));
+  const bool one = value->constant->bytes.view.size() == sizeof(float) && channels != 1;
+  return one ? nullptr : graph->NewView(value->name, value, {channels});
+}
+
+Value* FoldedAtLoad(Graph* graph, const char* kernel, std::vector<Value*> inputs,
+                    const std::vector<std::int64_t>& dims, std::vector<Attribute> attributes) {
+  Value* result = graph->NewValue(inputs[0]->name + ".computed", {});
+  BecomeAtLoad(result, kFloat32, dims);
+  Node* node = graph->NewNode(NodeKind::kKernel);
+  node->kernel = kernel;
+  node->source = inputs[0]->name;
+  node->attributes = std::move(attributes);
+  node->inputs = std::move(inputs);
+  node->outputs.push_back(result);
+  node->extents.push_back({result->type.dims, nullptr});
+  result->folded = node;
+  return result;
 }
 
 }  // namespace rewire::compiler

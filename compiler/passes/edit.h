@@ -68,8 +68,12 @@ void SetAttribute(Node* node, const std::string& name, AttributeValue value);
 // Input i; null if it is left out or is a tensor without elements.
 Value* OptionalInput(const Node& node, std::size_t i);
 
-// A constant f32 tensor's elements; null for anything else.
+// Whether the value is a constant of f32. Its elements may be those of a constant at load.
+bool IsFloats(const Value* value);
+// The elements of a constant f32 tensor that are known while compiling; null for anything else.
 const float* FloatsOf(const Value* value);
+// The same. Marks the parameters that the elements depend on as wanted (ElementsOf).
+const float* WantedFloatsOf(const Value* value);
 // The element of a constant f32 tensor with exactly one element.
 std::optional<float> ScalarOf(const Value* value);
 // The call of this kernel that gives the value; null if it is given by something else.
@@ -85,7 +89,17 @@ Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::i
                  const std::vector<float>& elements);
 // The elements of a constant with one element per channel. The tensor has rank `rank` and `channels` channels
 // at `axis`. The constant's shape must be 1 elsewhere, as broadcasting aligns it; a single element counts for
-// all channels. nullopt otherwise.
+// all channels. nullopt otherwise. Marks parameters as wanted.
 std::optional<std::vector<float>> PerChannel(const Value* value, int rank, int axis, std::int64_t channels);
+// The same as a constant [channels], which is one at load if `value` is. Null where PerChannel gives nullopt,
+// and for a single element at load.
+Value* ChannelVector(Graph* graph, Value* value, int rank, int axis, std::int64_t channels);
+
+// The f32 result, of these dimensions, of a kernel of constants, at least one of which is a constant at load.
+// Programs compute it when they are linked.
+Value* FoldedAtLoad(Graph* graph, const char* kernel, std::vector<Value*> inputs,
+                    const std::vector<std::int64_t>& dims, std::vector<Attribute> attributes = {});
+// Row `part` of a constant at load, without the first axis.
+Value* PartAtLoad(Graph* graph, Value* value, std::int64_t part);
 
 }  // namespace rewire::compiler

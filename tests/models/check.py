@@ -67,10 +67,10 @@ def lists_of_strings(tools, executable):
             if key.startswith("strings main.")}
 
 
-def run_one(tools, executable, case, threads, scratch):
+def run_one(tools, executable, case, threads, scratch, options=()):
     """Runs one set of inputs; gives a list of what is wrong."""
     results = scratch / "results.npz"
-    command = [tools / "vm-run", executable, "--threads", threads, "--output", f"@{results}"]
+    command = [tools / "vm-run", executable, "--threads", threads, "--output", f"@{results}", *options]
     for path in sorted((case / "in").glob("*.npy")):
         command += ["--input", f"{path.stem}=@{path}"]
     call(command)
@@ -167,6 +167,20 @@ def check_bounded(tools, folder, executable, cases, scratch):
         yield f"{folder.name}: sizes limited, inputs {case.name}: {peak:,} {said}", "\n      ".join(wrong) or None
 
 
+def check_parameters(tools, folder, constants, cases, scratch):
+    """Compiled with its weights as parameters, a model gives the same by the same number of kernel calls. `constants` is the
+    report of compiling it with constants."""
+    executable, weights = scratch / f"{folder.name}.parameters.rwx", scratch / f"{folder.name}.safetensors"
+    report = json.loads(compile_model(tools, folder, executable, ["--parameters", "all", "--weights", weights, "--json"]))
+    calls = None
+    if report["kernel_calls"] != constants["kernel_calls"]:
+        calls = f"{report['kernel_calls']} kernel calls, with constants {constants['kernel_calls']}"
+    yield f"{folder.name}: {report['parameters']} parameters with {report['parameter_bytes']:,} bytes", calls
+    for case in cases:
+        wrong = run_one(tools, executable, case, 1, scratch, ["--params", weights]) if report["parameters"] else []
+        yield f"{folder.name}: weights as parameters, inputs {case.name}", "\n      ".join(wrong) or None
+
+
 class Places:
     """Kernel calls of all models that were compiled for a device, by where they run."""
 
@@ -214,7 +228,7 @@ def check_model(tools, folder, switched_off, threads, scratch):
     options = ["--disable-pass", switched_off] if switched_off else []
     label = f"{folder.name}{f' without {switched_off}' if switched_off else ''}"
     try:
-        compile_model(tools, folder, executable, options)
+        report = json.loads(compile_model(tools, folder, executable, [*options, "--json"]))
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         yield f"{label}: compiling", str(error)
         return
@@ -230,6 +244,10 @@ def check_model(tools, folder, switched_off, threads, scratch):
             yield from check_bounded(tools, folder, executable, cases, scratch)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
             yield f"{label}: sizes limited", str(error)
+        try:
+            yield from check_parameters(tools, folder, report, cases, scratch)
+        except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            yield f"{label}: weights as parameters", str(error)
     for case in cases:
         for count in threads:
             run = f"{label}, inputs {case.name}, threads {count}"

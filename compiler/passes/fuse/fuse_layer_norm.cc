@@ -47,7 +47,7 @@ struct Match {
 Value* VectorInput(const Node& node, std::int64_t count, Value** rest) {
   for (std::size_t i : {0, 1}) {
     Value* value = node.inputs[i];
-    if (FloatsOf(value) == nullptr || value->constant->shape != Ints{count}) continue;
+    if (!IsFloats(value) || value->constant->shape != Ints{count}) continue;
     *rest = node.inputs[1 - i];
     return value;
   }

@@ -58,6 +58,12 @@ inline Ints ToFirst(const Value* value) { return ToFirst(value->type.rank()); }
 // A constant image with its channels last.
 inline void MoveConstant(const Value& value, Value* last) {
   const HostTensor& from = *value.constant;
+  if (value.at_load) {
+    std::vector<std::int64_t> dims;
+    for (const std::int64_t axis : ToLast(&value)) dims.push_back(from.shape[static_cast<std::size_t>(axis)]);
+    BecomeAtLoad(last, from.dtype, std::move(dims));
+    return;
+  }
   const std::size_t size = ElementBytes(from.dtype);
   const std::int64_t channels = from.shape[1];
   const std::int64_t plane = std::accumulate(from.shape.begin() + 2, from.shape.end(), std::int64_t{1},

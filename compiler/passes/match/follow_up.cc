@@ -93,10 +93,9 @@ Value* TakeBias(Edit* edit, Node* node, std::int64_t columns) {
   if (user == nullptr || user->kernel != names::kAdd || !SameShape(*node, *user)) return nullptr;
   Value* other = user->inputs[user->inputs[0] == node->outputs[0] ? 1 : 0];
   const int rank = node->outputs[0]->type.rank();
-  const std::optional<std::vector<float>> terms = PerChannel(other, rank, rank - 1, columns);
-  if (!terms) return nullptr;
-  edit->TakeOver(node, user);
-  return NewFloats(&edit->graph(), other->name, {columns}, *terms);
+  Value* terms = ChannelVector(&edit->graph(), other, rank, rank - 1, columns);
+  if (terms != nullptr) edit->TakeOver(node, user);
+  return terms;
 }
 
 bool TakeActivation(Edit* edit, Node* node) {

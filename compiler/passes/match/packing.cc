@@ -52,7 +52,7 @@ bool HasPackableZeros(const Node& node, std::int64_t columns) {
   if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !IsByte(node.inputs[0])) return false;
   if (x_zero != nullptr && !HasOneElement(x_zero)) return false;
   if (w_zero == nullptr) return true;
-  return w_zero->IsConstant() && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
+  return ElementsOf(w_zero) != nullptr && (HasOneElement(w_zero) || w_zero->constant->shape == Ints{columns});
 }
 
 bool AreAll(const Node& node, const char* attribute, std::int64_t number) {

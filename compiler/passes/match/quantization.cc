@@ -9,9 +9,10 @@
 namespace rewire::compiler {
 
 std::optional<std::int64_t> ByteOf(const Value* value) {
-  if (value == nullptr || !value->IsConstant() || !IsByte(value) || value->constant->bytes.view.size() != 1)
-    return std::nullopt;
-  const auto byte = static_cast<std::uint8_t>(value->constant->bytes.view[0]);
+  const HostTensor* elements =
+      value != nullptr && value->IsConstant() && IsByte(value) ? ElementsOf(value) : nullptr;
+  if (elements == nullptr || elements->bytes.view.size() != 1) return std::nullopt;
+  const auto byte = static_cast<std::uint8_t>(elements->bytes.view[0]);
   return value->type.dtype == kInt8 ? std::int64_t{static_cast<std::int8_t>(byte)} : std::int64_t{byte};
 }
 

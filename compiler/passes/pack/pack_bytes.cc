@@ -51,9 +51,9 @@ std::optional<ByteWeights> ByteWeightsOf(const Value* weights) {
         found = {node, cast->inputs[0], nullptr, node->inputs[1 - i], transposed};
     }
   }
-  if (found.stored == nullptr || !found.stored->IsConstant() || !IsByte(found.stored) ||
-      found.stored->type.rank() != 2 || (found.zero != nullptr && !found.zero->IsConstant()) ||
-      FloatsOf(found.scale) == nullptr) {
+  if (found.stored == nullptr || !IsByte(found.stored) || found.stored->type.rank() != 2 ||
+      ElementsOf(found.stored) == nullptr || (found.zero != nullptr && ElementsOf(found.zero) == nullptr) ||
+      WantedFloatsOf(found.scale) == nullptr) {
     return std::nullopt;
   }
   return found;

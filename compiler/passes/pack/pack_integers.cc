@@ -237,7 +237,7 @@ class IntegerPacking : public Packing {
 
   // One element, or one for each column.
   static std::optional<Floats> PerColumn(const Value* value, std::int64_t columns) {
-    const float* elements = FloatsOf(value);
+    const float* elements = WantedFloatsOf(value);
     if (elements == nullptr) return std::nullopt;
     if (HasOneElement(value)) return Floats{*elements};
     if (value->constant->shape != Ints{columns}) return std::nullopt;

@@ -32,7 +32,7 @@ struct LayerWeights {
 
 // A constant that broadcasts to [directions, 1, width], in full.
 std::optional<std::vector<float>> OfColumns(const Value* value, std::int64_t directions, std::int64_t width) {
-  const float* floats = FloatsOf(value);
+  const float* floats = WantedFloatsOf(value);
   if (floats == nullptr) return std::nullopt;
   Ints dims = value->constant->shape;
   if (dims.size() > 3) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<LayerWeights> LayerWeightsOf(const Value* weights) {
   }
   if (floats == nullptr || floats->kernel != names::kCast) return std::nullopt;
   const Value* stored = floats->inputs[0];
-  if (!stored->IsConstant() || !IsByte(stored) || stored->type.rank() != 3) return std::nullopt;
+  if (!IsByte(stored) || stored->type.rank() != 3 || ElementsOf(stored) == nullptr) return std::nullopt;
   const Ints& from = stored->constant->shape;  // [directions, depth, width]
   const std::int64_t directions = from[0], depth = from[1], width = from[2];
   if (directions < 1 || depth < 1 || width < 1) return std::nullopt;

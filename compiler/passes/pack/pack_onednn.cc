@@ -65,7 +65,7 @@ class OneDnnPacking : public Packing {
 
   void PackConv(Node* node) {
     Value* weights = node->inputs[1];
-    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    if (!IsFloats(weights) || !(node->inputs[0]->type.dtype == kFloat32)) return;
     const Attribute* auto_pad = FindAttribute(*node, "auto_pad");
     if (auto_pad != nullptr && std::get<std::string>(auto_pad->value) != "NOTSET") return;
     const Ints& dims = weights->constant->shape;

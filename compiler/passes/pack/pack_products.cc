@@ -99,7 +99,7 @@ class ProductPacking : public Packing {
   void PackMatMul(Node* node) {
     Value* x = node->inputs[0];
     Value* weights = node->inputs[1];
-    if (FloatsOf(weights) == nullptr || weights->type.rank() != 2 || x->type.rank() < 2) return;
+    if (!IsFloats(weights) || weights->type.rank() != 2 || x->type.rank() < 2) return;
     const Ints dims = weights->constant->shape;
     if (dims[0] < 1 || dims[1] < 1) return;
     Value* bias = TakeBias(&edit_, node, dims[1]);
@@ -108,7 +108,7 @@ class ProductPacking : public Packing {
 
   void PackGemm(Node* node) {
     Value* weights = node->inputs[1];
-    if (FloatsOf(weights) == nullptr || FloatAttribute(*node, "alpha", 1) != 1 ||
+    if (!IsFloats(weights) || FloatAttribute(*node, "alpha", 1) != 1 ||
         FloatAttribute(*node, "beta", 1) != 1 || IntAttribute(*node, "transA", 0) != 0) {
       return;
     }
@@ -119,9 +119,8 @@ class ProductPacking : public Packing {
     if (depth < 1 || columns < 1) return;
     Value* bias = nullptr;
     if (node->inputs.size() > 2 && node->inputs[2] != nullptr) {
-      const std::optional<std::vector<float>> terms = PerChannel(node->inputs[2], 2, 1, columns);
-      if (!terms) return;
-      bias = NewFloats(&graph_, node->inputs[2]->name, {columns}, *terms);
+      bias = ChannelVector(&graph_, node->inputs[2], 2, 1, columns);
+      if (bias == nullptr) return;
     }
     BecomeMatMul(node, Packed(weights, columns, depth, transposed ? "OI" : "IO", {}), bias, columns);
   }
@@ -136,10 +135,7 @@ class ProductPacking : public Packing {
 
   // Both weights [directions, gates * hidden, inputs]. Each direction is packed for itself.
   void PackRecurrent(Node* node, std::int64_t gates) {
-    if (node->inputs.size() < 3 || FloatsOf(node->inputs[1]) == nullptr ||
-        FloatsOf(node->inputs[2]) == nullptr) {
-      return;
-    }
+    if (node->inputs.size() < 3 || !IsFloats(node->inputs[1]) || !IsFloats(node->inputs[2])) return;
     const std::size_t first = node->inputs[1]->constant->shape == Ints{0} ? 2 : 1;
     for (std::size_t i = first; i < 3; ++i) {
       const Ints& dims = node->inputs[i]->constant->shape;
@@ -168,7 +164,7 @@ class ProductPacking : public Packing {
 
   void PackConv(Node* node) {
     Value* weights = node->inputs[1];
-    if (FloatsOf(weights) == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    if (!IsFloats(weights) || !(node->inputs[0]->type.dtype == kFloat32)) return;
     if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
     const Ints dims = weights->constant->shape;
     if (dims.size() < 3 || dims.size() > 5 || dims[0] < 1 || dims[1] < 1) return;
@@ -194,24 +190,35 @@ class ProductPacking : public Packing {
 
   // Windows that do not overlap and leave no gaps. The output's shape is then known.
   void PackConvTranspose(Node* node) {
-    const Value* weights = node->inputs[1];
-    const float* floats = FloatsOf(weights);
-    if (floats == nullptr || !(node->inputs[0]->type.dtype == kFloat32)) return;
+    Value* weights = node->inputs[1];
+    if (!IsFloats(weights) || !(node->inputs[0]->type.dtype == kFloat32)) return;
     if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
     const Ints dims = weights->constant->shape;
     if (dims.size() < 3 || dims.size() > 5 || !IsDisjoint(*node, dims)) return;
     const std::int64_t in = dims[0], out = dims[1], taps = TapsOf(dims), of_row = dims.back();
     if (in < 1 || out < 1 || taps < 1) return;
-    // [rows of the window, taps of a row * out, in].
+    BecomePackedImage(node, names::kPackedConvTranspose,
+                      PackedDirections(ByRow(weights, in, out, taps, of_row)),
+                      {{"channels", out}, {"kernel_shape", Ints(dims.begin() + 2, dims.end())}});
+  }
+
+  // Weights [in, out, taps] as [rows of the window, taps of a row * out, in].
+  Value* ByRow(Value* weights, std::int64_t in, std::int64_t out, std::int64_t taps, std::int64_t of_row) {
+    const Ints by_row = {taps / of_row, of_row * out, in};
+    if (weights->at_load) {
+      Value* turned =
+          FoldedAtLoad(&graph_, names::kTranspose, {graph_.NewView(weights->name, weights, {in, out, taps})},
+                       {taps, out, in}, {{"perm", Ints{2, 1, 0}}});
+      return graph_.NewView(turned->name, turned, by_row);
+    }
+    const float* floats = FloatsOf(weights);
     std::vector<float> rows(static_cast<std::size_t>(in * out * taps));
     for (std::int64_t i = 0; i < in * out * taps; ++i) {
       const std::int64_t tap = i % taps, channel = i / taps % out;
       const std::int64_t to = tap * out + channel;
       rows[static_cast<std::size_t>(to * in + i / taps / out)] = floats[i];
     }
-    Value* by_row = NewFloats(&graph_, weights->name, {taps / of_row, of_row * out, in}, rows);
-    BecomePackedImage(node, names::kPackedConvTranspose, PackedDirections(by_row),
-                      {{"channels", out}, {"kernel_shape", Ints(dims.begin() + 2, dims.end())}});
+    return NewFloats(&graph_, weights->name, by_row, rows);
   }
 
   // True if each element of a transposed convolution's output is in one window.
@@ -245,6 +252,7 @@ class ProductPacking : public Packing {
   Value* Matrix(Value* weights, const Ints& dims, std::int64_t part = 0) {
     const auto bytes = static_cast<std::size_t>(dims[0] * dims[1]) * sizeof(float);
     if (weights->constant->bytes.view.size() == bytes) return graph_.NewView(weights->name, weights, dims);
+    if (weights->at_load) return PartAtLoad(&graph_, weights, part);
     Value* matrix = graph_.NewValue(weights->name, TensorOf(kFloat32, ShapeOfInts(dims)));
     matrix->constant = weights->constant;
     matrix->constant->shape = dims;

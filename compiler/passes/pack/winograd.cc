@@ -37,7 +37,7 @@ class Winograd : public Packing {
 
  private:
   bool IsWorthIt(const Node& node) const {
-    if (FloatsOf(node.inputs[1]) == nullptr || !(node.inputs[0]->type.dtype == kFloat32)) return false;
+    if (!IsFloats(node.inputs[1]) || !(node.inputs[0]->type.dtype == kFloat32)) return false;
     if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
     const Ints& dims = node.inputs[1]->constant->shape;
     if ((dims.size() != 4 && dims.size() != 5) || IntAttribute(node, "group", 1) != 1) return false;

@@ -20,7 +20,7 @@ Node* Fuse(const Node& prelu, const Edit& edit) {
   if (prelu.kind != NodeKind::kKernel || prelu.kernel != names::kPRelu || prelu.inputs.size() != 2)
     return nullptr;
   const Value* slope = prelu.inputs[1];
-  if (FloatsOf(slope) == nullptr || slope->type.rank() != 1 || slope->constant->shape[0] < 2) return nullptr;
+  if (!IsFloats(slope) || slope->type.rank() != 1 || slope->constant->shape[0] < 2) return nullptr;
   const Node* dequantize = prelu.inputs[0]->producer;
   if (dequantize == nullptr || dequantize->kernel != names::kDequantizeLinear ||
       !SameShape(*dequantize, prelu))

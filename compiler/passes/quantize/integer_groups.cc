@@ -35,13 +35,13 @@ bool IsExact(const Node& node) {
     return false;
   }
   const Value* weights = node.inputs[1];
-  if (!weights->IsConstant() || !IsByte(weights) || !IsByte(node.inputs[0])) return false;
+  if (ElementsOf(weights) == nullptr || !IsByte(weights) || !IsByte(node.inputs[0])) return false;
   const Ints& dims = weights->constant->shape;
   if (dims.size() < 3 || dims[0] < 1 || dims[1] * TapsOf(dims) < 1) return false;
   if (IsDepthwise(dims, IntAttribute(node, "group", 1)) && HasPackableZeros(node, dims[0])) return false;
   const Value *x_zero = OptionalInput(node, 2), *w_zero = OptionalInput(node, 3);
   if (x_zero != nullptr && (!x_zero->type.ranked || x_zero->type.rank() > 1)) return false;
-  if (w_zero != nullptr && !w_zero->IsConstant()) return false;
+  if (w_zero != nullptr && ElementsOf(w_zero) == nullptr) return false;
   return dims[1] * TapsOf(dims) <= kMostExactDepth;
 }
 

@@ -33,7 +33,8 @@ std::optional<Dequantized> DequantizedOf(const Value* value) {
   if (node == nullptr || node->kernel != names::kDequantizeLinear || !IsByte(node->inputs[0]))
     return std::nullopt;
   Value* zero = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
-  if (FloatsOf(node->inputs[1]) == nullptr || (zero != nullptr && !zero->IsConstant())) return std::nullopt;
+  if (WantedFloatsOf(node->inputs[1]) == nullptr || (zero != nullptr && !zero->IsConstant()))
+    return std::nullopt;
   return Dequantized{node->inputs[0], zero, node->inputs[1], IntAttribute(*node, "axis", 1)};
 }
 
@@ -106,6 +107,7 @@ class IntegerProductRewriter {
     const std::int64_t columns = dims[transposed ? 0 : 1];
     const Value* bias = node.inputs.size() > 2 ? node.inputs[2] : nullptr;
     if (bias != nullptr && !PerChannel(bias, 2, 1, columns)) return false;
+    if (transposed && ElementsOf(w->stored) == nullptr) return false;
     return MoveRows(node, *w, transposed ? Transposed(*w->stored) : w->stored, transposed ? 0 : 1, bias);
   }
 

@@ -67,7 +67,7 @@ class Sharing {
   // A user may replace a constant by its name, so those of different names stay apart. This also means that
   // few are compared.
   void FindEqualConstant(Value* value) {
-    if (value == nullptr || !value->IsConstant() || merged_.contains(value)) return;
+    if (value == nullptr || !value->IsConstant() || value->at_load || merged_.contains(value)) return;
     std::vector<Value*>& others = constants_[value->name];
     const auto equal = std::find_if(others.begin(), others.end(), [&](const Value* other) {
       return HaveEqualElements(*value->constant, *other->constant);
@@ -93,7 +93,8 @@ class Sharing {
   // The same for values that are the same: one value, or small constants with equal elements.
   static std::string NameOf(const Value* value) {
     constexpr std::size_t kSmall = 64;
-    if (value == nullptr || !value->IsConstant() || value->constant->bytes.view.size() > kSmall)
+    if (value == nullptr || !value->IsConstant() || value->at_load ||
+        value->constant->bytes.view.size() > kSmall)
       return std::to_string(reinterpret_cast<std::uintptr_t>(value));
     const auto bytes = value->constant->bytes.view;
     return TypeText(value->type) + ":" +

@@ -113,7 +113,7 @@ class ComputingAtLoad {
   // loaded.
   Node* MakerOf(const Value* value) const {
     if (made_.contains(value)) return value->producer;
-    Node* node = value->IsConstant() ? value->folded : nullptr;
+    Node* node = value->IsConstant() && !value->at_load ? value->folded : nullptr;
     const bool plain = node != nullptr && node->outputs.size() == 1 && !node->returns && node->flags == 0;
     return plain ? node : nullptr;
   }
@@ -177,7 +177,7 @@ class ComputingAtLoad {
   void FollowAtLoad() {
     for (const Node* node : graph_.init.nodes) {
       const bool follows = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-        return input != nullptr && at_load_.contains(MakerOf(input));
+        return input != nullptr && (input->at_load || at_load_.contains(MakerOf(input)));
       });
       if (follows) at_load_.insert(node);
     }

@@ -184,6 +184,7 @@ class KeepingF32 {
 
   Value* WideConstant(Value* half) {
     const HostTensor& tensor = *half->constant;
+    if (half->at_load) return FoldedAtLoad(&graph_, names::kCast, {half}, tensor.shape);
     std::vector<float> elements(tensor.bytes.view.size() / 2);
     for (std::size_t i = 0; i < elements.size(); ++i) {
       std::uint16_t bits = 0;

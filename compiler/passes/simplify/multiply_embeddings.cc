@@ -67,7 +67,7 @@ class Embeddings {
       return nullptr;
     }
     const Value* table = gather->inputs[0];
-    const bool floats = FloatsOf(table) != nullptr || (table->IsConstant() && IsHalf(table->type.dtype));
+    const bool floats = IsFloats(table) || (table->IsConstant() && IsHalf(table->type.dtype));
     return floats && table->type.rank() == 2 ? gather : nullptr;
   }
 
@@ -89,7 +89,7 @@ class Embeddings {
   void MultiplyTable(Node* layer) {
     Node* cast = CastOf(*layer);
     Node* gather = GatherOf(cast == nullptr ? *layer : *cast);
-    if (gather == nullptr || layer->inputs.size() < 3 || FloatsOf(layer->inputs[1]) == nullptr) return;
+    if (gather == nullptr || layer->inputs.size() < 3 || !IsFloats(layer->inputs[1])) return;
     const Ints weights = layer->inputs[1]->constant->shape;  // [directions, gates * hidden, inputs]
     const Ints table = gather->inputs[0]->constant->shape;   // [rows, inputs]
     if (weights.size() != 3 || weights[0] != 1 || weights[2] != table[1] || table[1] < 1) return;
@@ -99,9 +99,12 @@ class Embeddings {
     Value* matrix = graph_.NewView(layer->inputs[1]->name, layer->inputs[1], {width, table[1]});
     std::vector<Value*> factors = {gather->inputs[0], matrix};
     if (layer->inputs.size() > 3 && layer->inputs[3] != nullptr) {
-      const float* biases = FloatsOf(layer->inputs[3]);
-      if (biases == nullptr || layer->inputs[3]->constant->shape != Ints{1, 2 * width}) return;
-      factors.push_back(NewFloats(&graph_, layer->inputs[3]->name, {width}, {biases, biases + width}));
+      Value* biases = layer->inputs[3];
+      if (!IsFloats(biases) || biases->constant->shape != Ints{1, 2 * width}) return;
+      const float* elements = FloatsOf(biases);
+      factors.push_back(elements == nullptr
+                            ? PartAtLoad(&graph_, graph_.NewView(biases->name, biases, {2, width}), 0)
+                            : NewFloats(&graph_, biases->name, {width}, {elements, elements + width}));
     }
     if (cast != nullptr) {
       factors[0] = InF32(factors[0]);
