@@ -22,6 +22,7 @@
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/mains.h"
 
 namespace rewire::tools {
 namespace {
@@ -240,7 +241,7 @@ Result<int> Run(const Options& options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
+int rewire::tools::VmCompileMain(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-compile");
   rewire::tools::Options options;
   app.add_option("FILE", options.input, "the ONNX model (.onnx)")->required()->type_name("");

@@ -6,6 +6,7 @@
 
 #include "rewire/tools/debug/debugger.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/mains.h"
 #include "rewire/tools/run/link_model.h"
 
 namespace rewire::tools {
@@ -71,7 +72,7 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
+int rewire::tools::VmDebugMain(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-debug");
   rewire::tools::DebugOptions options;
   rewire::tools::AddOptions(&app, &options);

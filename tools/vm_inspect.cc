@@ -18,6 +18,7 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/name_map.h"
 #include "rewire/tools/io/open_model.h"
+#include "rewire/tools/mains.h"
 
 namespace rewire::tools {
 namespace {
@@ -132,7 +133,7 @@ Result<int> Inspect(const Options& options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
+int rewire::tools::VmInspectMain(int argc, char** argv) {
   CLI::App app(
       "Shows the content of an executable (.rwx), a model of TVM, or a kernel library (.so). A library is "
       "loaded for this, which runs its code.",

@@ -12,6 +12,7 @@
 #include "rewire/tools/inspect/list_devices.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/mains.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/vm_run/run.h"
 
@@ -232,7 +233,7 @@ A VALUE is one of
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
+int rewire::tools::VmRunMain(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-run");
   rewire::tools::RunOptions options;
   rewire::tools::Texts texts;

@@ -31,4 +31,5 @@ NB_MODULE(_rewire, module) {
   rewire::python::AddMachine(module);
   rewire::python::AddCompiler(module);
   rewire::python::AddProfile(module);
+  rewire::python::AddTools(module);
 }

@@ -66,6 +66,7 @@ void AddExecutable(nb::module_& module);
 void AddCompiler(nb::module_& module);
 void AddParameters(nb::module_& module);
 void AddProfile(nb::module_& module);
+void AddTools(nb::module_& module);
 
 // A packed function that calls a Python function with numpy arrays, ints, floats and strings.
 PackedFunction MakePythonKernel(nb::object function);

@@ -299,3 +299,9 @@ def _profile(program: Program, args: tuple[Any, ...], function: str | None, repe
     """
     Runs a program and returns the times of the runs and of every kernel call.
     """
+
+def _run_tool(name: str, arguments: Iterable[str]) -> int:
+    """
+    Runs a command line tool and returns its exit code. The process is the tool's from then on: it handles
+    signals as the tool does.
+    """
