@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <regex>
@@ -98,6 +99,21 @@ inline std::set<std::string> Declared(const char* header, const std::string& fro
 
 // A member function: a line that begins with two spaces and a type.
 inline constexpr char kMember[] = R"(\n  (?:static )?[A-Za-z][\w:<>,&* ]*[ &*](\w+)\()";
+
+// The names that `pattern` finds in all headers of the C API of the VM.
+inline std::set<std::string> DeclaredInC(const char* pattern) {
+  std::set<std::string> names;
+  const std::filesystem::path folder = std::filesystem::path(SourceDir()) / "vm" / "c_api";
+  for (const auto& header : std::filesystem::directory_iterator(folder)) {
+    if (header.path().extension() != ".h") continue;
+    names.merge(Declared(("vm/c_api/" + header.path().filename().string()).c_str(), "extern \"C\"",
+                         "#endif /*", pattern));
+  }
+  return names;
+}
+
+// A function of C whose first argument is a VM.
+inline constexpr char kTakesVm[] = R"(\b(rewire_vm_\w+)\(\s*(?:const )?RewireVm\*)";
 
 template <typename Row>
 std::set<std::string> NamesOf(const std::vector<Row>& rows) {

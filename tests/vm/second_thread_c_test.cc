@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same as second_thread_test.cc for the C API.
+// The same as second_thread_test.cc for the functions of the C API that take a VM. The others are in
+// second_thread_c_shared_test.cc.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <set>
@@ -179,12 +180,7 @@ std::vector<CRow> CRows() {
 }
 
 TEST_CASE("a second thread calls every function of the C API on a VM that runs") {
-  std::set<std::string> declared;
-  for (const char* header : {"machine", "outputs", "asynchronous"}) {
-    const std::string path = std::string("vm/c_api/") + header + ".h";
-    declared.merge(Declared(path.c_str(), "extern \"C\"", "#endif /*",
-                            R"(\b(rewire_vm_\w+)\(\s*(?:const )?RewireVm\*)"));
-  }
+  std::set<std::string> declared = DeclaredInC(kTakesVm);
   declared.erase("rewire_vm_destroy");  // "It must not be running."
   const std::vector<CRow> rows = CRows();
   CHECK(NamesOf(rows) == declared);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// While one thread runs a VM, a second one calls every public function of the VM and of its Program: a
-// function that changes the VM is refused, and all others give their documented answer. The tables below have
-// a row for each function that the headers declare.
+// While one thread runs a VM, a second one calls every public function of the VM, of its Program and of what
+// they share: a function that changes the VM is refused, and all others give their documented answer. The
+// tables below have a row for each function that the headers declare.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
@@ -12,6 +12,8 @@
 
 #include "rewire/tests/vm/second_thread.h"
 #include "rewire/vm/memory_bound.h"
+#include "rewire/vm/parameter_set.h"
+#include "rewire/vm/shared_arena.h"
 
 namespace rewire::test {
 namespace {
@@ -198,6 +200,118 @@ TEST_CASE("a second thread calls every function of a Program that runs") {
     }
   });
   CHECK(MessageOf(ran) == "");
+}
+
+// A function of an object that a run uses.
+struct SharedRow {
+  const char* name;
+  std::function<bool()> right;
+};
+
+std::set<std::string> Members(const char* header, const std::string& type) {
+  std::set<std::string> names = Declared(header, "class REWIRE_API " + type + " {", " private:", kMember);
+  names.erase("bool");  // the operator
+  names.erase(type);    // constructors
+  return names;
+}
+
+TEST_CASE("a second thread calls every function of the executable, parameters, arena and values of a run") {
+  Gate gate;
+  const SharedArena arena = *SharedArena::TryMake(1 << 16);
+  const Program program = GatedProgram(&gate);
+  VmOptions options;
+  options.arena = arena;
+  VirtualMachine vm = *VirtualMachine::TryMake(program, options);
+  const Executable executable = program.executable();
+  ParameterSet set;
+  set.Set("w", Floats({1, 2, 3}));
+  const Value input(Floats({4, 5, 6}));
+  const Value adt = *Value::Adt(5, {&input, 1});
+  vm.SetInput("x", input.tensor());
+  const SharedBytes damaged{{reinterpret_cast<const std::byte*>("RWX"), 3}, nullptr};
+  const std::vector<SharedRow> of_executable = {
+      {"Open", [] { return Executable::Open("/none").status().code() == StatusCode::kNotFound; }},
+      {"FromBytes",
+       [&] { return Executable::FromBytes(damaged).status().code() == StatusCode::kInvalidFile; }},
+      {"FromModule", [&] { return Executable::FromModule(executable.module()).has_value(); }},
+      {"module", [&] { return executable.module().functions.size() == 2; }},
+      {"FindFunction", [&] { return executable.FindFunction("free") == 1U; }},
+  };
+  const std::vector<SharedRow> of_parameters = {
+      {"Open", [] { return ParameterSet::Open("/none").status().code() == StatusCode::kNotFound; }},
+      {"FromBytes",
+       [&] { return ParameterSet::FromBytes(damaged).status().code() == StatusCode::kInvalidFile; }},
+      {"Of",
+       [&] { return ParameterSet::Of(executable)->size() == 0 && ParameterSet::Of(program).is_offer(); }},
+      {"Set",
+       [&] {
+         ParameterSet copy = set;
+         copy.Set("v", input.tensor());
+         return copy.size() == 2 && set.size() == 1;
+       }},
+      {"size", [&] { return set.size() == 1; }},
+      {"name", [&] { return set.name(0) == "w"; }},
+      {"dtype", [&] { return set.dtype(0) == kFloat32; }},
+      {"shape", [&] { return set.shape(0)[0] == 3; }},
+      {"device", [&] { return IsHostDevice(set.device(0)); }},
+      {"Find", [&] { return set.Find("w") == 0; }},
+      {"TryGet",
+       [&] {
+         return FloatsOf(*set.TryGet(0)) == std::vector<float>{1, 2, 3};
+       }},
+      {"decoded_bytes", [&] { return set.decoded_bytes(0) == 0; }},
+      {"stored_bytes", [&] { return set.stored_bytes() == 12; }},
+      {"is_offer", [&] { return !set.is_offer(); }},
+  };
+  const std::vector<SharedRow> of_arena = {
+      {"TryMake", [] { return SharedArena::TryMake(4096).has_value(); }},
+      {"size", [&] { return arena.size() == 1 << 16; }},
+      {"in_use", [&] { return arena.in_use(); }},
+      {"rep", [&] { return arena.rep() != nullptr; }},
+  };
+  // A value may be used by one thread at a time, so that this thread has a handle of its own.
+  Value own = input;
+  const std::vector<SharedRow> of_values = {
+      {"Adt",
+       [&] {
+         return Value::Adt(1, {&own, 1}).has_value();
+       }},
+      {"kind", [&] { return own.kind() == ValueKind::kTensor; }},
+      {"tensor", [&] { return FloatsOf(own.tensor())[0] == 4; }},
+      {"integer", [&] { return own.integer() == 0; }},
+      {"tag", [&] { return adt.tag() == 5; }},
+      {"field_count", [&] { return adt.field_count() == 1; }},
+      {"field", [&] { return adt.field(0).tensor().data<float>() == own.tensor().data<float>(); }},
+      {"any", [&] { return own.any().v_obj != nullptr; }},
+      {"Release",
+       [&] {
+         own = Value::Adopt(own.Release());
+         return FloatsOf(own.tensor())[0] == 4;
+       }},
+      {"Adopt", [] { return true; }},  // above
+      {"Exchange",
+       [&] {
+         const Value before = Value::Adopt(own.Exchange(Value(std::int64_t{1}).Release()));
+         const bool right = own.integer() == 1;
+         own = before;
+         return right;
+       }},
+  };
+  CHECK(NamesOf(of_executable) == Members("executable_format/executable.h", "Executable"));
+  CHECK(NamesOf(of_parameters) == Members("vm/parameter_set.h", "ParameterSet"));
+  CHECK(NamesOf(of_arena) == Members("vm/shared_arena.h", "SharedArena"));
+  CHECK(NamesOf(of_values) == Members("vm/value.h", "Value"));
+  const Status ran = DuringRun(&gate, &vm, [&] {
+    for (const auto* rows : {&of_executable, &of_parameters, &of_arena, &of_values}) {
+      for (const SharedRow& row : *rows) {
+        INFO(row.name);
+        CHECK(row.right());
+      }
+    }
+  });
+  CHECK(MessageOf(ran) == "");
+  CHECK(FloatsOf(vm.result().tensor()) == std::vector<float>{4, 5, 6});
+  CHECK(!arena.in_use());
 }
 
 }  // namespace
