@@ -28,6 +28,25 @@ build_and_run() {
   echo "embedding: $project with Rewire's sources built and run, $what"
 }
 
+# What a project gets that says nothing: the runtime and the CPU kernels, in few steps, and a word about the rest.
+mkdir "$work/plain"
+cat >"$work/plain/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.24)
+project(plain LANGUAGES C CXX)
+include(FetchContent)
+FetchContent_Declare(rewire SOURCE_DIR $REWIRE)
+FetchContent_MakeAvailable(rewire)
+if(NOT TARGET rewire_kernels_cpu OR TARGET rewire_compiler OR TARGET rewire_kernels_device OR DEFINED CACHE{CMAKE_UNITY_BUILD})
+  message(FATAL_ERROR "these are not the parts that docs/embedding.md names")
+endif()
+END
+said=$(cmake -S "$work/plain" -B "$work/plain/build" -G Ninja)
+[[ $said == *"these options turn on: REWIRE_WITH_COMPILER, REWIRE_BUILD_OPTIONAL_KERNELS, REWIRE_BUILD_DEVICES, REWIRE_BUILD_TOOLS"* ]] ||
+  { echo "embedded_sources: CMake does not say what is left out" >&2; exit 1; }
+steps=$(ninja -C "$work/plain/build" -n all | sed -n 's#^\[[0-9]*/\([0-9]*\)\].*#\1#p' | sort -n | tail -n 1)
+((steps <= 200)) || { echo "embedded_sources: a project that fetches Rewire has $steps steps to build, at most 200 are promised" >&2; exit 1; }
+echo "embedding: a project that fetches Rewire builds it in $steps steps"
+
 CC=gcc CXX=g++ build_and_run add_subdirectory "by g++"
 if command -v clang >/dev/null && command -v clang++ >/dev/null; then
   sanitizer="-fsanitize=undefined -fno-sanitize-recover=all"

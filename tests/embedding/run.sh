@@ -18,6 +18,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
+"$source/../../packaging/licenses.py" --prefix "$work/prefix" >/dev/null
 # What is found must be the installed tree, after a move, and not this checkout.
 mv "$work/prefix" "$work/moved"
 prefix=$work/moved
