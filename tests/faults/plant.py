@@ -57,10 +57,14 @@ SWITCH = """#ifndef REWIRE_PLANTED_FAULT
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wunused"
-[[maybe_unused]] static bool PlantedFault(long number) {
+[[maybe_unused]] static bool AwakeFault(long number) {
   static const char* const woken = std::getenv("REWIRE_PLANTED_FAULT");
   static const long awake = woken == nullptr ? 0 : std::atol(woken);
   return awake == number;
+}
+// In constant expressions all faults sleep.
+[[maybe_unused]] static constexpr bool PlantedFault(long number) {
+  return !__builtin_is_constant_evaluated() && AwakeFault(number);
 }
 #endif
 """

@@ -51,6 +51,9 @@ std::string FatalText(int instruction, const std::string& mnemonic, int reg) {
 TEST_CASE("a read of what holds nothing stops the program there") {
   CHECK(CodeOf({{kRet, 50}}) == FatalText(0, "ret", 50));
   CHECK(CodeOf({{kMove, 0, 5}, {kKill, 5}, {kRet, 5}}) == FatalText(2, "ret", 5));
+  // An ADT is made although nobody reads it: its register is empty because of the kill alone.
+  CHECK(CodeOf({{kAllocAdt, 5, 0, 5}, {kKill, 5}, {kRet, 5}}) ==
+        "%1 = alloc_adt tag=5 ()\nkill %1\n" + FatalText(2, "ret", 5));
   // The code behind it is not reached, so that its writes do not count.
   CHECK(CodeOf({{kGetField, 50, 0, 7}, {kLoadConsti, 1, 8}, {kRet, 8}}) == FatalText(0, "get_field", 50));
   CHECK(CodeOf({{kGetTag, 5, 6}, {kMove, 0, 5}, {kIf, 6, 6, -2, 1}, {kRet, 0}}) ==

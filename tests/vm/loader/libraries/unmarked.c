@@ -27,3 +27,6 @@ KERNEL(tvmgen_default_fused_add) {
 KERNEL(vm_mod_fused_add) {
   return tvmgen_default_fused_add(args, codes, num_args, result, result_code, resource);
 }
+
+/* No kernel: names of compilers and libraries begin so. */
+KERNEL(_fused_add) { return vm_mod_fused_add(args, codes, num_args, result, result_code, resource); }
