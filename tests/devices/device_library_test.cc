@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,6 +57,63 @@ TEST_CASE("memory goes there and back, whole, in parts and filled") {
   REQUIRE(device.Back(back.data(), first.at(0), 4000));
   REQUIRE(device.Wait());
   CHECK(std::vector<float>(back.begin(), back.begin() + 4) == std::vector<float>{1, 1, 1, 4});
+}
+
+TEST_CASE("live blocks never overlap, whatever was allocated and freed before") {
+  const TestDevice device;
+  std::mt19937 random(1);
+  struct Live {
+    std::unique_ptr<DeviceMemory> memory;
+    std::uint64_t bytes = 0;
+    std::uint32_t mark = 0;
+  };
+  std::vector<Live> blocks;
+  for (std::uint32_t step = 1; step <= 120; ++step) {
+    if (!blocks.empty() && random() % 3 == 0) {
+      // The block that goes still has what was put into it.
+      std::swap(blocks[random() % blocks.size()], blocks.back());
+      std::vector<std::uint32_t> back(blocks.back().bytes / 4);
+      REQUIRE(device.Back(back.data(), blocks.back().memory->at(0), blocks.back().bytes));
+      REQUIRE(device.Wait());
+      CHECK(std::count(back.begin(), back.end(), blocks.back().mark) == std::ssize(back));
+      blocks.pop_back();
+      continue;
+    }
+    Live made;
+    made.bytes = 4 * (1 + random() % 3000);
+    made.mark = step;
+    made.memory = std::make_unique<DeviceMemory>(device, made.bytes);
+    REQUIRE(device.api.fill(device.api.context, device.id, made.memory->at(0), made.bytes, &made.mark, 4,
+                            device.stream) == REWIRE_DEVICE_OK);
+    const auto begin = reinterpret_cast<std::uintptr_t>(made.memory->at(0));
+    for (const Live& other : blocks) {
+      const auto at = reinterpret_cast<std::uintptr_t>(other.memory->at(0));
+      CHECK((begin + made.bytes <= at || at + other.bytes <= begin));
+    }
+    blocks.push_back(std::move(made));
+  }
+  CHECK(blocks.size() > 10);
+}
+
+TEST_CASE("the words of a failure stay while other threads call and fail") {
+  const TestDevice device;
+  RewireDeviceProperties is{};
+  is.struct_size = sizeof(is);
+  REQUIRE(device.api.properties(device.api.context, 4000, &is) != REWIRE_DEVICE_OK);
+  const char* const words = device.api.error(device.api.context);
+  const std::string before = words;
+  CHECK(before != "");
+  std::thread([&] {
+    RewireDeviceProperties others{};
+    others.struct_size = sizeof(others);
+    void* module = nullptr;
+    for (int i = 0; i < 20; ++i) {
+      device.api.properties(device.api.context, 5000 + i, &others);
+      device.Load("no kernel of any language", nullptr, &module);
+    }
+  }).join();
+  CHECK(words == before);
+  CHECK(device.api.error(device.api.context) == before);
 }
 
 TEST_CASE("pinned memory of the host is copied from and to") {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sixteen threads on one Program at once, each with a VM of its own or by the Program's pool: 100,000 calls
 // each, every answer right.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/parameter_set.h"
 
 namespace rewire::test {
@@ -207,6 +210,108 @@ TEST_CASE("of threads that come to one VM at once, one runs and the others are t
   CHECK(WrongCalls(thread) == 0);
   CHECK(together == 0);
   CHECK(ran > 0);
+}
+
+// Two threads that come here wait for each other. If a lock kept the second one away, the test would not end.
+class Meeting {
+ public:
+  void Join() {
+    ++here_;
+    while (here_ < 2) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<int> here_{0};
+};
+
+template <typename Body>
+void OnTwoThreads(const Body& body) {
+  std::thread other([&] { body(1); });
+  body(0);
+  other.join();
+}
+
+TEST_CASE("the host's allocator is called by several threads at once") {
+  struct Host {
+    std::atomic<bool> begun{false};
+    Meeting allocating, freeing;
+  } meeting;
+  LinkOptions options;
+  options.allocator = {&meeting,
+                       [](void* context, std::size_t size, std::size_t alignment) -> void* {
+                         auto& at = *static_cast<Host*>(context);
+                         if (at.begun) at.allocating.Join();
+                         const Allocator usual = DefaultAllocator();
+                         return usual.allocate(usual.context, size, alignment);
+                       },
+                       [](void* context, void* pointer, std::size_t size, std::size_t alignment) {
+                         auto& at = *static_cast<Host*>(context);
+                         if (at.begun) at.freeing.Join();
+                         const Allocator usual = DefaultAllocator();
+                         usual.deallocate(usual.context, pointer, size, alignment);
+                       }};
+  const Program program = SharedProgram(std::move(options));
+  meeting.begun = true;
+  std::atomic<int> wrong{0};
+  OnTwoThreads([&](int thread) {
+    VirtualMachine vm(program);
+    Numbers numbers;
+    numbers.Set(thread, 1);
+    const std::array<Value, 2> inputs = {*Tensor::CopyOf(TensorView(numbers.x.data(), {2})),
+                                         *Tensor::CopyOf(TensorView(&numbers.c, {}))};
+    const Value result = *vm.TryInvoke("main", inputs);
+    if (!numbers.Matches(result.field(0).tensor().data<float>())) ++wrong;
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the host's thread pool is called by several threads at once, with all of the range") {
+  class HostPool : public ThreadPool {
+   public:
+    std::int32_t thread_count() const override { return 3; }
+    void ParallelFor(std::int64_t begin, std::int64_t end, std::int64_t grain, Body body,
+                     void* data) override {
+      meeting_.Join();
+      // Ranges of the grain, the last one first.
+      const std::int64_t step = std::max<std::int64_t>(grain, 1);
+      for (std::int64_t last = end; last > begin;) {
+        const std::int64_t first = last - begin < 2 * step ? begin : last - step;
+        body(data, first, last);
+        last = first;
+      }
+    }
+
+   private:
+    Meeting meeting_;
+  };
+  LinkOptions options;
+  options.threads = std::make_shared<HostPool>();
+  options.kernels.AddFunction("fill", MakePackedFunction([](kernel::TensorView out) {
+                                KernelApi()->parallel_for(
+                                    0, out.size(), 7,
+                                    [](void* data, std::int64_t begin, std::int64_t end) {
+                                      for (std::int64_t i = begin; i < end; ++i)
+                                        static_cast<float*>(data)[i] = static_cast<float>(i);
+                                    },
+                                    out.data<float>());
+                              }));
+  const Program program = ProgramOf(R"(
+    .kernel fill
+    .func main() -> f32[100]
+      %s = alloc_storage _, alignment=64, f32[100], cpu
+      %a = alloc_tensor %s, _, f32[100]
+      invoke_packed fill(%a), outputs=1
+      ret %a
+    .end)",
+                                    std::move(options));
+  std::atomic<int> wrong{0};
+  OnTwoThreads([&](int) {
+    VirtualMachine vm(program);
+    vm.Invoke();
+    const Tensor result = vm.result().tensor();
+    for (int i = 0; i < 100; ++i) wrong += result.data<float>()[i] == static_cast<float>(i) ? 0 : 1;
+  });
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("results cross threads while their VM runs on") {

@@ -2,11 +2,13 @@
 // The compiler's C interface: samples for 8-bit integers. Expected values are computed by hand.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "rewire/compiler/c_api.h"
 #include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/support/run_program.h"
 #include "rewire/vm/c_api/status.h"
 
 namespace rewire::test {
@@ -139,6 +141,62 @@ TEST_CASE("C: wrong samples and options are refused") {
              Catch::Contains("calibration data for input \"x\": tensor: shape is NULL"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.keep_float_count = 1; }),
              Catch::Contains("keep_float is NULL"));
+}
+
+TEST_CASE("C: external data is read from the folder that is given, and refused without one") {
+  const TempFolder folder;
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {4});
+  onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT, {4});
+  weights->set_data_location(onnx::TensorProto::EXTERNAL);
+  onnx::StringStringEntryProto* entry = weights->add_external_data();
+  entry->set_key("location");
+  entry->set_value("weights.bin");
+  AddNode(graph, "Add", {"x", "w"}, "y");
+  SetValue(graph->add_output(), "y", {4});
+  folder.Write("weights.bin", std::string(16, '\0'));
+  const std::string bytes = model.SerializeAsString();
+  const std::string path = folder.path();
+  const auto compile = [&](const char* from) {
+    RewireExecutable* executable = nullptr;
+    const RewireStatus status =
+        rewire_compile_memory(bytes.data(), bytes.size(), from, nullptr, nullptr, nullptr, &executable);
+    CHECK((executable != nullptr) == (status == kRewireOk));
+    rewire_executable_destroy(executable);
+    return status;
+  };
+  CHECK(compile(path.c_str()) == kRewireOk);
+  // The data lies in the working folder of the process, too, from where it must not be taken.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(path);
+  const RewireStatus without = compile(nullptr);
+  std::filesystem::current_path(before);
+  CHECK(without != kRewireOk);
+  CHECK_THAT(rewire_last_error_message(), Catch::Contains("tensor 'w'") && Catch::Contains("weights.bin"));
+}
+
+TEST_CASE("C: each node that cannot be compiled is told before the call fails") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {4});
+  AddNode(graph, "NoSuchOperator", {"x"}, "a")->set_name("first");
+  AddNode(graph, "Relu", {"a"}, "b");
+  AddNode(graph, "NorThisOne", {"b"}, "y")->set_name("second");
+  SetValue(graph->add_output(), "y", {4});
+  const std::string bytes = model.SerializeAsString();
+  std::vector<std::string> told;
+  RewireCompileOptions options{};
+  options.struct_size = sizeof(options);
+  options.context = &told;
+  options.unsupported = [](void* context, const RewireUnsupportedNode* node) {
+    static_cast<std::vector<std::string>*>(context)->emplace_back(node->node);
+  };
+  RewireExecutable* executable = nullptr;
+  CHECK(rewire_compile_memory(bytes.data(), bytes.size(), nullptr, nullptr, &options, nullptr, &executable) ==
+        kRewireUnsupported);
+  CHECK(executable == nullptr);
+  CHECK(told == std::vector<std::string>{"first", "second"});
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ FAULTS = [
           "if («!copy->second.made») {", "false", PACKING),
     Fault("passes", "a transpose reads the copy with the channels last in that copy's order", "channels_last.cc",
           "for (std::int64_t& axis : *perm) «axis = AxisOfLast(axis, last->type.rank())»;", "axis", PACKING),
+    Fault("passes", "a group of branches has at most 64 operators", "branch_groups.cc",
+          "!times_[at] || «root_.size() == kMostNodes») return false;", "false", ("compiler_branches_test",)),
     Fault("passes", "the check of passes knows what is made before", "check_reads.cc",
           "return home != home_.end() && «open_.contains(home->second)»;", "true", PACKING),
     Fault("passes", "the check of passes knows which reshapes the model brings", "check_graph.cc",

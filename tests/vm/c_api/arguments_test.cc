@@ -469,5 +469,47 @@ TEST_CASE("linking keeps to its limits, as far as they are given") {
                                       &executable) == kRewireDeadlineExceeded);
 }
 
+TEST_CASE("an index of a parameter set is that of one name until the set changes") {
+  RewireParameterSet* set = nullptr;
+  REQUIRE(rewire_parameter_set_make(&set) == kRewireOk);
+  float element = 1;
+  DLTensor tensor{};
+  tensor.data = &element;
+  tensor.device = {kDLCPU, 0};
+  tensor.dtype = {kDLFloat, 32, 1};
+  const auto add = [&](const char* name) {
+    RewireValue* value = nullptr;
+    REQUIRE(rewire_value_copy_tensor(&tensor, &value) == kRewireOk);
+    CHECK(rewire_parameter_set_add(set, name, value) == kRewireOk);
+    rewire_value_destroy(value);
+  };
+  const auto names = [&] {
+    std::uint32_t count = 0;
+    CHECK(rewire_parameter_set_count(set, &count) == kRewireOk);
+    std::vector<std::string> all;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const char* name = nullptr;
+      CHECK(rewire_parameter_set_name(set, i, &name) == kRewireOk);
+      all.emplace_back(name);
+    }
+    return all;
+  };
+  add("b");
+  add("d");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(names() == std::vector<std::string>{"b", "d"});
+    RewireValue* value = nullptr;
+    CHECK(rewire_parameter_set_get(set, "d", &value) == kRewireOk);
+    rewire_value_destroy(value);
+    CHECK(rewire_parameter_set_get(set, "c", &value) == kRewireNotFound);
+  }
+  add("d");  // replaced: the names stay
+  CHECK(names() == std::vector<std::string>{"b", "d"});
+  add("\xC3\xA4");
+  add("a");
+  CHECK(names() == std::vector<std::string>{"a", "b", "d", "\xC3\xA4"});
+  rewire_parameter_set_destroy(set);
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -36,6 +36,35 @@ struct OwnedMemory {
   Tensor tensor;
 };
 
+TEST_CASE("memory of an output's allocator is its run's until the next run or DropResult") {
+  std::vector<std::unique_ptr<OwnedMemory>> given;
+  bool released[4] = {};
+  const auto allocate = [](void* context, std::uint64_t, std::uint64_t) -> void* {
+    auto& all = *static_cast<std::vector<std::unique_ptr<OwnedMemory>>*>(context);
+    return all.back()->data;
+  };
+  VirtualMachine vm(LinkText(std::string(kTestKernels) + kInc, nullptr));
+  alignas(64) float x[4] = {1, 2, 3, 4};
+  vm.SetInput("x", TensorView(x, {4}));
+  vm.SetOutput("y", OutputAllocator{&given, allocate});
+  for (int run = 0; run < 3; ++run) {
+    given.push_back(std::make_unique<OwnedMemory>(&released[run]));
+    vm.Invoke();
+    CHECK(vm.result().tensor().data<float>() == given[static_cast<std::size_t>(run)]->data);
+    CHECK(vm.result().tensor().data<float>()[3] == 5);
+    if (run == 0) continue;
+    // The memory of the run before is the host's: it goes, and no run may read or write it.
+    given[static_cast<std::size_t>(run - 1)]->tensor = {};
+    CHECK(released[run - 1]);
+  }
+  vm.DropResult();
+  given.back()->tensor = {};
+  CHECK(released[2]);
+  given.push_back(std::make_unique<OwnedMemory>(&released[3]));
+  vm.Invoke();
+  CHECK(given.back()->data[0] == 2);
+}
+
 // A VM of kInc with x set, for mistakes: after each, the next run is right.
 class Mistakes {
  public:

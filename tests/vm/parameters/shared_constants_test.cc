@@ -109,6 +109,33 @@ TEST_CASE("threads that link at once wait for one decompression") {
   CHECK(decoded == 1);
 }
 
+TEST_CASE("the host's codec is called by several threads at once") {
+  // Two threads wait in it for each other. If a lock kept the second one away, the test would not end.
+  struct Meeting {
+    std::atomic<int> here{0};
+  } meeting;
+  LinkOptions options;
+  options.codecs.push_back(
+      {kRepeat, &meeting, [](void* context, const void* stored, std::size_t, void* raw, std::size_t bytes) {
+         auto& at = *static_cast<Meeting*>(context);
+         ++at.here;
+         while (at.here < 2) std::this_thread::yield();
+         std::memset(raw, *static_cast<const unsigned char*>(stored), bytes);
+         return 0;
+       }});
+  std::optional<Program> other;
+  const Executable first = Repeating(21), second = Repeating(22);
+  std::thread thread([&] {
+    if (Result<Program> program = Program::Link(second, options)) other = *std::move(program);
+  });
+  const Result<Program> program = Program::Link(first, options);
+  thread.join();
+  CHECK(MessageOf(program) == "");
+  REQUIRE(other);
+  CHECK(static_cast<const std::uint8_t*>(AddressIn(*program, "c"))[999] == 21);
+  CHECK(static_cast<const std::uint8_t*>(AddressIn(*other, "c"))[999] == 22);
+}
+
 TEST_CASE("a codec that fails is an error, and the next host may do better") {
   std::atomic<int> decoded{0};
   CHECK(MessageOf(Program::Link(Repeating(13))) ==

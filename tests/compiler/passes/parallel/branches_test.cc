@@ -309,5 +309,22 @@ TEST_CASE("many branches become few") {
     CHECK(std::count(groups[0].branch.begin(), groups[0].branch.end(), i) == 5);
 }
 
+TEST_CASE("groups have at most 64 operators and 8 branches, however many there are") {
+  for (const std::size_t chains : {2U, 9U, 70U}) {
+    Sketch sketch;
+    for (std::size_t i = 0; i < 300; ++i)
+      sketch.Add(i < chains ? std::vector<std::size_t>{} : std::vector<std::size_t>{i - chains}, 20000);
+    const std::vector<BranchGroup> groups = sketch.Groups();
+    CAPTURE(chains);
+    REQUIRE(groups.size() > 2);
+    for (const BranchGroup& group : groups) {
+      CHECK(group.end - group.begin <= 64);
+      CHECK(group.branches <= 8);
+      CHECK(group.branch.size() == group.end - group.begin);
+      CHECK(*std::max_element(group.branch.begin(), group.branch.end()) < group.branches);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test
