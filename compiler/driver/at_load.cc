@@ -17,18 +17,14 @@ namespace {
 
 class LinkedWork {
  public:
-  explicit LinkedWork(Graph* graph) : graph_(*graph) {}
+  explicit LinkedWork(Graph* graph)
+      : graph_(*graph), left_(graph->init.nodes.begin(), graph->init.nodes.end()) {}
 
   void Run() {
-    // Each node in front of its first reader, so that few results live at once.
+    // A node stands in front of its first reader, so that few results live at once.
     for (Node* node : std::exchange(graph_.init.nodes, {})) {
       for (const Value* input : node->inputs) Make(input);
-      const bool follows = std::any_of(node->inputs.begin(), node->inputs.end(), [](const Value* input) {
-        return input != nullptr &&
-               (input->at_load || (input->producer != nullptr && input->producer->at_load));
-      });
-      node->at_load = node->at_load || follows;
-      graph_.init.nodes.push_back(node);
+      Append(node);
     }
     ForEachBlock(&graph_.main, [&](Block* block) {
       for (const Node* node : block->nodes) {
@@ -42,21 +38,52 @@ class LinkedWork {
   }
 
  private:
-  // Appends the node that makes the value, behind those that make what it reads.
+  // Appends the nodes that make the value and all that they read, as far as they are left. A model may have
+  // chains of any length, so this does not call itself.
   void Make(const Value* value) {
-    if (value == nullptr || !value->at_load || value->folded == nullptr) return;
-    Node* node = value->folded;
-    for (const Value* input : node->inputs) Make(input);
-    Value* output = node->outputs[0];
-    output->constant.reset();
-    output->at_load = false;
-    output->producer = node;
-    node->at_load = true;
+    std::vector<const Value*> open = {value};
+    while (!open.empty()) {
+      Node* node = NodeLeft(open.back());
+      const std::size_t before = open.size();
+      for (std::size_t i = 0; node != nullptr && i < node->inputs.size(); ++i) {
+        if (NodeLeft(node->inputs[i]) != nullptr) open.push_back(node->inputs[i]);
+      }
+      if (open.size() > before) continue;
+      if (node != nullptr) Append(node);
+      open.pop_back();
+    }
+  }
+
+  // The node of `__init` that makes the value, if it is not in its place. What is computed from parameters
+  // gets its node here.
+  Node* NodeLeft(const Value* value) {
+    if (value == nullptr) return nullptr;
+    if (value->at_load && value->folded != nullptr) {
+      Node* node = value->folded;
+      Value* output = node->outputs[0];
+      output->constant.reset();
+      output->at_load = false;
+      output->producer = node;
+      node->at_load = true;
+      left_.insert(node);
+      made_ = true;
+    }
+    return left_.contains(value->producer) ? value->producer : nullptr;
+  }
+
+  void Append(Node* node) {
+    if (left_.erase(node) == 0) return;
+    for (const Value* input : node->inputs)
+      node->at_load = node->at_load || (input != nullptr && (input->at_load || IsMadeAtLoad(*input)));
     graph_.init.nodes.push_back(node);
-    made_ = true;
+  }
+
+  static bool IsMadeAtLoad(const Value& value) {
+    return value.producer != nullptr && value.producer->at_load;
   }
 
   Graph& graph_;
+  std::unordered_set<Node*> left_;  // of `init`, and not in their place
   bool made_ = false;
 };
 

@@ -76,15 +76,19 @@ bool SameType(const Type& a, const Type& b) { return TypeText(a) == TypeText(b);
 const HostTensor* ElementsOf(const Value* value) {
   if (value == nullptr || !value->IsConstant()) return nullptr;
   if (!value->at_load) return &*value->constant;
-  std::vector<const Value*> left = {value};
+  // A constant that is wanted already has passed that on.
+  std::vector<const Value*> left;
+  const auto want = [&](const Value* each) {
+    if (each == nullptr || !each->at_load || each->elements_wanted) return;
+    each->elements_wanted = true;
+    left.push_back(each);
+  };
+  want(value);
   while (!left.empty()) {
-    const Value* each = left.back();
+    const Node* maker = left.back()->folded;
     left.pop_back();
-    each->elements_wanted = each->IsParameter();
-    if (each->folded == nullptr) continue;
-    for (const Value* input : each->folded->inputs) {
-      if (input != nullptr && input->at_load && !input->elements_wanted) left.push_back(input);
-    }
+    if (maker == nullptr) continue;
+    for (const Value* input : maker->inputs) want(input);
   }
   return nullptr;
 }

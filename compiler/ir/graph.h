@@ -74,7 +74,7 @@ struct Value {
   // A constant whose elements are known when a program is linked, and not while compiling: a parameter of the
   // executable, or what `folded` computes from one. The elements in `constant` mean nothing.
   bool at_load = false;
-  // Set by ElementsOf for a parameter, if the program depends on its elements.
+  // Set by ElementsOf for a constant at load, if the program depends on its elements.
   mutable bool elements_wanted = false;
   // For a constant that was computed from others while compiling: the node that gives it. It is in no block.
   Node* folded = nullptr;

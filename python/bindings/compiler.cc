@@ -27,6 +27,8 @@ nb::dict ReportOf(const CompileReport& report) {
   figures["kernels"] = report.kernels;
   figures["constants"] = report.constants;
   figures["constant_bytes"] = report.constant_bytes;
+  figures["parameters"] = report.parameters;
+  figures["parameter_bytes"] = report.parameter_bytes;
   figures["arena_bytes"] = report.arena_bytes;
   figures["separate_bytes"] = report.separate_bytes;
   figures["device_arena_bytes"] = report.device_arena_bytes;
@@ -109,8 +111,8 @@ Calibration CalibrationOf(const nb::list& data, const std::string& method, doubl
   return calibration;
 }
 
-// `model` is a path, or an object with a buffer. Returns (executable, report, None), or for a model with
-// unsupported nodes (None, list of them, message).
+// `model` is a path, or an object with a buffer. Returns (executable, report, parameters), or for a model
+// with unsupported nodes (None, list of them, message).
 nb::tuple CompileModel(const Arguments& given) {
   enum : std::size_t {
     kModel,
@@ -132,6 +134,8 @@ nb::tuple CompileModel(const Arguments& given) {
     kCompress,
     kCheckPasses,
     kStrict,
+    kParameters,
+    kAllParameters,
     kProgress
   };
   const nb::handle model = given[kModel], progress = given[kProgress];
@@ -146,6 +150,8 @@ nb::tuple CompileModel(const Arguments& given) {
   options.compress = ToFlag(given[kCompress], "compress", true);
   if (ToFlag(given[kCheckPasses], "check_passes", false)) options.check_passes = true;
   options.strict = ToFlag(given[kStrict], "strict", false);
+  options.parameters = ToNames(given[kParameters], "parameters");
+  options.all_parameters = ToFlag(given[kAllParameters], "all_parameters", false);
   const std::string cpu = ToText(given[kCpu], "cpu"), precision = ToText(given[kPrecision], "precision");
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
   if (cpu == "tiles") options.cpu = Cpu::kTiles;
@@ -180,7 +186,7 @@ nb::tuple CompileModel(const Arguments& given) {
     return nb::make_tuple(nb::none(), ListOf(unsupported), compiled.error().message());
   }
   const Compilation made = bytes ? Take(std::move(compiled)) : TakeFile(std::move(compiled), path);
-  return nb::make_tuple(made.executable, ReportOf(made.report), nb::none());
+  return nb::make_tuple(made.executable, ReportOf(made.report), made.parameters);
 }
 
 }  // namespace
@@ -193,8 +199,9 @@ void AddCompiler(nb::module_& module) {
       "disabled_passes: collections.abc.Iterable[str], external_folders: list[str], precision: str, "
       "calibrate: list[dict[str, typing.Any]], calibration: str, max_error: float, "
       "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
-      "compress: bool, check_passes: bool, strict: bool, progress: typing.Callable[[str], object] | None) "
-      "-> tuple[Executable | None, typing.Any, str | None]",
+      "compress: bool, check_passes: bool, strict: bool, parameters: collections.abc.Iterable[str], "
+      "all_parameters: bool, progress: typing.Callable[[str], object] | None) "
+      "-> tuple[Executable | None, typing.Any, typing.Any]",
       &CompileModel, "Compiles a model.");
   FunctionOf(
       module, "def compiler_passes() -> list[str]", [](const Arguments&) { return CompilerPasses(); },

@@ -93,6 +93,9 @@ class CompileReport:
     kernels: int
     constants: int
     constant_bytes: int
+    parameters: int
+    """Tensors that programs are linked with."""
+    parameter_bytes: int
     arena_bytes: int
     separate_bytes: int
     device_arena_bytes: int
@@ -115,10 +118,12 @@ class CompileReport:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model: `executable` for `rewire.load`, and the `report`."""
+    """A compiled model: `executable` for `rewire.load`, the `report`, and the executable's `parameters` with the model's own
+    elements."""
 
     executable: _rewire.Executable
     report: CompileReport
+    parameters: _rewire.ParameterSet
 
 
 def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
@@ -134,7 +139,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
             progress: Callable[[str], object] | None = None, precision: str = "model", calibrate: Samples | None = None,
             calibration: str = "least-squares", max_error: float = 0.05, keep_float: Iterable[str] = (),
             device: str = "cpu", device_work: int = 100000, parallel: str = "auto", cpu: str = "native",
-            compress: bool = True, check_passes: bool = False, strict: bool = False) -> Compilation:
+            compress: bool = True, check_passes: bool = False, strict: bool = False,
+            parameters: str | Iterable[str] | _rewire.ParameterSet = ()) -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -170,8 +176,12 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     `strict` leaves out each pass that may change more of a result than the order of its sums, so that NaN, infinities and
     overflows are those of the model's operators one by one. It needs the CPU and the model's own precision.
 
+    `parameters` are names of constants of the model, as a list, a ParameterSet or a dict with such keys: they become parameters
+    of the executable, for `rewire.load(..., parameters=...)`, and packed weights are made of them then. "all" stands for all
+    floats of more than one element. A name on which the program depends, as on a shape, is an error.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
-    InvalidArgumentError for a wrong dimension, pass or calibration. The GIL is not held, and several threads may compile at once.
+    InvalidArgumentError for a wrong dimension, pass, parameter or calibration. The GIL is not held, and several threads may compile at once.
     """
     _require_choice("precision", precision, ("model", "int8", "bf16"))
     _require_choice("parallel", parallel, ("auto", "off"))
@@ -179,13 +189,22 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     name, source = _source_of(model)
     data = [dict(calibrate)] if isinstance(calibrate, Mapping) else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
-    made, report, message = _rewire._compile(
+    everything = isinstance(parameters, str) and parameters == "all"
+    if isinstance(parameters, str) and not everything:
+        raise errors.InvalidArgumentError(f"parameters is {parameters!r}, expected 'all' or a list of names")
+    names: Iterable[str] = ()
+    if isinstance(parameters, _rewire.ParameterSet):
+        names = parameters.names()
+    elif not everything:
+        names = list(parameters)
+    made, report, own = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
-        device_work, parallel == "auto", cpu, compress, check_passes, strict, progress)
+        device_work, parallel == "auto", cpu, compress, check_passes, strict, names, everything,
+        progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
-        error = errors.UnsupportedError("\n".join([message or "", *(f"  {node}" for node in nodes)]))
+        error = errors.UnsupportedError("\n".join([own or "", *(f"  {node}" for node in nodes)]))
         error.unsupported = nodes
         raise error
     if output is not None:
@@ -194,7 +213,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
     report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])
-    return Compilation(made, CompileReport(**report))
+    return Compilation(made, CompileReport(**report), own)
 
 
 def _source_of(model: Any) -> tuple[str, Any]:

@@ -170,6 +170,36 @@ def test_strict():
     assert rewire.load(strict.executable)(x)["y"] == numpy.inf
 
 
+def test_weights_as_parameters(tmp_path):
+    proto, w = models.linear()
+    made = rewire.compile(proto, tmp_path / "m.rwx", parameters="all")
+    [name] = made.parameters.names()
+    assert made.report.parameters == 1 and made.report.parameter_bytes == w.nbytes
+    numpy.testing.assert_array_equal(made.parameters[name], w)
+    x = numpy.ones((3, 8), numpy.float32)
+    program = rewire.load(tmp_path / "m.rwx", parameters=made.parameters)
+    numpy.testing.assert_allclose(program(x)["y"], numpy.maximum(x @ w, 0), rtol=1e-6)
+    tuned = program.with_parameters({name: -w})
+    numpy.testing.assert_allclose(tuned(x)["y"], numpy.maximum(x @ -w, 0), rtol=1e-6)
+    for names in ([name], {name: w}, made.parameters):
+        assert rewire.compile(proto, parameters=names).parameters.names() == [name]
+    with pytest.raises(rewire.InvalidArgumentError, match=f"no constant '{name}s'; did you mean '{name}'"):
+        rewire.compile(proto, parameters=[name + "s"])
+    with pytest.raises(rewire.InvalidArgumentError, match="expected 'all' or a list of names"):
+        rewire.compile(proto, parameters=name)
+
+
+def test_weights_from_a_file_of_safetensors(tmp_path):
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    proto, w = models.linear()
+    made = rewire.compile(proto, parameters="all")
+    [name] = made.parameters.names()
+    numpy_files.save_file({name: 2 * w}, tmp_path / "w.safetensors")
+    x = numpy.ones((3, 8), numpy.float32)
+    program = rewire.load(made, parameters=tmp_path / "w.safetensors")
+    numpy.testing.assert_allclose(program(x)["y"], numpy.maximum(x @ (2 * w), 0), rtol=1e-6)
+
+
 def test_mistakes():
     for arguments, error, words in [
         (dict(model="none.onnx"), rewire.NotFoundError, "none.onnx"),

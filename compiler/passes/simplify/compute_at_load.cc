@@ -97,7 +97,17 @@ class ComputingAtLoad {
   };
 
   void Read(const Value* value) {
-    if (value != nullptr && seen_.insert(value).second) read_.push_back(value);
+    if (value == nullptr || !seen_.insert(value).second) return;
+    std::size_t next = read_.size();
+    read_.push_back(value);
+    // The nodes that compute from parameters run at load, and read constants then.
+    for (; next < read_.size(); ++next) {
+      const Node* maker = read_[next]->at_load ? read_[next]->folded : nullptr;
+      for (std::size_t i = 0; maker != nullptr && i < maker->inputs.size(); ++i) {
+        const Value* input = maker->inputs[i];
+        if (input != nullptr && seen_.insert(input).second) read_.push_back(input);
+      }
+    }
   }
   void Read(const Node& node) {
     for (const Value* input : node.inputs) Read(input);
@@ -105,6 +115,7 @@ class ComputingAtLoad {
   }
 
   static std::int64_t BytesOf(const Value* value) {
+    if (value->at_load) return 0;  // a parameter, or made of one: the file does not hold it
     const auto dims = value->type.IsTensor() ? ConstantDims(value->type.dims) : std::nullopt;
     return dims ? static_cast<std::int64_t>(TensorBytes(value->type.dtype, *dims).value_or(0)) : 0;
   }

@@ -318,6 +318,38 @@ TEST_CASE("parameters: one executable serves all weights, as constants would") {
   }
 }
 
+TEST_CASE("parameters: long and branching chains of what is computed from one") {
+  constexpr int kNodes = 3000;
+  Model model(1, {3});
+  model.Weight("w", {3});
+  std::string last = "w";
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string next = "v" + std::to_string(i);
+    model.Node(i % 2 == 0 ? "Add" : "Sub", {last, i % 2 == 0 ? last : "w"}, next);
+    last = next;
+  }
+  model.Node("Tanh", {last}, "bounded");
+  model.Node("Add", {"x", "bounded"}, "y");
+  const Outcome made = CompileBytes(model.Bytes(), "", AsParameters());
+  REQUIRE(made.message.empty());
+  CHECK(CallsOf(made).size() == 1);
+  CHECK(AreNear(Run(made, made.compiled.parameters, {3}), Run(CompileBytes(model.Bytes()), {}, {3})));
+  // As a condition on which the program depends, it stays a constant.
+  Model branches(1, {3});
+  AddInts(branches.graph(), "zero", {0}, true);
+  last = "zero";
+  for (int i = 0; i < 64; ++i) {
+    const std::string next = "v" + std::to_string(i);
+    branches.Node("Add", {last, last}, next);
+    last = next;
+  }
+  branches.Node("ReduceSum", {"x", last}, "y");
+  compiler::CompileOptions options;
+  options.parameters = {"zero"};
+  CHECK_THAT(CompileBytes(branches.Bytes(), "", options).message,
+             Catch::Contains("constant 'zero' cannot be a parameter"));
+}
+
 Model ReshapedProduct() {
   Model model(1, {3, 20});
   model.Weight("weights", {20, 24});
