@@ -30,3 +30,10 @@ TEST_CASE("what stands in a place is shown as it is") {
   const std::string zero("a\0b", 3);
   CHECK(Format("{}", zero) == zero);
 }
+
+TEST_CASE("a message is formatted when its text is asked for, and not before") {
+  std::string name = "before";
+  const Message message("kernel {}", name);
+  name = "the kernel that failed";
+  CHECK(message.Text() == "kernel the kernel that failed");
+}

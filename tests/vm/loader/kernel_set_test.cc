@@ -82,6 +82,32 @@ TEST_CASE("a lambda becomes a kernel with typed arguments") {
   CHECK(TakeErrorText(*add) == "it failed without setting an error");
 }
 
+std::int64_t Difference(std::int64_t a, std::int64_t b) { return a - b; }
+
+TEST_CASE("a function, its address, an object and a lambda become the same kernel") {
+  const auto minus = [](const KernelSet& kernels) {
+    const Result<PackedFunction> function = kernels.Resolve(Import("test.minus"));
+    REQUIRE(function);
+    CHECK(Call(*function, 40, -2) == 42);
+    const RewireFFIAny one = Int(1);
+    RewireFFIAny result{};
+    CHECK(function->call(function->handle, &one, 1, &result) == -1);
+    CHECK(TakeErrorText(*function) == "TypeError: expected 2 arguments, got 1");
+  };
+  struct Object {
+    std::int64_t sign;
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a + sign * b; }
+  };
+  std::int64_t (*const address)(std::int64_t, std::int64_t) = &Difference;
+  KernelSet by_function, by_address, by_object, by_lambda;
+  by_function.AddFunction("test.minus", MakePackedFunction(Difference));
+  by_address.AddFunction("test.minus", MakePackedFunction(address));
+  by_object.AddFunction("test.minus", MakePackedFunction(Object{-1}));
+  by_lambda.AddFunction("test.minus",
+                        MakePackedFunction([](std::int64_t a, std::int64_t b) { return a - b; }));
+  for (const KernelSet* kernels : {&by_function, &by_address, &by_object, &by_lambda}) minus(*kernels);
+}
+
 TEST_CASE("a lambda's captures live as long as a function made from it") {
   auto state = std::make_shared<int>(7);
   const std::weak_ptr<int> watch = state;
