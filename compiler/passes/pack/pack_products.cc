@@ -194,7 +194,7 @@ class ProductPacking : public Packing {
     if (!IsFloats(weights) || !(node->inputs[0]->type.dtype == kFloat32)) return;
     if (node->extents.size() != 1 || node->extents[0].shape != nullptr) return;
     const Ints dims = weights->constant->shape;
-    if (dims.size() < 3 || dims.size() > 5 || !IsDisjoint(*node, dims)) return;
+    if (dims.size() < 3 || dims.size() > 5 || !IsDisjoint(*node, dims) || !IsWhole(*node, dims)) return;
     const std::int64_t in = dims[0], out = dims[1], taps = TapsOf(dims), of_row = dims.back();
     if (in < 1 || out < 1 || taps < 1) return;
     BecomePackedImage(node, names::kPackedConvTranspose,
@@ -228,6 +228,15 @@ class ProductPacking : public Packing {
       return false;
     return IntAttribute(node, "group", 1) == 1 && AreAll(node, "pads", 0) && AreAll(node, "dilations", 1) &&
            AreAll(node, "output_padding", 0);
+  }
+
+  // True if disjoint windows are all of the output. An attribute output_shape asks for other sizes.
+  static bool IsWhole(const Node& node, const Ints& weights) {
+    const Shape &x = node.inputs[0]->type.dims, &out = node.outputs[0]->type.dims;
+    for (std::size_t i = 2; i < weights.size(); ++i) {
+      if (!(out[i] == x[i] * DimExpr(weights[i]))) return false;
+    }
+    return true;
   }
 
   // The product of the strides.

@@ -314,6 +314,8 @@ FAULTS = [
           "if («x.Bounds().least >= 0») return floor;", "true", VALUES),
     Fault("passes", "an integer that wraps is not known", "op.cc",
           "if («constant && (*constant < least || *constant > most)») return;", "false", VALUES),
+    Fault("passes", "windows that output_shape cuts are not packed", "pack_products.cc",
+          "|| «!IsWhole(*node, dims)») return;", "false", PACKING),
     Fault("passes", "bf16 is rounded early only where kernels that mix dtypes follow", "run_passes.cc",
           "if («pass.run == RoundEarly && options_.disabled_passes.contains(\"fuse-elementwise\")») continue;", "false", COMPILER),
 ]

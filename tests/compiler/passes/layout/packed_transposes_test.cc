@@ -60,6 +60,27 @@ TEST_CASE("pack-products: transposed convolutions that it leaves") {
   CHECK_FALSE(IsPacked(groups));
 }
 
+TEST_CASE("pack-products: transposed convolutions whose output_shape cuts windows stay") {
+  // Constants are folded, so that the size is known when the pass runs.
+  for (const Ints& size : {Ints{6, 8}, Ints{5, 8}, Ints{6, 7}, Ints{3, 3}, Ints{1, 1}}) {
+    INFO("output_shape " << size[0] << " " << size[1]);
+    const onnx::ModelProto model = Alone({2, 2}, "output_shape", size);
+    compiler::CompileOptions options, without;
+    without.disabled_passes = {"pack-products"};
+    std::string text;
+    options.dump = [&](const std::string& stage, const std::string& program) {
+      if (stage == "pack-products") text = program;
+    };
+    const Outcome packed = CompileProto(model, options), plain = CompileProto(model, without);
+    REQUIRE(packed.message.empty());
+    const bool is_packed = text.find("rewire.packed.conv_transpose") != std::string::npos;
+    CHECK(is_packed == (size == Ints{6, 8}));
+    const Answer given = RunOnCounts(packed.compiled.module, {1, 2, 3, 4});
+    CHECK(given.error.empty());
+    CHECK(given.values == RunOnCounts(plain.compiled.module, {1, 2, 3, 4}).values);
+  }
+}
+
 TEST_CASE("channels-last: transposed convolutions between convolutions") {
   onnx::ModelProto model = ModelOf({1, 2, 3, 4});
   onnx::GraphProto* graph = model.mutable_graph();
