@@ -112,5 +112,5 @@ def with_strings(outputs: dict[str, Any], strings: Strings, bound: Sequence[Any]
         positions = outputs.get(name)
         if positions is None or any(positions is each for each in bound):
             continue
-        outputs[name] = numpy.asarray(numpy.array(texts)[positions])
+        outputs[name] = numpy.asarray(numpy.array(texts, str)[positions])
     return outputs

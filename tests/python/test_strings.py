@@ -69,6 +69,15 @@ def test_programs_without_strings_have_no_lists():
     assert program(X)["label"].dtype == numpy.int64
 
 
+@pytest.mark.parametrize("dims", [(2, 0), (0, 2)])
+def test_no_strings_are_strings(dims):
+    nodes = [helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", STRING, dims, [])),
+             helper.make_node("Gather", ["c", "i"], ["y"], axis=1)]
+    program = rewire.load(text_model(nodes, [("i", TensorProto.INT64, ["N"])], [("y", STRING, None)]))
+    given = program({"i": numpy.zeros(0, numpy.int64)})["y"]
+    assert given.shape == (dims[0], 0) and given.dtype.kind == "U"
+
+
 def text_model(nodes, inputs, outputs):
     """Of (name, type, shape) triples."""
     graph = helper.make_graph(nodes, "g", *([helper.make_tensor_value_info(*each) for each in infos]
