@@ -21,7 +21,7 @@ class Fault:
 
 FAULTS = (
     Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
-    *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget and factors of activations", lambda node, type_of: _is_special(node))
+    *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget, activations and their factors", lambda node, type_of: _is_special(node))
       for kind in ("RNN", "LSTM", "GRU")),
     Fault("reference", "Pad", "it pads strings with the number 0", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
     *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, type_of: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
@@ -31,6 +31,7 @@ FAULTS = (
     Fault("reference", "Resize", "the length of an axis is a fraction where size * scale is one", lambda node, type_of: _has_ends(node)),
     Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, type_of: True),
     Fault("reference", "Loop", "without a condition it takes no turn", lambda node, type_of: len(node.input) < 2 or not node.input[1]),
+    Fault("reference", "ConvTranspose", "all groups get the bias of the first one", lambda node, type_of: len(node.input) > 2 and any(each.name == "group" and each.i > 1 for each in node.attribute)),
     Fault("reference", "LRN", "it takes the batch for the channels", lambda node, type_of: True),
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
           lambda node, type_of: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
@@ -43,7 +44,7 @@ def _given(node):
 
 def _is_special(recurrent):
     lengths = len(recurrent.input) > 4 and recurrent.input[4]
-    return bool(lengths) or any(each.name in ("clip", "input_forget", "activation_alpha", "activation_beta") for each in recurrent.attribute)
+    return bool(lengths) or any(each.name in ("clip", "input_forget", "activations", "activation_alpha", "activation_beta") for each in recurrent.attribute)
 
 
 def _leaves_gaps(pool):
