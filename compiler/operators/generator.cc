@@ -56,9 +56,10 @@ Status LowerWindow(Op& op, const Operator& row) {
     Value* angle = op.Apply(names::kMul, turns, op.Scalar(kFloat64, turn * std::numbers::pi));
     return op.Apply(names::kMul, op.Unary(names::kCos, angle), op.Scalar(kFloat64, amplitude));
   };
-  Value* window = op.Apply(names::kAdd, wave(2, -a1), op.Scalar(kFloat64, a0));
-  if (a2 != 0) window = op.Apply(names::kAdd, window, wave(4, a2));
-  op.Set(0, op.Cast(window, *dtype));
+  // The sum of the even terms first: where a window ends, it is a1, so that the end is 0 and not a rounding.
+  Value* even = op.Scalar(kFloat64, a0);
+  if (a2 != 0) even = op.Apply(names::kAdd, wave(4, a2), even);
+  op.Set(0, op.Cast(op.Apply(names::kAdd, wave(2, -a1), even), *dtype));
   return {};
 }
 
