@@ -23,6 +23,7 @@ FAULTS = (
     Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
     *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget, activations and their factors", lambda node, type_of: _is_special(node))
       for kind in ("RNN", "LSTM", "GRU")),
+    *(Fault("onnxruntime", kind, "Softplus of a large number is infinite as its activation", lambda node, type_of: _has_softplus(node)) for kind in ("RNN", "LSTM", "GRU")),
     Fault("reference", "Pad", "it pads strings with the number 0", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
     *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, type_of: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
     Fault("reference", "Optional", "one without a value counts as one with", lambda node, type_of: not node.input),
@@ -45,6 +46,11 @@ def _given(node):
 def _is_special(recurrent):
     lengths = len(recurrent.input) > 4 and recurrent.input[4]
     return bool(lengths) or any(each.name in ("clip", "input_forget", "activations", "activation_alpha", "activation_beta") for each in recurrent.attribute)
+
+
+def _has_softplus(recurrent):
+    given = _given(recurrent)
+    return "activations" in given and b"Softplus" in given["activations"].strings
 
 
 def _leaves_gaps(pool):

@@ -73,6 +73,12 @@ def image(b, allowed, channels=None, ranks=(3, 5), fits=numbers):
     return b.pick(allowed, ranks, lambda v: v.shape[1] > 0 and all(v.shape[2:]) and fits(v), shape=(b.draws.choose([1, 1, 2, 3]), channels, *spatial))
 
 
+def _bias(b, dtype, size):
+    """The reference takes one of another size: where it is an input, its size is not left open."""
+    bias = b.like(dtype, (size,), "weight")
+    return b.close(bias, 0) if bias.source == "input" else bias
+
+
 @rule("Conv", "ConvInteger")
 def conv(b, schema):
     x = image(b, dtypes(schema, 0))
@@ -85,7 +91,7 @@ def conv(b, schema):
         raise Rejected("too many weights")
     attributes = {**windows.attributes(b, schema, False), **({"group": groups} if groups > 1 or b.draws.chance(0.2) else {})}
     if schema.name == "Conv":
-        bias = b.like(x.dtype, (out,), "weight") if b.draws.chance(0.6) else None
+        bias = _bias(b, x.dtype, out) if b.draws.chance(0.6) else None
         return b.node("Conv", [x, b.like(x.dtype, shape, "weight"), bias], attributes)
     w = b.like(b.draws.dtype(dtypes(schema, 1)), shape, "weight")
     zeros = [b.fresh(b.draws.array(v.dtype, ()), role="parameter") if b.draws.chance(0.6) else None for v in (x, w)]
@@ -123,7 +129,7 @@ def conv_transpose(b, schema):
         attributes["group"] = groups
     if b.draws.chance(0.5):
         attributes["kernel_shape"] = kernel
-    bias = b.like(x.dtype, (groups * per_group,), "weight") if b.draws.chance(0.5) else None
+    bias = _bias(b, x.dtype, groups * per_group) if b.draws.chance(0.5) else None
     return b.node("ConvTranspose", [x, b.like(x.dtype, (channels, per_group, *kernel), "weight"), bias], attributes)
 
 

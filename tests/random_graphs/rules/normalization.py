@@ -113,8 +113,9 @@ def loss(b, schema):
     n, more = b.draws.between(1, 4), b.draws.shape(0, 2)
     x = b.like(F32, (n, classes, *more))
     target = b.indices((n, *more), 0, classes, b.draws.choose([I64, I32]))
-    for axis in range(target.rank):  # ONNX Runtime takes targets of other sizes
+    for axis in range(target.rank):  # ONNX Runtime takes targets and weights of other sizes
         b.close(target, axis), b.close(x, axis if axis == 0 else axis + 1)
+    b.close(x, 1)
     weight = b.constant(b.draws.positive(F32, (classes,))) if b.draws.chance(0.4) else None
     attributes = given(b.draws, reduction=b.draws.choose(["mean", "sum", "none"]), ignore_index=b.draws.between(-1, classes - 1))
     outputs = 2 if schema.name == "SoftmaxCrossEntropyLoss" and b.draws.chance(0.4) else 1
