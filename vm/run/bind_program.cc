@@ -12,6 +12,7 @@
 #include "rewire/vm/program.h"
 #include "rewire/vm/run/machine.h"
 #include "rewire/vm/run/vm_pool.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire {
 namespace {
@@ -31,15 +32,17 @@ bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used)
 }
 
 // Runs `__init`, if there is one, and stores its results in the computed constants. If a donor has the same
-// code and everything that `__init` may load, its computed constants are used instead. `__init` may use what
-// the meter has left.
+// code, and all that `__init` may load in the same memory, its computed constants are used instead. `__init`
+// may use what the meter has left.
 Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
   const Module& module = rep->module();
   const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
   if (!init) return {};
   const Array<std::uint32_t>& loaded = rep->code->init_constants;
   const auto is_donors = [&](std::uint32_t i) {
-    return ObjectOf(rep->constants[i]) == ObjectOf(donor->constants[i]);
+    const DLTensor &own = TensorOf(rep->constants[i])->tensor,
+                   &donors = TensorOf(donor->constants[i])->tensor;
+    return own.data == donors.data && SameForm(own, donors);
   };
   if (donor != nullptr && std::all_of(loaded.begin(), loaded.end(), is_donors)) {
     ShareComputed(rep, *donor);

@@ -197,6 +197,11 @@ TEST_CASE("binding other parameters makes another Program that shares everything
   CHECK(Run(*third, "sum") == std::vector<float>{13, 24});
   CHECK(Run(*third, "after") == std::vector<float>{5, 6});
   CHECK(AddressIn(*third, "sum") == AddressIn(*second, "sum"));
+  // Neither is one that lies where it lay, given anew by a set.
+  const Result<Program> same = third->Rebind({ParameterSet::Of(*third)});
+  REQUIRE(MessageOf(same) == "");
+  CHECK(made == 2);
+  CHECK(AddressIn(*same, "sum") == AddressIn(*third, "sum"));
   // A parameter that it loads by a function that it calls counts.
   const Result<Program> fourth = third->Rebind({SetOf({{"v", Floats({1, 1})}})});
   REQUIRE(MessageOf(fourth) == "");
