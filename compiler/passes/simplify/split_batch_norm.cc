@@ -15,6 +15,36 @@
 
 namespace rewire::compiler {
 
+namespace {
+
+// Computes in f64 when a program is linked, as is done below for constants that are known: results are the
+// same to the bit.
+AffineConstants AffineAtLoad(const Node& node, double epsilon, const std::vector<std::int64_t>& dims,
+                             Graph* graph) {
+  const auto folded = [&](const char* kernel, std::vector<Value*> inputs, DLDataType dtype) {
+    Value* result = FoldedAtLoad(graph, kernel, std::move(inputs), dims);
+    BecomeAtLoad(result, dtype, dims);
+    return result;
+  };
+  const auto in_double = [&](const char* kernel, std::vector<Value*> inputs) {
+    return folded(kernel, std::move(inputs), kFloat64);
+  };
+  const auto wide = [&](Value* input) { return in_double(names::kCast, {input}); };
+  Value* least = graph->NewValue(node.inputs[1]->name + ".epsilon", TensorOf(kFloat64, ShapeOfInts({1})));
+  HostTensor tensor;
+  tensor.dtype = kFloat64;
+  tensor.shape = {1};
+  tensor.bytes = CopyBytes({reinterpret_cast<const std::byte*>(&epsilon), sizeof(epsilon)});
+  least->constant = std::move(tensor);
+  Value* deviation = in_double(names::kSqrt, {in_double(names::kAdd, {wide(node.inputs[4]), least})});
+  Value* factor = in_double(names::kDiv, {wide(node.inputs[1]), deviation});
+  Value* shift = in_double(names::kMul, {wide(node.inputs[3]), factor});
+  Value* term = in_double(names::kSub, {wide(node.inputs[2]), shift});
+  return {folded(names::kCast, {factor}, kFloat32), folded(names::kCast, {term}, kFloat32)};
+}
+
+}  // namespace
+
 std::optional<AffineConstants> AffineOfBatchNorm(const Node& node, std::int64_t channels, Graph* graph) {
   const std::vector dims = {channels};
   bool at_load = false;
@@ -25,17 +55,9 @@ std::optional<AffineConstants> AffineOfBatchNorm(const Node& node, std::int64_t 
     values[i] = FloatsOf(input);
     at_load = at_load || input->at_load;
   }
-  Value *scale = node.inputs[1], *bias = node.inputs[2], *mean = node.inputs[3], *variance = node.inputs[4];
+  const Value* scale = node.inputs[1];
   const double epsilon = FloatAttribute(node, "epsilon", 1e-5);
-  if (at_load) {
-    const auto folded = [&](const char* kernel, Value* a, Value* b) {
-      return FoldedAtLoad(graph, kernel, {a, b}, dims);
-    };
-    Value* least = NewFloats(graph, scale->name + ".epsilon", {1}, {static_cast<float>(epsilon)});
-    Value* deviation = FoldedAtLoad(graph, names::kSqrt, {folded(names::kAdd, variance, least)}, dims);
-    Value* factor = folded(names::kDiv, scale, deviation);
-    return AffineConstants{factor, folded(names::kSub, bias, folded(names::kMul, mean, factor))};
-  }
+  if (at_load) return AffineAtLoad(node, epsilon, dims, graph);
   std::vector<float> factors(static_cast<std::size_t>(channels)), terms(factors.size());
   for (std::size_t c = 0; c < factors.size(); ++c) {
     const double factor = values[0][c] / std::sqrt(values[3][c] + epsilon);

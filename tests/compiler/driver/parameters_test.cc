@@ -307,8 +307,8 @@ TEST_CASE("parameters: one executable serves all weights, as constants would") {
     CHECK(CallsOf(made) == CallsOf(constants));
     const std::vector<float> expected = Run(constants, {}, x), expected_of_others = Run(others, {}, x);
     CHECK(expected != expected_of_others);
-    CHECK(AreNear(Run(made, made.compiled.parameters, x), expected));
-    CHECK(AreNear(Run(made, again.compiled.parameters, x), expected_of_others));
+    CHECK(Run(made, made.compiled.parameters, x) == expected);
+    CHECK(Run(made, again.compiled.parameters, x) == expected_of_others);
     // Without the passes nothing is packed.
     compiler::CompileOptions plain = AsParameters();
     for (const std::string& pass : compiler::PassNames()) plain.disabled_passes.insert(pass);

@@ -1,9 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the compiler."""
 
-from .fault import KERNELS, KERNELS_TILES, COMPILER, PACKING, VALUES, Fault
+from .fault import KERNELS, KERNELS_TILES, COMPILER, PACKING, PARAMETERS, VALUES, Fault
 
 FAULTS = [
+    # Constants of a model that become parameters.
+    Fault("passes", "what is computed from parameters is a constant at load", "lowering.cc",
+          "if (constant && «at_load» && FoldableSize(*node) && FoldAtLoad(node)) return;", "false", PARAMETERS),
+    Fault("passes", "a view of a parameter is one at load", "graph.cc",
+          "«view->at_load = constant->at_load;»", "", PARAMETERS),
+    Fault("passes", "elements that are wanted are those of all parameters that they are made of", "graph.cc",
+          "«for (const Value* input : maker->inputs) want(input);»", "", PARAMETERS),
+    Fault("passes", "passes do not read the elements of parameters", "edit.cc",
+          "if (!IsFloats(value) || «value->at_load») return nullptr;", "false", PARAMETERS),
+    Fault("passes", "what __init makes of parameters is not folded while compiling", "at_load.cc",
+          "node->at_load = node->at_load || («input != nullptr && (input->at_load || IsMadeAtLoad(*input))»);", "false",
+          PARAMETERS),
+    Fault("passes", "a parameter has its own name among constants", "emit.cc",
+          "«for (const Graph::Parameter& parameter : graph.parameters) tables.Reserve(parameter.value->name);»", "", PARAMETERS),
+    Fault("passes", "a scalar is no parameter unless it is named", "at_load.cc",
+          "tensor.dtype.bits >= 16 && «tensor.bytes.view.size() > ElementBytes(tensor.dtype)»;", "true", PARAMETERS),
+    Fault("passes", "constants at load are equal only if they are one", "common_subexpressions.cc",
+          "|| !value->IsConstant() || «value->at_load» || merged_.contains(value)) return;", "false", PARAMETERS),
+    Fault("loader", "weights in other memory are packed again", "bind_program.cc",
+          "return «own.data == donors.data» && SameForm(own, donors);", "true", ("vm_parameters_test",)),
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
           "if («given <= side.room()») return {};", "true", COMPILER),
