@@ -97,15 +97,17 @@ Status LowerContribQLinearConv(Op& op, const Operator& /*row*/) {
   return Finish(op, &parts, result);
 }
 
-// Products of integers, times the scales, plus a bias. The bias and the zeros may be "".
+// Products of integers, times the scales, plus a bias, which may be of float16. The bias and the zeros may be
+// "".
 Status FinishProduct(Op& op, Decomposition* parts, const std::vector<std::string>& product,
                      const std::string& a_scale, const std::string& b_scale, const std::string& bias) {
   Form to_float;
   to_float.attributes.push_back(IntAttribute("to", onnx::TensorProto::FLOAT));
-  const std::string sums = parts->Add("Cast", {parts->Add("MatMulInteger", product)}, to_float);
-  std::string result = parts->Add("Mul", {sums, parts->Add("Mul", {a_scale, b_scale})});
-  if (!bias.empty()) result = parts->Add("Add", {result, bias});
-  return Finish(op, parts, result);
+  const auto floats = [&](const std::string& name) { return parts->Add("Cast", {name}, to_float); };
+  const std::string sums = floats(parts->Add("MatMulInteger", product));
+  std::string result = parts->Add("Mul", {sums, parts->Add("Mul", {floats(a_scale), floats(b_scale)})});
+  if (!bias.empty()) result = parts->Add("Add", {result, floats(bias)});
+  return Finish(op, parts, parts->Add("CastLike", {result, b_scale}));
 }
 
 // a, b, their scales, their zeros, a bias.

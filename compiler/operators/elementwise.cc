@@ -212,7 +212,9 @@ DLDataType PowerType(const Value* base, const Value* exponent) {
 }
 
 Status LowerPow(Op& op, const Operator& row) {
-  Value *base = op.in(0), *exponent = op.in(1);
+  const Result<Value*> aligned = AlignedOperand(op);
+  if (!aligned) return Forward(aligned);
+  Value *base = op.in(0), *exponent = *aligned;
   const DLDataType type = PowerType(base, exponent);
   Result<Value*> power = op.Binary(row.kernel, op.Cast(base, type), op.Cast(exponent, type));
   if (!power) return Forward(power);

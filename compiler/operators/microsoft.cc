@@ -159,11 +159,11 @@ Status LowerEmbedLayerNormalization(Op& op, const Operator& /*row*/) {
   op.Set(2, sum);
   op.Set(0, LayerNorm(op, sum, op.in(5), op.in(6), op.Float("epsilon", 1e-12), false)[0]);
   if (!op.Wants(1)) return {};
-  // How many words of each sentence the mask lets through.
+  // How many words of each sentence the mask lets through; ONNX Runtime counts them whatever mask_index_type
+  // says.
   const Type counts = TensorOf(kInt32, {words->type.dims[0]});
-  op.Set(1, op.in(7) != nullptr && op.Int("mask_index_type", 1) != 0
-                ? op.Reduce(names::kReduceSum, op.Cast(op.in(7), kInt32), {1}, false)
-                : op.Call(names::kExpand, {op.Scalar(kInt32, 0)}, {}, counts));
+  op.Set(1, op.in(7) != nullptr ? op.Reduce(names::kReduceSum, op.Cast(op.in(7), kInt32), {1}, false)
+                                : op.Call(names::kExpand, {op.Scalar(kInt32, 0)}, {}, counts));
   return {};
 }
 

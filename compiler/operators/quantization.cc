@@ -21,7 +21,10 @@ Result<Attributes> QuantizedAxis(const Op& op) {
     return op.Invalid("scales {} are those of blocks, and block_size is missing", ShapeText(scale));
   }
   if (block_size == 0 && scale.empty()) return Attributes();
-  Result<int> axis = op.Axis(given, std::max(op.in(0)->type.rank(), block_size == 0 ? 2 : 0));
+  // The default axis is 1 also for a vector, whose scale has one element. From the back, axes of x alone
+  // count.
+  const int rank = op.in(0)->type.rank();
+  Result<int> axis = op.Axis(given, block_size != 0 ? rank : std::max(rank, given < 0 ? 1 : 2));
   if (!axis) return Forward(axis);
   Attributes attributes = {{"axis", std::int64_t{*axis}}};
   if (block_size == 0) return attributes;

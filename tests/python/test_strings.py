@@ -63,6 +63,16 @@ def test_a_program_gives_strings_and_a_tensor_of_the_maps(tmp_path):
     assert vm.output("label").tolist() == best.tolist()
 
 
+def test_no_strings_are_strings_too():
+    """An output without elements, whose list is empty."""
+    empty = helper.make_tensor("empty", TensorProto.BOOL, [0, 5], [])
+    graph = helper.make_graph([helper.make_node("Cast", ["empty"], ["y"], to=TensorProto.STRING)], "g", [],
+                              [helper.make_tensor_value_info("y", TensorProto.STRING, [0, 5])], [empty])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    given = rewire.load(rewire.compile(model).executable).run({})["y"]
+    assert given.shape == (0, 5) and given.dtype.kind == "U"
+
+
 def test_programs_without_strings_have_no_lists():
     program = rewire.load(classifier([7, 2, 5]))
     assert program.output_strings == {} and program.output_keys == {"maps": (7, 2, 5)}

@@ -7,10 +7,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import contrib
 import evaluate
-from draws import BF16, BOOL, I64, NUMBER_OF, TEXT, is_float
+import promised
+from draws import BF16, BOOL, I64, NARROW, NUMBER_OF, TEXT, is_float
 
 MOST_RANK = 7
+# As exporters write them, and as they may be: spaces, quotes, other scripts, long ones.
+NAMES_OF_VALUES = (*("v{}", "layer/v{}:0", "{}", "x.{}") * 3, "a value {}", "%{}, 'b' \"c\"", "größe_日本_{}", "n" * 300 + "{}")
 
 
 class Rejected(Exception):
@@ -58,11 +62,13 @@ class Builder:
         self.draws, self.opsets, self.parent = draws, opsets, parent
         self.values, self.nodes, self.initializers = [], [], []
         self.functions = parent.functions if parent else []
+        self.signatures = parent.signatures if parent else {}  # the attributes that calls of functions give
         self.depth = parent.depth + 1 if parent else 0
         self.constants_only = constants_only  # no initializers: a function's body
         self.most_elements = parent.most_elements if parent else draws.most_elements
+        self.untyped = set()  # values whose types inference does not know
         self.captured = {}  # values of outer graphs that this one reads
-        self._names = parent._names if parent else [0, draws.choose(["v{}", "v{}", "layer/v{}:0", "{}", "x.{}"])]
+        self._names = parent._names if parent else [0, draws.choose(NAMES_OF_VALUES)]
         if parent is None:
             # Symbols by size: values of one symbol have one size, and two symbols may have the same.
             self.symbols = {}
@@ -122,7 +128,7 @@ class Builder:
 
     def fresh(self, array, recipe=("fixed",), role="data"):
         as_input = {"data": 0.8, "weight": 0.2, "parameter": 0.25}[role]
-        if self.constants_only or not self.draws.chance(as_input):
+        if self.constants_only or array.dtype in NARROW or not self.draws.chance(as_input):
             return self.constant(array)
         return self.input(array, recipe)
 
@@ -201,13 +207,29 @@ class Builder:
         names = [value.name if value else "" for value in inputs]
         while names and not names[-1]:
             names.pop()
+        if outputs > 1 and keep_outputs is None and domain != "own" and self.draws.chance(0.15):
+            keep_outputs = self._some_outputs(kind, domain, outputs)
         wanted = [self.name() if keep_outputs is None or keep_outputs[i] else "" for i in range(outputs)]
         while wanted and not wanted[-1]:
             wanted.pop()
-        proto = helper.make_node(kind, names, wanted, domain=domain, **(attributes or {}))
+        if domain != "own" and not promised.has(domain, kind, self.opset(domain)) and self.draws.chance(0.9):
+            raise Rejected("it is refused, as docs/operators.md says")
+        attributes = dict(attributes or {})
+        if domain == "" and self.opset() < 6:
+            hint = self.schema(kind).attributes.get("consumed_inputs")
+            if hint and (hint.required or self.draws.chance(0.4)):
+                attributes.setdefault("consumed_inputs", [0] * len(names))
+        proto = helper.make_node(kind, names, wanted, domain=domain, **attributes)
         if self.draws.chance(0.3):
             proto.name = f"{kind}_{self._names[0]}"
         return self.add(proto, [value for value in inputs if value])
+
+    def _some_outputs(self, kind, domain, outputs):
+        """Which outputs to name: those that are optional may be left out, also in the middle."""
+        formal = self.schema(kind, domain).outputs
+        optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+        kept = [not (i < len(formal) and formal[i].option == optional and self.draws.chance(0.6)) for i in range(outputs)]
+        return kept if any(kept) else None
 
     def add(self, proto, inputs, captured=(), fits=lambda made: True):
         arrays = {value.name: value.array for value in [*inputs, *captured]}
@@ -225,6 +247,7 @@ class Builder:
             raise Rejected("the results do not fit")
         self.nodes.append(proto)
         self.values += made
+        self.untyped.update(value.name for value in made if proto.domain == contrib.DOMAIN)
         for value in [*inputs, *captured]:
             self._capture(value)
         return made

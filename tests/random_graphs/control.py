@@ -3,7 +3,7 @@
 optionals, stands within a function."""
 
 import numpy as np
-from onnx import TypeProto, helper
+from onnx import AttributeProto, TypeProto, helper
 
 import evaluate
 from builder import Builder, Rejected, Value, is_condition
@@ -153,16 +153,47 @@ def scan(b, schema):
 
 
 def function(b):
-    """A function of the model, and a call of it."""
+    """A function of the model, and a call of it; or another call of one that is there, also from within others."""
+    if b.functions and b.draws.chance(0.4):
+        return _call_again(b)
+    if not b.functions and not b.depth and b.draws.chance(0.3):
+        function(b)  # which the next one may call
     body = _function_body(b)
     given = [b.pick([np.dtype(np.float32)], (0, 4)) for _ in range(b.draws.between(1, 2))]
     inner = [Value(body.name(), value.array, "outer") for value in given]
     body.values += inner
+    if b.functions and b.draws.chance(0.6):
+        _call_again(body)
     _fill(body, 1, 4)
     results = [v for v in body.values if v.source == "node" and v.is_tensor][-b.draws.between(1, 2):]
     if not results:
         raise Rejected("it has no result")
-    return _call(b, body, given, inner, results)
+    return _call(b, body, given, inner, results, _references(b, body))
+
+
+def _call_again(b):
+    made = b.draws.choose(b.functions)
+    inputs = [b.pick([np.dtype(np.float32)], (0, 4)) for _ in made.input]
+    return b.node(made.name, inputs, b.signatures[made.name], len(made.output), domain="own")
+
+
+# Kinds of attributes that a call may give, by their field.
+_FIELDS = {AttributeProto.INT: "i", AttributeProto.FLOAT: "f", AttributeProto.INTS: "ints", AttributeProto.FLOATS: "floats", AttributeProto.STRING: "s"}
+
+
+def _references(b, body):
+    """Makes attributes of the body's nodes refer to those of the call; gives them by their names, with what they are."""
+    found = {}
+    for node in body.nodes:
+        for attribute in node.attribute:
+            # Those that name types are changed by forms (retype.py).
+            if attribute.type in _FIELDS and attribute.name not in ("to", "dtype", "output_dtype") and b.draws.chance(0.2):
+                name = f"attribute {len(found)}"
+                found[name] = AttributeProto.FromString(attribute.SerializeToString())
+                found[name].name = name
+                attribute.ClearField(_FIELDS[attribute.type])
+                attribute.ref_attr_name = name
+    return found
 
 
 def _function_body(b):
@@ -171,13 +202,17 @@ def _function_body(b):
     return Builder(b.draws, b.opsets, b, constants_only=True)
 
 
-def _call(b, body, given, inner, results):
+def _call(b, body, given, inner, results, references=None):
+    """Makes a function of a body, and calls it. Some attributes have defaults, which the call may leave out."""
+    references = references or {}
+    defaults = {name for name in references if b.draws.chance(0.5)}
     made = helper.make_function("own", f"function{len(b.functions)}", [v.name for v in inner], [v.name for v in results], body.nodes,
-                                [helper.make_opsetid(*each) for each in b.opsets.items() if each[0] != "own"])
-    b.opsets["own"] = 1
+                                [helper.make_opsetid(*each) for each in b.opsets.items()],
+                                [name for name in references if name not in defaults], [references[name] for name in references if name in defaults])
     b.functions.append(made)
+    b.signatures[made.name] = {name: helper.get_attribute_value(each) for name, each in references.items() if name not in defaults or b.draws.chance(0.3)}
     try:
-        return b.node(made.name, given, outputs=len(results), domain="own")
+        return b.node(made.name, given, b.signatures[made.name], len(results), domain="own")
     except (Rejected, evaluate.Invalid):
         b.functions.pop()
         raise

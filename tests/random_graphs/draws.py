@@ -27,6 +27,18 @@ DTYPES = {
     TensorProto.BOOL: (np.dtype(bool), 3),
     TensorProto.STRING: (TEXT, 1),
 }
+# Types of few bits. They stand within models alone: numpy and ONNX Runtime have no arrays of most of them.
+NARROW_FLOATS = {
+    "float8e4m3fn": (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn), "float8e4m3fnuz": (TensorProto.FLOAT8E4M3FNUZ, ml_dtypes.float8_e4m3fnuz),
+    "float8e5m2": (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2), "float8e5m2fnuz": (TensorProto.FLOAT8E5M2FNUZ, ml_dtypes.float8_e5m2fnuz),
+    "float4e2m1": (TensorProto.FLOAT4E2M1, ml_dtypes.float4_e2m1fn), "float8e8m0": (TensorProto.FLOAT8E8M0, ml_dtypes.float8_e8m0fnu),
+}
+NARROW_INTEGERS = {
+    "int4": (TensorProto.INT4, ml_dtypes.int4), "uint4": (TensorProto.UINT4, ml_dtypes.uint4), "int2": (TensorProto.INT2, ml_dtypes.int2), "uint2": (TensorProto.UINT2, ml_dtypes.uint2),
+}
+NARROW_INTEGER_TYPES = {np.dtype(dtype) for _, dtype in NARROW_INTEGERS.values()}
+NARROW = {np.dtype(dtype) for _, dtype in (NARROW_FLOATS | NARROW_INTEGERS).values()}
+DTYPES.update((number, (np.dtype(dtype), 0.7)) for number, dtype in (NARROW_FLOATS | NARROW_INTEGERS).values())
 NUMBER_OF = {dtype: number for number, (dtype, _) in DTYPES.items()}
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), BF16, np.dtype(np.float64))
 F32, I64, I32, BOOL = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(bool)
@@ -38,7 +50,9 @@ NAMES = {
     "double": TensorProto.DOUBLE, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "int16": TensorProto.INT16,
     "int8": TensorProto.INT8, "uint64": TensorProto.UINT64, "uint32": TensorProto.UINT32, "uint16": TensorProto.UINT16,
     "uint8": TensorProto.UINT8, "bool": TensorProto.BOOL, "string": TensorProto.STRING,
+    **{name: number for name, (number, _) in (NARROW_FLOATS | NARROW_INTEGERS).items()},
 }
+E8M0 = np.dtype(ml_dtypes.float8_e8m0fnu)  # powers of two
 
 # Values that products and sums take. Those of "extremes" overflow in sums, whose order is open.
 STYLES = {"quarters": 4, "normal": 10, "wide": 2, "edges": 4, "extremes": 2}
@@ -123,6 +137,8 @@ class Draws:
             return np.array([self.choose(_WORDS) for _ in range(int(np.prod(shape)))], object).reshape(shape)
         if dtype == BOOL:
             return self._arrays.integers(0, 2, shape).astype(bool)
+        if dtype in NARROW:
+            return self._narrow(dtype, shape)
         if is_integer(dtype):
             low = 0 if dtype.kind == "u" else -6
             array = self._arrays.integers(low, 7, shape).astype(dtype)
@@ -140,6 +156,14 @@ class Draws:
             here = self._arrays.random(shape) < 0.2
             array[here] = special[self._arrays.integers(0, special.size, int(np.count_nonzero(here)))]
         return np.asarray(array)
+
+    def _narrow(self, dtype, shape):
+        """Numbers that the type holds."""
+        if dtype in NARROW_INTEGER_TYPES:
+            info = ml_dtypes.iinfo(dtype)
+            return np.asarray(self._arrays.integers(int(info.min), int(info.max) + 1, shape)).astype(np.int8).astype(dtype)
+        array = np.asarray(self._arrays.standard_normal(shape))
+        return (np.abs(array) if dtype == E8M0 else array).astype(np.float32).astype(dtype)
 
     def integers(self, dtype, shape, low, high):
         """low to high - 1."""

@@ -11,19 +11,24 @@ import onnxruntime
 from onnx import TypeProto, helper
 from onnx.reference import ReferenceEvaluator
 
+import contrib
 import known_faults
-from draws import DTYPES, NUMBER_OF, TEXT
+import versions
+from draws import DTYPES, NARROW, NUMBER_OF, TEXT
+from versions import all_nodes
 
 # Models are written for this version of the format unless their operators ask for a newer one.
 IR_VERSION = 10
+_NARROW = {NUMBER_OF[dtype] for dtype in NARROW}
 # What onnxruntime refuses because it does not have it, as opposed to what is not valid.
 _LACKS = ("NOT_IMPLEMENTED", "NotImplemented", "not implemented", "is under development", "not currently supported",
           "Could not find an implementation", "Unsupported model IR version", "is not a registered function/op",
-          "not supported", "unsupported", "Numpy_type", "Type 'tensor(", "not yet supported", "No Op registered for")
+          "not supported", "unsupported", "Numpy_type", "No corresponding Numpy type", "Type 'tensor(", "not yet supported", "No Op registered for")
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 np.seterr(all="ignore")
+contrib.register()
 onnxruntime.set_default_logger_severity(4)
 
 
@@ -82,21 +87,19 @@ def _newest_of_onnxruntime():
 
 
 def lowered(model):
-    """The same model for the newest operators that the runtime takes, where those are the same."""
-    version = next((each.version for each in model.opset_import if each.domain == ""), 1)
-    newest = _newest_of_onnxruntime()
-    if version <= newest:
-        return model
-    used = {node.op_type for nodes in [model.graph.node, *(each.node for each in model.functions)] for node in all_nodes(nodes) if node.domain == ""}
-    for kind in used:
-        if onnx.defs.get_schema(kind, version, "").since_version > newest:
-            return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    for imports in [made.opset_import, *(each.opset_import for each in made.functions)]:
-        for each in imports:
-            each.version = newest if each.domain == "" else each.version
-    return made
+    """The same model in a version of the operators that the runtime takes."""
+    try:
+        return versions.lowered(versions.raised(model), _newest_of_onnxruntime())
+    except versions.NotRaised as error:
+        raise Invalid(f"lacks: {error}") from None
+
+
+def expanded(model):
+    """The same model with operators of com.microsoft as what they stand for, where that can be written. Raises Invalid for others."""
+    made = contrib.expanded(model)
+    if made is model:
+        raise Invalid("lacks: it has nothing to expand")
+    return lowered(made)
 
 
 def outermost(model):
@@ -109,14 +112,6 @@ def types(model):
     graph = onnx.shape_inference.infer_shapes(model).graph
     found = {each.name: each.type.tensor_type.elem_type for each in (*graph.input, *graph.value_info, *graph.output)}
     return found | {tensor.name: tensor.data_type for tensor in graph.initializer}
-
-
-def all_nodes(nodes):
-    for each in nodes:
-        yield each
-        for attribute in each.attribute:
-            if attribute.HasField("g"):
-                yield from all_nodes(attribute.g.node)
 
 
 def node_by_node(model, feeds, reference_first=False, changed=None):
@@ -145,6 +140,10 @@ def _by_either(node, model, feeds, reference_first):
     is_call = any(each.name == node.op_type and each.domain == node.domain for each in model.functions)
     nodes = list(all_nodes(outermost(model) if is_call else [node]))
     oracles = [("onnxruntime", lambda: by_onnxruntime(lowered(model), feeds)), ("reference", lambda: by_reference(model, feeds))]
+    if not _NARROW.isdisjoint(each.type.tensor_type.elem_type for each in model.graph.output):
+        oracles = oracles[1:]  # the runtime gives some of these types as their bits
+    if node.domain == contrib.DOMAIN:
+        oracles.append(("onnxruntime", lambda: by_onnxruntime(expanded(model), feeds)))
     last = None
     for name, answer in reversed(oracles) if reference_first else oracles:
         try:
@@ -172,7 +171,7 @@ def _array(tensor):
 
 def by_reference(model, feeds):
     try:
-        return [normal(each) for each in ReferenceEvaluator(model).run(None, dict(feeds))]
+        return [normal(each) for each in ReferenceEvaluator(versions.raised(model)).run(None, dict(feeds))]
     except Exception as error:  # anything may come out of it
         raise Invalid(f"reference: {type(error).__name__}: {str(error)[:300]}") from None
 
@@ -209,13 +208,14 @@ def _inferred(node, arrays, opsets, functions):
 
 
 def _fits(results, types, names):
-    """Whether results have the types and ranks that inference gives."""
+    """Whether results have the types and shapes that inference gives."""
     for result, name in zip(results, names):
         kind = types[name]
         if isinstance(result, np.ndarray) and kind.HasField("tensor_type") and kind.tensor_type.elem_type:
             if kind.tensor_type.elem_type not in DTYPES or result.dtype != DTYPES[kind.tensor_type.elem_type][0]:
                 return False
-            if kind.tensor_type.HasField("shape") and len(kind.tensor_type.shape.dim) != result.ndim:
+            dims = kind.tensor_type.shape.dim
+            if kind.tensor_type.HasField("shape") and (len(dims) != result.ndim or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in zip(dims, result.shape))):
                 return False
     return True
 
@@ -233,7 +233,12 @@ def node(proto, arrays, opsets, functions=()):
     model = _model_of(proto, arrays, opsets, functions)
     for output in model.graph.output:
         output.type.CopyFrom(types[output.name])
-    results = by_onnxruntime(lowered(model), arrays)
+    try:
+        results = by_onnxruntime(lowered(model), arrays)
+    except Invalid:
+        if proto.domain != contrib.DOMAIN:
+            raise
+        results = by_onnxruntime(expanded(model), arrays)
     if not _fits(results, types, names):
         raise Invalid("its results do not have the types that inference gives")
     return dict(zip(names, results)), types

@@ -7,14 +7,15 @@ import numpy as np
 import onnx
 from onnx import helper
 
+import contrib
 import evaluate
 import operators
+import structures
 from builder import Builder
-from draws import NUMBER_OF, Draws
+from draws import NARROW, NUMBER_OF, Draws
 
-OLDEST = 7
-# Opsets that models are written for: common ones, and the newest.
-OPSETS = {7: 2, 8: 1, 9: 2, 10: 1, 11: 4, 12: 2, 13: 6, 14: 3, 15: 3, 16: 2, 17: 6, 18: 5, 19: 3, 20: 5, 21: 4, 22: 3, 23: 4, 24: 2, 25: 2, 26: 2, 27: 2, 28: 2}
+# Opsets that models are written for: common ones, the newest, and old ones, whose attributes later became inputs.
+OPSETS = {1: 1, 2: 0.5, 3: 0.5, 4: 0.5, 5: 0.7, 6: 1.5, 7: 2, 8: 1, 9: 2, 10: 1, 11: 4, 12: 2, 13: 6, 14: 3, 15: 3, 16: 2, 17: 6, 18: 5, 19: 3, 20: 5, 21: 4, 22: 3, 23: 4, 24: 2, 25: 2, 26: 2, 27: 2, 28: 2}
 SIZES = {"small": 78, "medium": 18, "large": 4}
 NODES = {"small": (1, 3), "medium": (4, 12), "large": (20, 80)}
 
@@ -72,9 +73,13 @@ def _outputs(b):
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 read |= _reads(attribute.g)
-    made = [value for value in b.values if value.source == "node"]
+    made = [value for value in b.values if value.source == "node" and not (value.is_tensor and value.dtype in NARROW)]
     chosen = [value for value in made if value.name not in read or b.draws.chance(0.12)]
-    return chosen[-12:] or made[-1:]
+    chosen = chosen[-12:] or made[-1:]
+    # What goes through untouched.
+    stored = {tensor.name for tensor in b.initializers}
+    through = [value for value in b.values if value.is_tensor and value.dtype not in NARROW and (value.source == "input" or value.name in stored)]
+    return chosen + ([b.draws.choose(through)] if through and b.draws.chance(0.06) else [])
 
 
 def _reads(graph):
@@ -99,12 +104,20 @@ def _output_info(b, value, known):
     return info
 
 
+def _typed(value):
+    """A value's type without its shape."""
+    return helper.make_tensor_value_info(value.name, NUMBER_OF[value.dtype], None)
+
+
 def _assemble(b, outputs, known, keep_types):
     graph = helper.make_graph(b.nodes, f"random_{b.draws.between(0, 9)}", [_input_info(v) for v in b.values if v.source == "input"],
                               [_output_info(b, value, known) for value in outputs], b.initializers)
+    # Inference does not know what operators of other domains give, and the strict one wants types.
+    graph.value_info.extend(_typed(value) for value in b.values if value.name in b.untyped and all(value is not each for each in outputs))
     if keep_types:
-        graph.value_info.extend(helper.make_value_info(name, kind) for name, kind in known.items() if name not in {v.name for v in outputs})
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in b.opsets.items()], ir_version=evaluate.IR_VERSION,
+        graph.value_info.extend(helper.make_value_info(name, kind) for name, kind in known.items()
+                                if name not in b.untyped and name not in {v.name for v in outputs})
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in b.opsets.items() if each[0] != "own" or b.functions], ir_version=evaluate.IR_VERSION,
                              functions=b.functions)
 
 
@@ -113,7 +126,7 @@ def draw(seed, only=None, size=None):
     is not valid."""
     draws = Draws(seed)
     opset = draws.weighted(OPSETS)
-    b = Builder(draws, {"": opset, "ai.onnx.ml": _newest_ml(opset)})
+    b = Builder(draws, {"": opset, "ai.onnx.ml": _newest_ml(opset), contrib.DOMAIN: 1, "own": 1})
     operators.grow(b, draws.between(*NODES[size or draws.weighted(SIZES)]), only)
     return finish(seed, b)
 
@@ -131,6 +144,7 @@ def finish(seed, b):
     known = {each.name: each.type for each in (*inferred.graph.value_info, *inferred.graph.output)
              if each.type.tensor_type.elem_type and each.type.tensor_type.HasField("shape")}
     proto = _assemble(b, outputs, known, draws.chance(0.3))
+    structures.vary(draws, proto)
     evaluate.check(proto)
     inputs = {v.name: Input(v.array, v.recipe, v.dims) for v in b.values if v.source == "input"}
     symbols = {dim: size for each in inputs.values() for dim, size in zip(each.dims, each.array.shape) if isinstance(dim, str)}

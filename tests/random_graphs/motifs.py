@@ -65,7 +65,7 @@ def _activate(b, x):
             return _one(b, "Clip", x, min=-1.0, max=2.0)
         return _one(b, "Clip", x, b.constant(np.array(-1, np.float32)), b.constant(np.array(2, np.float32)))
     if kind == "PRelu":
-        return _one(b, "PRelu", x, b.like(F32, broadcast_to(b.draws, x.shape), "weight"))
+        return _one(b, "PRelu", x, b.like(F32, broadcast_to(b.draws, x.shape), "weight", numbers))
     return _one(b, kind, x)
 
 
@@ -267,10 +267,11 @@ def chain(b):
     for _ in range(b.draws.between(2, 6)):
         kind = b.draws.choose(["Add", "Mul", "Sub", "Div", "Max", "Min", "Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Exp", "Sqrt", "Floor", "PRelu", "Where", "HardSigmoid", "Softsign", "Reciprocal"])
         if kind in ("Add", "Mul", "Sub", "Div", "Max", "Min"):
-            y = b.like(F32, broadcast_to(b.draws, x.shape), b.draws.choose(["data", "weight"]))
+            shape = x.shape if kind in ("Max", "Min") and b.opset() < 8 else broadcast_to(b.draws, x.shape)
+            y = b.like(F32, shape, b.draws.choose(["data", "weight"]))
             x = _one(b, kind, *b.draws.shuffled([x, y]))
         elif kind == "PRelu":
-            x = _one(b, kind, x, b.like(F32, broadcast_to(b.draws, x.shape), "weight"))
+            x = _one(b, kind, x, b.like(F32, broadcast_to(b.draws, x.shape), "weight", numbers))
         elif kind == "Where":
             if b.opset() < 9:
                 continue

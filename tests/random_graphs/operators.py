@@ -5,11 +5,14 @@ import functools
 
 import onnx
 
+import contrib
 import control
 import evaluate
 import motifs
 from builder import Rejected
-from rules import RULES, classic, convolution, elementwise, generic, indexing, movement, normalization, products, quantization, sequences, vision
+from draws import FLOATS
+from rules import (RULES, classic, convolution, elementwise, generic, indexing, microsoft, microsoft_attention, movement, normalization, products,
+                   quantization, sequences, vision)
 
 # Not drawn: pictures, gradients, what is or takes a map, and Multinomial, which is refused (docs/operators.md).
 LEFT_OUT = {"ImageDecoder", "Multinomial", "Gradient", "Adagrad", "Adam", "Momentum", "ZipMap", "CastMap", "DictVectorizer", "FlexAttention"}
@@ -20,7 +23,8 @@ USUAL = {
     "AveragePool": 3, "Unsqueeze": 4, "Squeeze": 4, "Shape": 3, "Cast": 4, "Pad": 4, "Expand": 3, "Where": 3, "LayerNormalization": 3,
     "Resize": 2, "If": 1, "Loop": 1, "Clip": 2, "ConvTranspose": 2, "Erf": 2, "Sqrt": 2, "Pow": 2, "Flatten": 2,
 }
-_MODULES = (classic, control, convolution, elementwise, indexing, movement, normalization, products, quantization, sequences, vision)
+_MODULES = (classic, control, convolution, elementwise, indexing, microsoft, microsoft_attention, movement, normalization, products, quantization,
+            sequences, vision)
 
 
 @functools.lru_cache(None)
@@ -35,7 +39,7 @@ def names(opset, ml_opset):
                         found.append((domain, schema.name))
                 except onnx.defs.SchemaError:
                     pass
-    return tuple(found)
+    return (*found, *((contrib.DOMAIN, kind) for kind in contrib.KINDS))
 
 
 def add_one(b, kind, domain=""):
@@ -48,13 +52,26 @@ def _drawn(b, usual):
     draws = b.draws
     if draws.chance(usual * 0.35):
         return motifs.add(b)
-    if not b.depth and draws.chance(0.03):
+    if draws.chance(0.03 if not b.depth else 0.03 * bool(b.functions)):
         return control.function(b)
+    if draws.chance(0.03):
+        return quantization.few_bits(b)
+    if draws.chance(0.05):
+        return _between_transposes(b)
     if draws.chance(usual):
         kind = draws.weighted(USUAL)
         return add_one(b, kind)
     domain, kind = draws.choose(names(b.opset(), b.opset("ai.onnx.ml")))
     return add_one(b, kind, domain)
+
+
+def _between_transposes(b):
+    """An operator whose input is transposed, and whose result is, in any order of the axes: what passes move and cancel."""
+    x = b.pick(FLOATS, (2, 5))
+    b.node("Transpose", [x], {"perm": b.draws.shuffled(range(x.rank))})
+    kind = b.draws.weighted(USUAL) if b.draws.chance(0.6) else b.draws.choose([kind for domain, kind in names(b.opset(), 1) if domain == ""])
+    made = add_one(b, kind)[0]
+    return b.node("Transpose", [made], {"perm": b.draws.shuffled(range(made.rank))}) if made.is_tensor and made.rank > 1 else [made]
 
 
 @functools.lru_cache(None)

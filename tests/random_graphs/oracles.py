@@ -21,8 +21,10 @@ TOLERANCES = {
     np.dtype(np.float16): (2e-2, 1e-2),
     BF16: (0.2, 0.05),
 }
-# Oracles that differ by rounding show how much a model magnifies it; what is computed may be so many times as far off.
+# Oracles that differ by rounding show how much a model magnifies it; what is computed may be so many times as far off. Where they are
+# farther apart than so many tolerances, one of them may just be wrong: then other roundings must explain it.
 SPREADS = 8
+MOST_TOLERANCES_APART = 5
 MOST_SPREAD = 0.02
 MOST_OF_ELEMENT = 0.1
 # How much a model magnifies roundings is seen where nodes round otherwise, by so much of an element, by the roughest type of a
@@ -56,23 +58,24 @@ class Oracles:
     def __init__(self, proto, feeds):
         self._proto, self._feeds = proto, feeds
         self._found, self.failures = {}, {}
-        self.rough = retype.narrowest(proto)
+        self.rough = retype.narrowest(proto, retype.upstream(proto, [each.name for each in proto.graph.output]))
         self._left = [
             ("onnxruntime", lambda: evaluate.by_onnxruntime(evaluate.lowered(proto), feeds)),
             ("node by node", self._node_by_node),
+            ("expanded", lambda: evaluate.by_onnxruntime(evaluate.expanded(proto), feeds)),
             ("reference", lambda: evaluate.by_reference(proto, feeds)),
             ("float64", lambda: self._in_float64(feeds)),
             ("reference node by node", self._reference_node_by_node),
             *((f"{_ROUNDED} {seed}", lambda seed=seed: self._rounded_otherwise(seed)) for seed in range(TRIES)),
         ]
-        self._ask()
-        self._ask()
+        while self._left[0][0] != "reference":
+            self._ask()
 
     def _ask(self):
         """Asks the next oracle."""
         name, answer = self._left.pop(0)
         # Node by node, a fault is that of a node.
-        whole = {"onnxruntime": "onnxruntime", "reference": "reference", "float64": "reference"}.get(name)
+        whole = {"onnxruntime": "onnxruntime", "expanded": "onnxruntime", "reference": "reference", "float64": "reference"}.get(name)
         faults = _faults(self._proto, whole) if whole else []
         try:
             if faults:
@@ -104,8 +107,13 @@ class Oracles:
             if not isinstance(array, np.ndarray) or not is_float(array.dtype) or not array.size:
                 return array
             wide = array.astype(np.float64)
+            if np.all(wide == np.rint(wide)):  # exact, such as the exponent of a square
+                return array
             size = np.abs(wide[np.isfinite(wide)]).max(initial=0) if by_largest else np.abs(wide)
-            return np.asarray(wide + by * noise.uniform(-1, 1, array.shape) * size).astype(array.dtype)
+            made = wide + by * noise.uniform(-1, 1, array.shape) * size
+            # The largest number stays one.
+            most = float(ml_dtypes.finfo(array.dtype).max)
+            return np.asarray(np.where(np.isfinite(wide), np.clip(made, -most, most), wide)).astype(array.dtype)
 
         def changed(node, inputs, results, again):
             has_body = any(each.HasField("g") for each in node.attribute)
@@ -132,6 +140,11 @@ class Oracles:
         return {name: each for name, each in self._found.items() if not name.startswith(_ROUNDED)}
 
     @property
+    def answers_so_far(self):
+        """Of those that were asked."""
+        return [each for name, each in self._found.items() if not name.startswith(_ROUNDED)]
+
+    @property
     def runtime(self):
         """The answer of ONNX Runtime; empty without one."""
         return self._found.get("onnxruntime", [])
@@ -139,67 +152,80 @@ class Oracles:
     @property
     def valid(self):
         """Whether the model runs with these inputs. The reference alone takes shapes that do not fit."""
-        return "onnxruntime" in self._found or "node by node" in self._found
+        return not {"onnxruntime", "node by node", "expanded"}.isdisjoint(self._found)
 
     def problem(self, place, given):
         """What is wrong with an output, or None."""
+        rough = self.rough and retype.narrowest(self._proto, retype.upstream(self._proto, [self._proto.graph.output[place].name]))
         while True:
             base = self._found.get("float64", self.runtime or None)
             moved = [answer[place] for name, answer in self._found.items() if name.startswith(_ROUNDED)]
             moved = [base[place], *moved] if base and moved else []
-            wrong = problem(given, [answer[place] for answer in self._found.values() if answer[place] is not None], self.rough, moved)
+            wrong = problem(given, [answer[place] for answer in self.answers_so_far if answer[place] is not None], rough, moved)
             if not wrong or not self._left:
                 return wrong
             self._ask()
 
 
 def problem(given, expected, rough=None, moved=()):
-    """None if each element is one of those expected, or near it. `rough` is a type that values in between are rounded to. Of
-    those expected some are of nodes that round otherwise: `moved` are these, behind one that does not."""
-    if isinstance(given, list) or any(isinstance(each, list) for each in expected):
-        lists = [each for each in expected if isinstance(each, list) and len(each) == len(given)]
+    """None if each element is one of those expected, or near it. `rough` is a type that values in between are rounded to. `moved`
+    are the answers of nodes that round otherwise, behind one of nodes that do not."""
+    every = [*expected, *moved[1:]]
+    if isinstance(given, list) or any(isinstance(each, list) for each in every):
+        lists = [each for each in every if isinstance(each, list) and len(each) == len(given)]
         if not lists:
-            return f"a sequence of {len(given)}, expected {[len(each) for each in expected]}"
+            return f"a sequence of {len(given)}, expected {[len(each) for each in every]}"
         problems = [problem(part, [each[i] for each in lists], rough) for i, part in enumerate(given)]
         return next((each for each in problems if each), None)
-    narrow = [each for each in expected if each.dtype == given.dtype]
+    narrow = [each for each in every if each.dtype == given.dtype]
     if not narrow:
-        return f"is {given.dtype}, expected {' or '.join(sorted({str(each.dtype) for each in expected}))}"
-    alike = [each.astype(given.dtype) if is_float(each.dtype) else each for each in expected
-             if each.shape == given.shape and (each.dtype == given.dtype or is_float(given.dtype) and each.dtype == np.float64)]
+        return f"is {given.dtype}, expected {' or '.join(sorted({str(each.dtype) for each in every}))}"
     if not any(each.shape == given.shape for each in narrow):
         return f"is {list(given.shape)}, expected {' or '.join(sorted({str(list(each.shape)) for each in narrow}))}"
     if given.dtype == TEXT or not is_float(given.dtype):
+        alike = _alike(given, every)
         right = np.zeros(given.shape, bool)
         for each in alike:
             right |= np.asarray(given == each, bool)
             if rough is not None and given.dtype in (U8, I8):  # a quantized float of 16 bits is rounded twice, or once
                 right |= np.abs(given.astype(int) - each.astype(int)) <= 1
         return _first(right, given, alike)
-    return _float_problem(given, alike, rough, [each.astype(np.float64) for each in moved if isinstance(each, np.ndarray) and each.shape == given.shape])
+    others = [each.astype(np.float64) for each in moved if isinstance(each, np.ndarray) and each.shape == given.shape]
+    return _float_problem(given, _alike(given, expected) or _alike(given, every), rough, others)
+
+
+def _alike(given, expected):
+    """Those that have the form of what is given, floats in its type."""
+    return [each.astype(given.dtype) if is_float(each.dtype) else each for each in expected
+            if each.shape == given.shape and (each.dtype == given.dtype or is_float(given.dtype) and each.dtype == np.float64)]
 
 
 def _float_problem(given, expected, rough, moved):
     relative, absolute = max(TOLERANCES[given.dtype], TOLERANCES.get(rough, (0, 0)))
     wide = given.astype(np.float64)
-    others = [each.astype(np.float64) for each in expected]
+    exact = [each.astype(np.float64) for each in expected]
+    others = exact + moved[1:]
     # Functions end at different distances from where they reach their limit.
     smallest = max(float(ml_dtypes.finfo(given.dtype).tiny), 1e-12)
-    finite = [np.where(np.isfinite(each), each, 0) for each in others]
+    finite = [np.where(np.isfinite(each), each, 0) for each in exact]
     largest = min(max(np.abs(each).max(initial=0), 0) for each in finite)
     apart = np.max(finite, axis=0, initial=-np.inf) - np.min(finite, axis=0, initial=np.inf)
+    # Oracles that are far apart contradict each other, unless a few roundings take the element as far.
     spread = apart.max(initial=0)
-    # Where all are near each other, the farthest counts for each element.
-    near = spread <= MOST_SPREAD * largest
+    spread = spread if spread <= min(MOST_TOLERANCES_APART * absolute, MOST_SPREAD) * largest else 0
+    shaken = np.max([np.nan_to_num(np.abs(each - moved[0]), nan=0, posinf=0) for each in moved[1:]], axis=0, initial=0) if moved else np.zeros(given.shape)
+    farthest = shaken.max(initial=0)
+    # Where all are near each other, how far apart oracles are anywhere counts for each element.
+    near = farthest <= MOST_SPREAD * largest
     right = np.zeros(given.shape, bool)
     for each in others:
-        slack = SPREADS * spread if near else np.minimum(SPREADS * apart, MOST_OF_ELEMENT * np.abs(each))
+        slack = SPREADS * np.maximum(spread, shaken) if near else np.minimum(SPREADS * np.maximum(shaken, np.minimum(apart, farthest)), MOST_OF_ELEMENT * np.abs(each))
         limit = relative * np.abs(each) + absolute * largest + slack + smallest
         right |= (wide == each) | (np.isnan(wide) & np.isnan(each)) | (np.abs(wide - each) <= limit)
-    for each in moved[1:]:  # what a few roundings change by so much says nothing
-        right |= np.abs(each - moved[0]) > MOST_OF_ELEMENT * np.abs(moved[0])
+    for each in moved[1:]:  # what a few roundings change by so much says no more than how large it is
+        right |= (np.abs(each - moved[0]) > MOST_OF_ELEMENT * np.abs(moved[0])) & (np.abs(wide - moved[0]) <= SPREADS * farthest)
     # Where a sum overflows depends on its order: oracles that disagree on whether an element is a number say nothing about it.
-    kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in others]
+    kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in exact]
     for kind in kinds[1:]:
         right |= kind != kinds[0]
     return _first(right, given, expected)

@@ -8,7 +8,11 @@ import evaluate
 
 
 class Refused(Exception):
-    """The compiler does not take the model."""
+    """The compiler does not take the model. `nodes` are those that it lists, if it lists any."""
+
+    def __init__(self, text, nodes=()):
+        super().__init__(text)
+        self.nodes = nodes
 
 
 class Failed(Exception):
@@ -22,7 +26,7 @@ def compile_model(data, **options):
     try:
         return rewire.compile(data, check_passes=True, **options)
     except rewire.Error as error:
-        raise Refused(f"{type(error).__name__}: {str(error)[:500]}") from None
+        raise Refused(f"{type(error).__name__}: {str(error)[:500]}", getattr(error, "unsupported", ())) from None
 
 
 def load(executable, threads=1):

@@ -58,10 +58,16 @@ def _copy(drawn):
     return Model(drawn.seed, proto, dict(drawn.inputs), dict(drawn.symbols), drawn.style)
 
 
+def _without_shapes(graph):
+    """Values within keep their types, which inference may not know."""
+    for info in graph.value_info:
+        info.type.tensor_type.ClearField("shape")
+
+
 def pruned(drawn):
     """Without what no output needs."""
     graph = drawn.proto.graph
-    del graph.value_info[:]
+    _without_shapes(graph)
     needed = {each.name for each in graph.output}
     nodes = []
     for node in reversed(graph.node):
@@ -74,6 +80,10 @@ def pruned(drawn):
     nodes = [copy.deepcopy(node) for node in reversed(nodes)]
     del graph.node[:]
     graph.node.extend(nodes)
+    made = {name for node in nodes for name in node.output}
+    left = [copy.deepcopy(each) for each in graph.value_info if each.name in made]
+    del graph.value_info[:]
+    graph.value_info.extend(left)
     for field in (graph.initializer, graph.input):
         left = [copy.deepcopy(each) for each in field if each.name in needed]
         del field[:]
@@ -213,7 +223,7 @@ def _resized(drawn, size, less):
     for output in graph.output:
         for dim in output.type.tensor_type.shape.dim:
             dim.Clear()
-    del graph.value_info[:]
+    _without_shapes(graph)
     return made
 
 

@@ -7,6 +7,7 @@ from onnx import TensorProto, numpy_helper
 
 from builder import to_tensor
 from draws import BF16, F32
+from versions import all_nodes
 
 
 def _tensor(tensor, number, dtype):
@@ -66,12 +67,32 @@ def has_floats(proto):
     return TensorProto.FLOAT in tensors + [tensor.data_type for tensor in proto.graph.initializer]
 
 
-def narrowest(proto):
-    """The roughest float type that the model computes in, of those with 16 bits; None without one."""
-    numbers = {info.type.tensor_type.elem_type for info in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info)}
-    numbers |= {tensor.data_type for tensor in proto.graph.initializer}
-    numbers |= {attribute.i for node in proto.graph.node for attribute in node.attribute if attribute.name in ("to", "dtype")}
-    numbers |= {attribute.t.data_type for node in proto.graph.node for attribute in node.attribute if attribute.HasField("t")}
+def upstream(proto, names):
+    """The names of all values that these follow from, and the nodes, functions' nodes included."""
+    functions = {(each.domain, each.name): each for each in proto.functions}
+    found, nodes = set(names), []
+    for node in reversed(proto.graph.node):
+        if found.isdisjoint(node.output):
+            continue
+        part = list(all_nodes([node]))
+        for each in part:
+            found.update(each.input)
+            if (each.domain, each.op_type) in functions:
+                part += all_nodes(functions[each.domain, each.op_type].node)
+            for attribute in each.attribute:
+                found.update(output.name for output in attribute.g.output)
+        nodes += part
+    return found, nodes
+
+
+def narrowest(proto, within):
+    """The roughest float type, of those with 16 bits, that the values and nodes `within` have (upstream()); None without one."""
+    names, nodes = within
+    numbers = {info.type.tensor_type.elem_type for info in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info) if info.name in names}
+    numbers |= {tensor.data_type for tensor in proto.graph.initializer if tensor.name in names}
+    numbers |= {attribute.i for node in nodes for attribute in node.attribute if attribute.name in ("to", "dtype")}
+    numbers |= {attribute.t.data_type for node in nodes for attribute in node.attribute if attribute.HasField("t")}
+    numbers |= {tensor.data_type for node in nodes for attribute in node.attribute for tensor in attribute.g.initializer}
     if TensorProto.BFLOAT16 in numbers:
         return BF16
     return np.dtype(np.float16) if TensorProto.FLOAT16 in numbers else None

@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one model in some forms, and says what came of each."""
 
-import re
-
-import evaluate
 import forms
-import model
 import ours
-
-# Valid models that the compiler refuses by design, as docs/compiler.md says: reasons, and where they are explained.
-BY_DESIGN = (
-    r"expected one of [ a-z0-9_]+",  # a kernel does not have the type, and no exact cast gives it one that it has
-    r"input \d+, '[^']*', is strings",
-    r"sequences? of strings",
-    r"stack.* strings",
-)
+import promised
 
 
 def forms_of(drawn, asked, device):
@@ -37,8 +26,8 @@ def run_form(trial, name):
     except forms.Skipped as reason:
         return "skipped", str(reason)
     except ours.Refused as reason:
-        by_design = any(re.search(pattern, str(reason)) for pattern in BY_DESIGN)
-        return ("by design" if by_design else "refused"), str(reason)
+        by_design = [promised.may_refuse(each.domain, each.op_type, each.opset, each.reason) for each in reason.nodes]
+        return ("by design" if by_design and all(by_design) else "refused"), str(reason)
     except ours.Failed as reason:
         return "failed", str(reason)
 

@@ -25,8 +25,10 @@ Value* ConcatAlong(Op& op, const std::vector<Value*>& parts, int axis) {
 
 Status LowerBinarizer(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
-  Value* threshold = op.Scalar(kFloat32, op.Float("threshold", 0));
-  op.Set(0, op.Cast(op.Compare(names::kGreater, op.Cast(x, kFloat32), threshold), x->type.dtype));
+  // float32 would round what lies next to the threshold in the other types.
+  const DLDataType dtype = x->type.dtype == kFloat32 ? kFloat32 : kFloat64;
+  Value* threshold = op.Scalar(dtype, op.Float("threshold", 0));
+  op.Set(0, op.Cast(op.Compare(names::kGreater, op.Cast(x, dtype), threshold), x->type.dtype));
   return {};
 }
 

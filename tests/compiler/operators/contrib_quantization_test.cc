@@ -182,6 +182,17 @@ TEST_CASE("products of integers that give floats") {
     model.QuantizeX();
     model.Add("MatMulIntegerToFloat", {"q", "b", "s", "bs", "z", "bz", "bias"}, "y");
   }
+  SECTION("of integers, with scales and a bias of float16") {
+    model.QuantizeX();
+    AddFloats(model.graph(), "one", {}, {1});
+    for (const char* name : {"s", "bs", "bias", "one"}) {
+      onnx::NodeProto* cast = AddNode(model.graph(), "Cast", {name}, std::string("half_") + name);
+      AddInt(cast, "to", onnx::TensorProto::FLOAT16);
+    }
+    model.Add("MatMulIntegerToFloat", {"q", "b", "half_s", "half_bs", "z", "bz", "half_bias"}, "product");
+    AddNode(model.graph(), "Mul", {"product", "half_one"}, "half");
+    AddInt(AddNode(model.graph(), "Cast", {"half"}, "y"), "to", onnx::TensorProto::FLOAT);
+  }
   SECTION("of floats, quantized on the way") {
     model.Add("DynamicQuantizeMatMul", {"x", "b", "bs", "bz", "bias"}, "y");
   }

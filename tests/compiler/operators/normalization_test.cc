@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dividing by a norm of 0 gives 0.
+// Normalizations: what they give for a norm of 0, and what they count.
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "rewire/tests/compiler/model_builder.h"
+#include "rewire/tests/compiler/one_output.h"
 
 namespace rewire::test {
 namespace {
@@ -32,6 +32,31 @@ TEST_CASE("LpNormalization of zeros gives zeros") {
     CHECK(answer.values[2] == Approx(2 / norm));
     CHECK(answer.values[3] == Approx(3 / norm));
   }
+}
+
+TEST_CASE(
+    "EmbedLayerNormalization counts the words that a mask lets through, whatever mask_index_type says") {
+  const int type = GENERATE(0, 1);
+  OneOutput model(17, {2, 3});
+  onnx::OperatorSetIdProto* set = model.model()->add_opset_import();
+  set->set_domain("com.microsoft");
+  set->set_version(1);
+  onnx::GraphProto* graph = model.graph();
+  AddInt(AddNode(graph, "Mod", {"x", "three"}, "rest"), "fmod", 1);
+  AddFloats(graph, "three", {}, {3});
+  AddInt(AddNode(graph, "Cast", {"rest"}, "words"), "to", onnx::TensorProto::INT32);
+  AddFloats(graph, "table", {3, 2}, {0, 1, 2, 3, 4, 5});
+  AddFloats(graph, "gamma", {2}, {1, 1});
+  AddFloats(graph, "beta", {2}, {0, 0});
+  onnx::TensorProto* mask = AddWeight(graph, "mask", onnx::TensorProto::INT32, {2, 3});
+  for (const int each : {1, 0, 1, 1, 1, 1}) mask->add_int32_data(each);
+  onnx::NodeProto* node = AddNode(graph, "EmbedLayerNormalization",
+                                  {"words", "", "table", "table", "", "gamma", "beta", "mask"}, "sum");
+  node->set_domain("com.microsoft");
+  node->add_output("counts");
+  AddInt(node, "mask_index_type", type);
+  AddInt(AddNode(graph, "Cast", {"counts"}, "y"), "to", onnx::TensorProto::FLOAT);
+  model.Expect({2, 3}, {2}, {2, 3});
 }
 
 }  // namespace

@@ -33,6 +33,16 @@ TEST_CASE("a scale of [1] takes a zero point of []") {
   model.Expect({2}, {2}, {5, 11});
 }
 
+TEST_CASE("a vector has a scale for each element, along an axis that counts from the back") {
+  const std::int64_t axis = GENERATE(-1, 0);
+  OneOutput model(17, {2});
+  AddData(model.graph(), "q", onnx::TensorProto::INT8, {2}, {10, 20});
+  AddFloats(model.graph(), "scale", {2}, {0.5F, 0.25F});
+  AddInt(AddNode(model.graph(), "DequantizeLinear", {"q", "scale"}, "d"), "axis", axis);
+  AddToX(model.graph());
+  model.Expect({2}, {2}, {5, 6});
+}
+
 TEST_CASE("16 bits are quantized and dequantized") {
   OneOutput model(21, {4});
   onnx::GraphProto* graph = model.graph();

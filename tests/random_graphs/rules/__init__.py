@@ -17,13 +17,16 @@ def rule(*kinds, domain=""):
     return register
 
 
-def dtypes(schema, place):
-    """The types that the schema allows for an input, of those that are drawn."""
+def types_of(spelled):
+    """The types that a schema spells, of those that are drawn."""
     from draws import DTYPES, NAMES
 
-    spelled = schema.inputs[min(place, len(schema.inputs) - 1)].types
-    found = [DTYPES[NAMES[text[7:-1]]][0] for text in spelled if text.startswith("tensor(") and text[7:-1] in NAMES]
-    return sorted(found, key=str)
+    return sorted((DTYPES[NAMES[text[7:-1]]][0] for text in spelled if text.startswith("tensor(") and text[7:-1] in NAMES), key=str)
+
+
+def dtypes(schema, place):
+    """The types that the schema allows for an input, of those that are drawn."""
+    return types_of(schema.inputs[min(place, len(schema.inputs) - 1)].types)
 
 
 def has(schema, attribute):
@@ -49,3 +52,17 @@ def broadcast_to(draws, shape):
     """A shape that broadcasts to this one."""
     shape = [1 if draws.chance(0.25) else size for size in shape]
     return tuple(shape[draws.between(0, len(shape)) if draws.chance(0.3) else 0:])
+
+
+def second(b, schema, shape):
+    """The shape of a second input that goes with one of this shape, and the attributes that say how: before set 7 it is the
+    same shape, or a part of it that begins at `axis`; else it broadcasts."""
+    if not has(schema, "broadcast"):
+        return broadcast_to(b.draws, shape), {}
+    if b.draws.chance(0.3):
+        return tuple(shape), given(b.draws, broadcast=0)
+    if not shape or b.draws.chance(0.15):
+        return b.draws.choose([(), (1,)] if shape else [()]), {"broadcast": 1}
+    begin = b.draws.between(0, len(shape) - 1)
+    end = b.draws.between(begin + 1, len(shape)) if b.draws.chance(0.6) else len(shape)
+    return tuple(shape[begin:end]), {"broadcast": 1, **({"axis": begin} if end < len(shape) or b.draws.chance(0.5) else {})}

@@ -10,12 +10,18 @@ from rules import dtypes, given, rule
 ML = "ai.onnx.ml"
 
 
-def _rows(b, schema=None, closed=False, only_numbers=False):
-    """Rows of features, of the types that the schema names."""
+def _rows(b, schema=None, free=False, only_numbers=False):
+    """Rows of features, of the types that the schema names. Attributes tell how many features there are, so that this size is
+    not left open, unless it is `free`."""
     columns = b.draws.between(1, 5)
     fits = lambda v: v.shape[1] == columns and v.shape[0] > 0 and (numbers(v) or not only_numbers)
     x = b.pick(dtypes(schema, 0) if schema and b.draws.chance(0.3) else [F32], (2, 2), fits, shape=(b.draws.between(1, 4), columns))
-    return (b.close(x, 1) if closed else x), columns
+    return (x if free else _with_features(b, x)), columns
+
+
+def _with_features(b, x):
+    """Rows whose number of features is told by attributes. What follows from other sizes is not judged under others (forms.py)."""
+    return b.close(x, 1) if x.source in ("input", "constant") else x
 
 
 def _transform(b, scores, as_text=True):
@@ -35,7 +41,7 @@ def _reals(b, count):
 
 @rule("Binarizer", domain=ML)
 def binarizer(b, schema):
-    return b.node("Binarizer", [_rows(b, schema)[0]], given(b.draws, threshold=0.5), domain=ML)
+    return b.node("Binarizer", [_rows(b, schema, free=True)[0]], given(b.draws, threshold=0.5), domain=ML)
 
 
 @rule("Scaler", domain=ML)
@@ -47,14 +53,15 @@ def scaler(b, schema):
 
 @rule("Normalizer", domain=ML)
 def normalizer(b, schema):
-    return b.node("Normalizer", [_rows(b, schema)[0]], {"norm": b.draws.choose(["MAX", "L1", "L2"])}, domain=ML)
+    # Which of NaN and a number is the larger one is open.
+    return b.node("Normalizer", [_rows(b, schema, free=True, only_numbers=True)[0]], {"norm": b.draws.choose(["MAX", "L1", "L2"])}, domain=ML)
 
 
 @rule("Imputer", domain=ML)
 def imputer(b, schema):
-    x, columns = _rows(b, closed=True)
+    x, columns = _rows(b)
     if b.draws.chance(0.3):
-        x = b.close(b.pick([I64], (2, 2), lambda v: v.shape[1] == columns and v.shape[0] > 0, shape=(b.draws.between(1, 4), columns)), 1)
+        x = _with_features(b, b.pick([I64], (2, 2), lambda v: v.shape[1] == columns and v.shape[0] > 0, shape=(b.draws.between(1, 4), columns)))
         return b.node("Imputer", [x], {"imputed_value_int64s": list(range(b.draws.choose([1, columns]))), "replaced_value_int64": 1}, domain=ML)
     return b.node("Imputer", [x], {"imputed_value_floats": [float(i) for i in range(b.draws.choose([1, columns]))], "replaced_value_float": b.draws.choose([0.0, float("nan")])}, domain=ML)
 
@@ -67,8 +74,8 @@ def extractor(b, schema):
 
 @rule("FeatureVectorizer", domain=ML)
 def vectorizer(b, schema):
-    x, columns = _rows(b, closed=True)
-    return b.node("FeatureVectorizer", [x, b.close(b.like(F32, (x.shape[0], 2)), 1)], {"inputdimensions": [columns, 2]}, domain=ML)
+    x, columns = _rows(b)
+    return b.node("FeatureVectorizer", [x, _with_features(b, b.like(F32, (x.shape[0], 2)))], {"inputdimensions": [columns, 2]}, domain=ML)
 
 
 @rule("LinearRegressor", domain=ML)
@@ -80,6 +87,7 @@ def regressor(b, schema):
 
 
 _LABELS = {"int64s": [0, 1, 3], "floats": [0.5, float("nan"), -1.0], "strings": ["a", "B", "zz"]}
+_TENSORS = (I64, F32, np.dtype(np.float64), np.dtype(np.int16))
 _DEFAULTS = {"int64s": {"default_int64": 9}, "floats": {"default_float": 0.25}, "strings": {"default_string": "none"}}
 
 
@@ -87,9 +95,17 @@ _DEFAULTS = {"int64s": {"default_int64": 9}, "floats": {"default_float": 0.25}, 
 def labels(b, schema):
     if "classes_strings" in schema.attributes:
         raise Rejected("the form of version 1: not drawn")
+    if "keys_tensor" in schema.attributes and b.draws.chance(0.3):
+        keys, values = b.draws.choose(_TENSORS), b.draws.choose(_TENSORS)
+        x = b.pick([keys], (1, 3))
+        found = {"keys_tensor": to_tensor(np.array([0, 1, 3], keys)), "values_tensor": to_tensor(np.array([5, 7, 2], values))}
+        return b.node("LabelEncoder", [x], {**found, "default_tensor": to_tensor(np.array([4], values))}, domain=ML)
     keys, values = b.draws.choose(list(_LABELS)), b.draws.choose(list(_LABELS))
     x = b.pick([{"int64s": I64, "floats": F32, "strings": TEXT}[keys]], (1, 3))
-    return b.node("LabelEncoder", [x], {f"keys_{keys}": _LABELS[keys], f"values_{values}": _LABELS[values], **given(b.draws, **_DEFAULTS[values])}, domain=ML)
+    wanted = dict(_LABELS)
+    if schema.since_version < 4 and keys == "floats":  # that NaN is found, as the text has it, nobody else does before
+        wanted["floats"] = [0.5, 2.0, -1.0]
+    return b.node("LabelEncoder", [x], {f"keys_{keys}": wanted[keys], f"values_{values}": wanted[values], **given(b.draws, **_DEFAULTS[values])}, domain=ML)
 
 
 @rule("CategoryMapper", domain=ML)
@@ -122,6 +138,8 @@ def linear_classifier(b, schema):
 def svm_classifier(b, schema):
     x, columns = _rows(b, schema, only_numbers=True)
     count = b.draws.between(2, 3)
+    if count == 3 and b.draws.chance(0.2):  # without support vectors: a row of coefficients for each class
+        return b.node("SVMClassifier", [x], {"kernel_type": "LINEAR", "kernel_params": [0.5, 0.1, 2.0], "coefficients": _reals(b, columns * count), "rho": _reals(b, 1), **_classes(b, count)}, 2, domain=ML)
     per_class = [b.draws.between(1, 2) for _ in range(count)]
     pairs, supports = count * (count - 1) // 2, sum(per_class)
     attributes = {"kernel_type": b.draws.choose(["LINEAR", "RBF", "POLY", "SIGMOID"]), "kernel_params": [0.5, 0.1, 2.0], "vectors_per_class": per_class,
@@ -156,6 +174,15 @@ def _trees(b, columns, targets, all_targets=False):
     return attributes, leaves
 
 
+def _in_float64(attributes, schema, x):
+    """The same trees with their numbers as tensors of float64, as rows of that type have them since version 3."""
+    if x.dtype != np.float64 or "nodes_values_as_tensor" not in schema.attributes:
+        return attributes
+    wide = {name: attributes[name] for name in ("nodes_values", "target_weights", "class_weights", "base_values") if name in attributes}
+    rest = {name: value for name, value in attributes.items() if name not in wide}
+    return {**rest, **{f"{name}_as_tensor": to_tensor(np.array(value)) for name, value in wide.items()}}
+
+
 def _leaf_rows(prefix, leaves):
     return {f"{prefix}_{key}": list(values) for key, values in zip(("treeids", "nodeids", "ids", "weights"), zip(*leaves))}
 
@@ -170,23 +197,25 @@ def trees(b, schema):
     # ONNX Runtime leaves the base value out of a mean, and of one of several targets, that no leaf adds to.
     with_base = targets == 1 and aggregate != "AVERAGE"
     attributes.update(given(b.draws, aggregate_function=aggregate, base_values=_reals(b, targets) if with_base else None), **_transform(b, targets))
-    return b.node("TreeEnsembleRegressor", [x], {**attributes, "n_targets": targets}, domain=ML)
+    return b.node("TreeEnsembleRegressor", [x], {**_in_float64(attributes, schema, x), "n_targets": targets}, domain=ML)
 
 
 @rule("TreeEnsembleClassifier", domain=ML)
 def tree_classifier(b, schema):
     x, columns = _rows(b, schema)
-    count = b.draws.between(2, 3)
+    # How ONNX Runtime labels two classes is its own (docs/compiler.md), and the reference has no tensors of float64.
+    count = 3 if x.dtype == np.float64 else b.draws.between(2, 3)
     attributes, leaves = _trees(b, columns, count, all_targets=True)
     attributes.update(_leaf_rows("class", leaves))
-    # To the scores of two classes ONNX Runtime adds one of the base values.
-    attributes.update(given(b.draws, base_values=_reals(b, count) if count > 2 else None), **_transform(b, count))
-    return b.node("TreeEnsembleClassifier", [x], {**attributes, **_classes(b, count, "classlabels_int64s")}, 2, domain=ML)
+    # To the scores of two classes ONNX Runtime adds one of the base values, and under SOFTMAX it labels them by the second one.
+    transform = _transform(b, count) if count > 2 else given(b.draws, post_transform="LOGISTIC")
+    attributes.update(given(b.draws, base_values=_reals(b, count) if count > 2 else None), **transform)
+    return b.node("TreeEnsembleClassifier", [x], {**_in_float64(attributes, schema, x), **_classes(b, count, "classlabels_int64s")}, 2, domain=ML)
 
 
 @rule("TreeEnsemble", domain=ML)
 def tree_ensemble(b, schema):
-    x = b.pick([F32, np.dtype(np.float64)], (2, 2), lambda v: min(v.shape) > 0, shape=(b.draws.between(1, 4), b.draws.between(1, 5)))
+    x = _with_features(b, b.pick([F32, np.dtype(np.float64)], (2, 2), lambda v: min(v.shape) > 0, shape=(b.draws.between(1, 4), b.draws.between(1, 5))))
     targets, nodes, leaves, roots = b.draws.between(1, 2), [], 0, []
     for _ in range(b.draws.between(1, 3)):
         roots.append(len(nodes))
@@ -208,6 +237,8 @@ def tree_ensemble(b, schema):
 @rule("SVMRegressor", domain=ML)
 def svm(b, schema):
     x, columns = _rows(b, schema, only_numbers=True)
+    if b.draws.chance(0.2):
+        return b.node("SVMRegressor", [x], {"kernel_type": "LINEAR", "kernel_params": [0.5, 0.1, 2.0], "coefficients": _reals(b, columns), "rho": [0.3], **given(b.draws, n_supports=0)}, domain=ML)
     count = b.draws.between(1, 3)
     return b.node("SVMRegressor", [x], {"kernel_type": b.draws.choose(["LINEAR", "RBF", "POLY", "SIGMOID"]), "kernel_params": [0.5, 0.1, 2.0], "n_supports": count,
                                        "support_vectors": [b.draws.real(-1, 1) for _ in range(count * columns)], "coefficients": [b.draws.real(-1, 1) for _ in range(count)], "rho": [0.3], **given(b.draws, one_class=1)}, domain=ML)

@@ -140,7 +140,7 @@ def pool(b, schema):
     attributes = windows.attributes(b, schema)
     if has(schema, "ceil_mode"):
         attributes.update(given(b.draws, ceil_mode=b.draws.between(0, 1)))
-    if schema.name == "AveragePool":
+    if has(schema, "count_include_pad"):
         attributes.update(given(b.draws, count_include_pad=b.draws.between(0, 1)))
     if schema.name == "LpPool":
         attributes.update(given(b.draws, p=b.draws.choose([1, 2, 3])))
@@ -148,13 +148,14 @@ def pool(b, schema):
         attributes.update(given(b.draws, storage_order=0))
     if not windows.touch(x.shape[2:], attributes.get("ceil_mode", 0)):
         raise Rejected("a window in the padding has no defined value")
-    return b.node(schema.name, [x], attributes, 2 if schema.name == "MaxPool" and b.draws.chance(0.15) else 1)
+    return b.node(schema.name, [x], attributes, len(schema.outputs) if b.draws.chance(0.15) else 1)
 
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(b, schema):
     x = image(b, dtypes(schema, 0))
-    return b.node(schema.name, [x], given(b.draws, p=b.draws.choose([1, 2, 3])) if schema.name == "GlobalLpPool" else {})
+    power = b.draws.choose([1, 2, 3])
+    return b.node(schema.name, [x], given(b.draws, p=float(power) if schema.since_version < 2 else power) if has(schema, "p") else {})
 
 
 @rule("MaxUnpool")
@@ -162,7 +163,7 @@ def unpool(b, schema):
     x = image(b, [F32], ranks=(4, 4))
     if any(size % 2 for size in x.shape[2:]):
         raise Rejected("windows must cover the image")
-    pooled, places = b.node("MaxPool", [x], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2)
+    pooled, places = b.node("MaxPool", [x], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2, keep_outputs=[True, True])
     size = b.parameter(x.shape) if b.draws.chance(0.4) else None
     return b.node("MaxUnpool", [pooled, places, size], {"kernel_shape": [2, 2], "strides": [2, 2], **given(b.draws, pads=[0] * 4)})
 

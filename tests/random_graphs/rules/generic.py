@@ -65,7 +65,8 @@ def draw(b, schema):
             inputs.append(b.pick(allowed))
         else:
             dtype = types.get(tied) or b.draws.dtype(allowed)
-            inputs.append(b.like(dtype, broadcast_to(b.draws, inputs[0].shape)))
+            shape = inputs[0].shape if schema.name in ("Max", "Min", "Mean", "Sum") and schema.since_version < 8 else broadcast_to(b.draws, inputs[0].shape)
+            inputs.append(b.like(dtype, shape))
         if tied:
             types[tied] = inputs[-1].dtype
     # The wide one need not be the first.

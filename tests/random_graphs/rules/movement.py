@@ -43,6 +43,10 @@ def reshape(b, schema):
                 target[axis] = 0
         if target and b.draws.chance(0.5):
             target[b.draws.between(0, len(target) - 1)] = -1
+    if has(schema, "shape"):
+        if not target:
+            raise Rejected("a list without elements shows no type")
+        return b.node("Reshape", [x], {"shape": target})
     return b.node("Reshape", [x, b.parameter(np.array(target, I64))], attributes)
 
 
@@ -110,7 +114,8 @@ def concat(b, schema):
         if b.draws.chance(0.5):
             shape[axis] = b.draws.size()
         parts.append(x if b.draws.chance(0.1) else b.like(x.dtype, shape))
-    return b.node("Concat", b.draws.shuffled(parts), {"axis": axis})
+    by_default = not schema.attributes["axis"].required and axis == 1
+    return b.node("Concat", b.draws.shuffled(parts), {} if by_default and b.draws.chance(0.5) else {"axis": axis})
 
 
 @rule("Split")
@@ -169,8 +174,9 @@ def pad(b, schema):
     if mode == "constant" and b.draws.chance(0.2):
         pads = [-1 if x.shape[list(wide)[i % len(wide)]] > 2 and b.draws.chance(0.3) else each for i, each in enumerate(pads)]
     attributes = given(b.draws, mode=mode) if mode == "constant" else {"mode": mode}
-    if has(schema, "pads"):
-        return b.node("Pad", [x], {**attributes, "pads": pads, **given(b.draws, value=1.5)})
+    named = next((name for name in ("pads", "paddings") if has(schema, name)), None)
+    if named:
+        return b.node("Pad", [x], {**attributes, named: pads, **given(b.draws, value=1.5)})
     fill = b.fresh(b.draws.array(x.dtype, ()), role="parameter") if mode == "constant" and b.draws.chance(0.5) else None
     inputs = [x, b.parameter(pads), fill]
     return b.node("Pad", inputs + ([b.parameter(axes)] if axes is not None else []), attributes)
@@ -207,7 +213,8 @@ def fill(b, schema):
     attributes = {}
     if b.draws.chance(0.7):
         dtype = b.draws.dtype([F32, I64, I32, BOOL])
-        attributes["value"] = to_tensor(b.draws.array(dtype, (1,)))
+        # In quarters the mean of equal elements is exact: what one ulp is of their differences, no oracle can say.
+        attributes["value"] = to_tensor(b.draws.array(dtype, (1,), "quarters"))
     return b.node("ConstantOfShape", [b.parameter(np.array(b.draws.shape(0, 4), I64))], attributes)
 
 

@@ -15,7 +15,12 @@ def batch_norm(b, schema):
     shape = (x.shape[1],)
     dtype = x.dtype
     parameters = [b.like(dtype, shape, "weight"), b.like(dtype, shape, "weight"), b.like(dtype, shape, "weight"), b.constant(b.draws.positive(dtype, shape))]
-    return b.node("BatchNormalization", [x, *parameters], given(b.draws, epsilon=b.draws.choose([1e-5, 1e-3]), momentum=0.8))
+    attributes = given(b.draws, epsilon=b.draws.choose([1e-5, 1e-3]), momentum=0.8)
+    if has(schema, "is_test"):
+        attributes["is_test"] = 1
+    if has(schema, "consumed_inputs"):
+        attributes["consumed_inputs"] = [0, 0, 0, 1, 1]
+    return b.node("BatchNormalization", [x, *parameters], attributes)
 
 
 @rule("InstanceNormalization")
@@ -28,7 +33,10 @@ def instance_norm(b, schema):
 def layer_norm(b, schema):
     x = b.pick(dtypes(schema, 0), (1, 5), lambda v: v.array.size > 0)
     attributes = given(b.draws, axis=any_axis(b.draws, x.rank), epsilon=1e-3, stash_type=1)
-    shape = x.shape[attributes.get("axis", -1) % x.rank:]
+    first = attributes.get("axis", -1) % x.rank
+    shape = x.shape[first:]
+    for axis in range(first, x.rank if x.source == "input" else first):  # the scale tells these sizes
+        b.close(x, axis)
     # Both may be broadcast.
     scale = b.like(x.dtype, broadcast_to(b.draws, shape) if b.draws.chance(0.2) else shape, "weight")
     bias = b.like(x.dtype, broadcast_to(b.draws, shape) if b.draws.chance(0.2) else shape, "weight") if b.draws.chance(0.6) and schema.name == "LayerNormalization" else None
@@ -83,10 +91,11 @@ def recurrent(b, schema):
     values = [x, b.like(dtype, (ways, gates * hidden, inputs), "weight"), b.like(dtype, (ways, gates * hidden, hidden), "weight"),
               b.like(dtype, (ways, 2 * gates * hidden), "weight") if draws.chance(0.6) else None,
               b.fresh(draws.integers(I32, (batch,), 1, length + 1), ("range", I32, 1, length + 1), "parameter") if draws.chance(0.3) and not layout and dtype == F32 else None,
-              b.like(dtype, state) if draws.chance(0.5) else None]
+              # What becomes of a state that is NaN differs.
+              b.like(dtype, state, fits=numbers) if draws.chance(0.5) else None]
     attributes = {"hidden_size": hidden, **({"direction": direction} if direction != "forward" or draws.chance(0.3) else {}), **({"layout": layout} if layout else {})}
     if schema.name == "LSTM":
-        values += [b.like(dtype, state) if draws.chance(0.4) else None, b.like(dtype, (ways, 3 * hidden), "weight") if draws.chance(0.3) else None]
+        values += [b.like(dtype, state, fits=numbers) if draws.chance(0.4) else None, b.like(dtype, (ways, 3 * hidden), "weight") if draws.chance(0.3) else None]
     if schema.name == "GRU":
         attributes.update(given(draws, linear_before_reset=draws.between(0, 1)))
     # Others hold infinities to the largest number, and NaN to a bound.
@@ -117,6 +126,8 @@ def loss(b, schema):
         b.close(target, axis), b.close(x, axis if axis == 0 else axis + 1)
     b.close(x, 1)
     weight = b.constant(b.draws.positive(F32, (classes,))) if b.draws.chance(0.4) else None
+    if weight:
+        b.close(x, 1)
     attributes = given(b.draws, reduction=b.draws.choose(["mean", "sum", "none"]), ignore_index=b.draws.between(-1, classes - 1))
     outputs = 2 if schema.name == "SoftmaxCrossEntropyLoss" and b.draws.chance(0.4) else 1
     return b.node(schema.name, [x, target, weight], attributes, outputs)

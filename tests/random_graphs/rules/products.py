@@ -35,6 +35,8 @@ def gemm(b, schema):
     y = b.like(x.dtype, (columns, inner) if flip_b else (inner, columns), "weight")
     bias = b.like(x.dtype, b.draws.choose([(columns,), (1, columns), (rows, 1), (rows, columns), (), (1,)]), "weight") if schema.since_version < 11 or b.draws.chance(0.7) else None
     factors = given(b.draws, alpha=b.draws.choose([0.5, 1.0, -2.0]), beta=b.draws.choose([0.5, 0.0, 1.0])) if is_float(x.dtype) else {}
+    if has(schema, "broadcast") and bias.shape != (rows, columns):
+        factors["broadcast"] = 1
     return b.node("Gemm", [x, y, bias], {**({"transA": 1} if flip_a else given(b.draws, transA=0)), **({"transB": 1} if flip_b else {}), **factors})
 
 

@@ -4,7 +4,7 @@
 import numpy as np
 
 from builder import Rejected, numbers
-from draws import F32, I8, NUMBER_OF, U8, is_float
+from draws import E8M0, F32, I8, NARROW, NARROW_INTEGER_TYPES, NUMBER_OF, U8, is_float
 from rules import dtypes, given, has, rule
 
 INTEGERS = (U8, I8)
@@ -16,12 +16,20 @@ def scale_of(b, dtype=F32, shape=()):
 
 
 def zero_of(b, dtype, shape=()):
+    if dtype in NARROW:  # of floats it is 0
+        return b.constant(b.draws.array(dtype, shape) if dtype in NARROW_INTEGER_TYPES else np.zeros(shape, dtype))
     return b.constant(b.draws.integers(dtype, shape, 0 if dtype.kind == "u" else -3, 7))
+
+
+def _narrow(b, schema, place):
+    """A type of few bits that the schema has, now and then."""
+    found = [dtype for dtype in dtypes(schema, place) if dtype in NARROW and dtype != E8M0]
+    return b.draws.choose(found) if found and b.draws.chance(0.25) else None
 
 
 def _parts(b, schema, x):
     """The shape of scales and zeros, and the attributes that say so: one, one for each row of an axis, or one for each block."""
-    if x.rank < 2 or not has(schema, "axis") or b.draws.chance(0.6):
+    if x.rank < 1 or not has(schema, "axis") or b.draws.chance(0.6):
         return (), {}
     axis = b.draws.between(-x.rank, x.rank - 1)
     size = x.shape[axis]
@@ -36,10 +44,14 @@ def _parts(b, schema, x):
 
 @rule("QuantizeLinear")
 def quantize(b, schema):
-    x = b.pick([dtype for dtype in dtypes(schema, 0) if is_float(dtype)], (0, 5), numbers)
+    narrow = _narrow(b, schema, 2)
+    # What is computed may lie on either side of a border between few steps.
+    x = b.pick([dtype for dtype in dtypes(schema, 0) if is_float(dtype)], (0, 5), lambda v: numbers(v) and (not narrow or v.source in ("input", "constant")))
     shape, attributes = _parts(b, schema, x)
-    dtype = b.draws.choose(INTEGERS + ((I16, U16) if schema.since_version >= 21 else ()))
-    with_zero = b.draws.chance(0.85)
+    dtype = narrow or b.draws.choose(INTEGERS + ((I16, U16) if schema.since_version >= 21 else ()))
+    with_zero = b.draws.chance(0.85) or bool(narrow)
+    if narrow and narrow not in NARROW_INTEGER_TYPES:
+        attributes.update(given(b.draws, saturate=b.draws.between(0, 1)))
     if not with_zero and has(schema, "output_dtype"):
         attributes.update(given(b.draws, output_dtype=NUMBER_OF[dtype]))
     return b.node("QuantizeLinear", [x, scale_of(b, x.dtype, shape), zero_of(b, dtype, shape) if with_zero else None], attributes)
@@ -47,11 +59,46 @@ def quantize(b, schema):
 
 @rule("DequantizeLinear")
 def dequantize(b, schema):
-    x = b.pick(INTEGERS + (I32,) + ((I16, U16) if schema.since_version >= 21 else ()), (0, 5))
+    narrow = _narrow(b, schema, 0)
+    x = b.data(narrow, b.draws.shape(0, 4)) if narrow else b.pick(INTEGERS + (I32,) + ((I16, U16) if schema.since_version >= 21 else ()), (0, 5))
     shape, attributes = _parts(b, schema, x)
     dtype = b.draws.choose([F32, F32, np.dtype(np.float16)]) if schema.since_version >= 19 else F32
     # Those of 32 bits are sums, which have no zero point.
     return b.node("DequantizeLinear", [x, scale_of(b, dtype, shape), zero_of(b, x.dtype, shape) if b.draws.chance(0.85) and x.dtype != I32 else None], attributes)
+
+
+def few_bits(b):
+    """Stored numbers as a type of few bits, moved, and back."""
+    if b.opset() < 19:
+        raise Rejected("types of few bits are newer")
+    made = b.draws.choose([quantize_few, cast_few])(b)
+    kind = b.draws.choose(["Transpose", "Reshape", "Identity", "Unsqueeze", "none"])
+    if kind == "Transpose" and made.rank:
+        made = b.node("Transpose", [made], {"perm": b.draws.shuffled(range(made.rank))})[0]
+    elif kind == "Reshape":
+        made = b.node("Reshape", [made, b.constant(np.array([-1] if made.array.size else [0], np.int64))])[0]
+    elif kind == "Unsqueeze":
+        made = b.node("Unsqueeze", [made, b.constant(np.array([0], np.int64))])[0]
+    elif kind == "Identity":
+        made = b.identity(made)
+    if b.draws.chance(0.5):
+        return b.node("Cast", [made], {"to": NUMBER_OF[b.draws.choose([F32, F32, np.dtype(np.float16)])]})
+    return b.node("DequantizeLinear", [made, scale_of(b), zero_of(b, made.dtype) if b.draws.chance(0.5) else None])
+
+
+def _stored(b):
+    return b.pick([F32, np.dtype(np.float16)], (0, 4), lambda v: numbers(v) and v.source in ("input", "constant"))
+
+
+def quantize_few(b):
+    x, dtype = _stored(b), b.draws.choose(sorted(NARROW - {E8M0}, key=str))
+    saturate = given(b.draws, saturate=b.draws.between(0, 1)) if dtype not in NARROW_INTEGER_TYPES else {}
+    return b.node("QuantizeLinear", [x, scale_of(b, x.dtype), zero_of(b, dtype)], saturate)[0]
+
+
+def cast_few(b):
+    x, dtype = _stored(b), b.draws.choose(sorted(NARROW - {E8M0} - NARROW_INTEGER_TYPES, key=str))
+    return b.node("Cast", [x], {"to": NUMBER_OF[dtype], **given(b.draws, saturate=b.draws.between(0, 1))})[0]
 
 
 @rule("DynamicQuantizeLinear")

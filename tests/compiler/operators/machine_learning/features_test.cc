@@ -86,6 +86,28 @@ TEST_CASE("rows of another number of features than the coefficients' end a run")
   CHECK(!RunOnCounts(outcome.compiled.module, {2, 4}).error.empty());
 }
 
+TEST_CASE("Binarizer compares integers and float64 without rounding them to float32") {
+  const auto type = GENERATE(onnx::TensorProto::INT64, onnx::TensorProto::INT32, onnx::TensorProto::DOUBLE);
+  onnx::NodeProto* node = nullptr;
+  onnx::ModelProto model = OneNode("Binarizer", &node);
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->clear_node();
+  AddInt(AddNode(graph, "Cast", {"x"}, "count"), "to", type);
+  AddInts(graph, "integer", {1 << 24});  // float32 has no odd number beyond it
+  AddInt(AddNode(graph, "Cast", {"integer"}, "large"), "to", type);
+  AddNode(graph, "Add", {"count", "large"}, "sum");
+  node = AddNode(graph, "Binarizer", {"sum"}, "binary");
+  node->set_domain("ai.onnx.ml");
+  onnx::AttributeProto* threshold = node->add_attribute();
+  threshold->set_name("threshold");
+  threshold->set_type(onnx::AttributeProto::FLOAT);
+  threshold->set_f(1 << 24);
+  AddInt(AddNode(graph, "Cast", {"binary"}, "y"), "to", onnx::TensorProto::FLOAT);
+  const Outcome outcome = CompileProto(model);
+  CHECK(outcome.message.empty());
+  CHECK(RunOnCounts(outcome.compiled.module, {1, 3}).values == std::vector<float>{0, 1, 1});
+}
+
 TEST_CASE("what features do not fit is refused") {
   onnx::NodeProto* node = nullptr;
   onnx::ModelProto model;
