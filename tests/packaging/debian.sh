@@ -27,6 +27,9 @@ for package in "${packages[@]}"; do
   for document in copyright changelog.gz; do
     [[ $contents == *"/usr/share/doc/$name/$document"* ]] || fail "$name lacks $document"
   done
+  # The notices of what is compiled in, as packaging/components.py has written them.
+  dpkg-deb --fsys-tarfile "$package" | tar -xOf - "./usr/share/doc/$name/copyright" | cmp -s - "$here/../../packaging/debian/copyright" ||
+    fail "$name has another copyright file than packaging/debian/copyright"
   case $name in
     librewire-dev) wanted=librewire0 ;;
     *) wanted=libc6 ;;
