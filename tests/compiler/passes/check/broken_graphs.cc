@@ -377,6 +377,13 @@ bool Axis(Graph* graph) {
   return true;
 }
 
+bool Parts(Graph* graph) {
+  Node* node = Find(*graph, [](const Node& each) { return each.kernel == "rewire.concat"; });
+  if (node == nullptr || node->inputs.size() < 2) return false;
+  node->inputs.pop_back();
+  return true;
+}
+
 bool Layout(Graph* graph) {
   Node* node = Find(*graph, [](const Node& each) { return each.kernel == "rewire.max_pool"; });
   if (node == nullptr) return false;
@@ -428,6 +435,7 @@ const std::vector<Breaking>& Breakings() {
       {"a block on a later one", ShapeArenaOrder, "expected a block on earlier ones, given 0 on 1"},
       {"an order that has an axis twice", Order, "expected an order of its axes"},
       {"parts along another axis", Axis, "expected"},
+      {"a whole without one of its parts", Parts, "expected the shape"},
       {"the other layout", Layout, "expected the shape"},
       {"an output without a name", Names, "a value for each of the"},
   };
