@@ -206,8 +206,10 @@ bool HoldsPowers(const std::vector<double>& exponents, bool whole) {
 DLDataType PowerType(const Value* base, const Value* exponent) {
   const DLDataType of = base->type.dtype, to = exponent->type.dtype;
   if (!IsFloat(of)) return IsFloat(to) || (to.code == of.code && to.bits > of.bits) ? to : of;
-  if (to.bits <= of.bits && IsFloat(to)) return of;
+  if (to == of || (IsFloat(to) && to.bits < of.bits)) return of;
   if (const auto known = KnownFloats(exponent); known && HoldsPowers(*known, !IsFloat(to))) return of;
+  // Neither f16 nor bf16 holds the other's numbers.
+  if (IsFloat(to) && to.bits == of.bits) return kFloat32;
   return IsFloat(to) ? to : kFloat64;
 }
 
