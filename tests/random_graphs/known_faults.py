@@ -29,7 +29,7 @@ FAULTS = (
     Fault("reference", "Optional", "one without a value counts as one with", lambda node, type_of: not node.input),
     Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, type_of: any(each.s == b"MAX" for each in node.attribute)),
     Fault("onnxruntime", "Resize", "one scale for axes that count from the end changes none of them", lambda node, type_of: _has_policy_from_end(node)),
-    Fault("reference", "Resize", "the length of an axis is a fraction where size * scale is one", lambda node, type_of: _has_ends(node)),
+    Fault("reference", "Unique", "as the only output, elements are sorted where `sorted` is 0, too", lambda node, type_of: _is_unsorted(node)),
     Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, type_of: True),
     Fault("reference", "Loop", "without a condition it takes no turn", lambda node, type_of: len(node.input) < 2 or not node.input[1]),
     Fault("reference", "ConvTranspose", "all groups get the bias of the first one", lambda node, type_of: len(node.input) > 2 and any(each.name == "group" and each.i > 1 for each in node.attribute)),
@@ -65,11 +65,9 @@ def _has_policy_from_end(resize):
     return has_policy and "axes" in given and any(axis < 0 for axis in given["axes"].ints)
 
 
-def _has_ends(resize):
-    """Whether elements lie between the first and the last one of an axis."""
-    given = _given(resize)
-    has_ends = "coordinate_transformation_mode" in given and given["coordinate_transformation_mode"].s in (b"align_corners", b"tf_crop_and_resize")
-    return has_ends and len(resize.input) > 2 and bool(resize.input[2])
+def _is_unsorted(unique):
+    given = _given(unique)
+    return "sorted" in given and given["sorted"].i == 0 and not any(unique.output[1:])
 
 
 def among(nodes, type_of, oracle):

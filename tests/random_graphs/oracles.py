@@ -111,9 +111,11 @@ class Oracles:
                 return array
             size = np.abs(wide[np.isfinite(wide)]).max(initial=0) if by_largest else np.abs(wide)
             made = wide + by * noise.uniform(-1, 1, array.shape) * size
-            # The largest number stays one.
-            most = float(ml_dtypes.finfo(array.dtype).max)
-            return np.asarray(np.where(np.isfinite(wide), np.clip(made, -most, most), wide)).astype(array.dtype)
+            limits = ml_dtypes.finfo(array.dtype)
+            # The largest number stays one, and below the least normal one functions may end at 0.
+            made = np.where(np.isfinite(wide), np.clip(made, -float(limits.max), float(limits.max)), wide)
+            vanishes = (np.abs(wide) < float(limits.tiny)) & (noise.random(array.shape) < 0.5)
+            return np.asarray(np.where(vanishes, 0, made)).astype(array.dtype)
 
         def changed(node, inputs, results, again):
             has_body = any(each.HasField("g") for each in node.attribute)

@@ -59,7 +59,10 @@ def scatter_elements(b, schema):
         indices = np.argsort(b.draws.array(np.dtype(np.float64), x.shape, "normal"), axis).astype(I64)[tuple(map(slice, shape))]
     if schema.since_version >= 11 and b.draws.chance(0.3):
         indices = np.where(indices % 2 == 0, indices, indices - x.shape[axis])
-    return b.node(schema.name, [x, b.fresh(indices, role="parameter"), b.like(x.dtype, shape, fits=numbers if "reduction" in attributes else lambda v: True)], attributes)
+    updates = b.like(x.dtype, shape, fits=numbers if "reduction" in attributes else lambda v: True)
+    for axis in range(x.rank if updates.source == "input" else 0):  # the reference takes updates of other sizes
+        b.close(updates, axis)
+    return b.node(schema.name, [x, b.fresh(indices, role="parameter"), updates], attributes)
 
 
 @rule("ScatterND")

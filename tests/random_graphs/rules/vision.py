@@ -50,6 +50,11 @@ def resize(b, schema):
     lead = [1.0, 1.0]
     if axes:
         attributes["axes"], lead = b.draws.choose([axes, [axis - x.rank for axis in axes]]), []
+    # To the reference, the axis whose ends count may be a fraction long. ONNX Runtime, which lacks types, crops no axis of scale 1.
+    part = any(size * factor != int(size * factor) for size, factor in zip(x.shape[2:], factors))
+    cropped = attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if part and (cropped or attributes.get("coordinate_transformation_mode") == "align_corners" and x.dtype != F32):
+        raise Rejected("how long the axis is counts otherwise elsewhere")
     if b.draws.chance(0.5):
         return b.node("Resize", [x, roi, b.parameter([*lead, *map(float, factors)], F32)], attributes)
     sizes = [int(size * factor) for size, factor in zip(x.shape[2:], factors)]
