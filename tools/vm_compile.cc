@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/compiler/compiler.h"
@@ -18,6 +19,7 @@
 #include "rewire/tools/compile/zeroed_report.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
+#include "rewire/tools/io/file_kind.h"
 #include "rewire/tools/io/log.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
@@ -133,9 +135,36 @@ Status ReadCalibration(const Options& options, CompileOptions* compile) {
   return {};
 }
 
+// Why a run has no bound, and the options that give one: "as N is open; --dim N=SIZE or --max-dim N=SIZE
+// gives one".
+std::string UnboundedText(const Executable& executable) {
+  const Module& module = executable.module();
+  const Function& function = module.functions[executable.FindFunction("main").value_or(0)];
+  std::set<std::string> open;
+  for (const NamedType& input : function.inputs) {
+    for (const TypeNode& node : input.type.nodes) {
+      for (const Dim dim : node.dims) {
+        if (IsSymbol(dim)) open.insert(module.symbols[SymbolOf(dim)]);
+      }
+    }
+  }
+  if (open.empty()) return "that is known before";
+  return fmt::format("as {0} {1} open; --dim {2}=SIZE or --max-dim {2}=SIZE gives one", fmt::join(open, ", "),
+                     open.size() == 1 ? "is" : "are", *open.begin());
+}
+
 Result<int> Run(const Options& options) {
   std::string output = options.output;
-  if (output.empty()) output = std::filesystem::path(options.input).replace_extension(".rwx").string();
+  if (output.empty()) {
+    // With the device in its name, a model for one device never takes the place of that for another.
+    const std::string device = options.device.substr(0, options.device.find(':'));
+    const std::string extension = device == "cpu" ? ".rwx" : "." + device + ".rwx";
+    output = std::filesystem::path(options.input).replace_extension(extension).string();
+  }
+  // A file that is not there is told of as such.
+  if (std::error_code failed; std::filesystem::exists(options.input, failed)) {
+    if (Status refused = RefuseForeignModel(options.input, {}); !refused) return Forward(refused);
+  }
   Result<CompileOptions> compile = ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
@@ -233,7 +262,8 @@ Result<int> Run(const Options& options) {
   if (report.memory.bounded()) {
     fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(report.memory.bytes));
   } else {
-    fmt::print("what memory a run takes shows when it runs (vm-inspect --memory says why)\n");
+    fmt::print("the memory of a run has no bound {}; vm-inspect --memory says more\n",
+               UnboundedText(compiled->executable));
   }
   return 0;
 }
@@ -245,8 +275,9 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-compile");
   rewire::tools::Options options;
   app.add_option("FILE", options.input, "the ONNX model (.onnx)")->required()->type_name("");
-  app.add_option("-o,--output", options.output,
-                 "write the executable here; default: the model's name with .rwx")
+  app.add_option(
+         "-o,--output", options.output,
+         "write the executable here; default: the model's name with .rwx, or for a device with .DEVICE.rwx")
       ->type_name("FILE");
   app.add_option("--dim", options.dims, "compile for exactly this size of a symbolic dimension")
       ->allow_extra_args(false)

@@ -126,20 +126,20 @@ void AddComparingOptions(CLI::App* app, RunOptions* options) {
     option->excludes("--list")->excludes("--explain-outputs");
   };
   CLI::Option* dump =
-      AddValue(app, "--dump-values", &options->dump_values, "DIR",
+      AddValue(app, "--dump-values", &options->dump_values, "FOLDER",
                "write every value that the run makes to a new folder, as .npy files with an index.json");
   exclude(dump->group(group), {"--repeat", "--duration"});
   CLI::Option* record =
-      AddValue(app, "--record", &options->record, "DIR",
+      AddValue(app, "--record", &options->record, "FOLDER",
                "keep the call in a new folder: inputs, outputs, settings, and the model's hash");
   exclude(record->group(group), {});
   CLI::Option* replay = AddValue(
-      app, "--replay", &options->replay, "DIR",
+      app, "--replay", &options->replay, "FOLDER",
       "run a recorded call again and compare; exit with 1 if an output differs by a bit, or by more than "
       "--rtol and --atol. FILE is another build of the model");
   exclude(replay->group(group), {"--record", "--input", "--random", "--dim", "--expect"});
   CLI::Option* against =
-      AddValue(app, "--against", &options->against, "MODEL.onnx",
+      AddValue(app, "--against", &options->against, "FILE.onnx",
                "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does");
   exclude(against->group(group), {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
                                   "--profile-trace", "--report", "--dump-values", "--record"});
@@ -169,6 +169,10 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   AddValue(app, "--model", &options->model, "NAME", "choose one model of a bundle");
   AddValue(app, "--map", &options->map, "FILE",
            "give a stripped executable its names back, from the map that vm-strip wrote");
+  app->add_flag(
+      "--verify-data", options->verify_data,
+      "check the checksum of every constant before the run; otherwise each is checked by vm-inspect --check "
+      "alone");
   AddValue(app, "-f,--function", &options->function, "NAME",
            "run this function; default: main, or else the first function");
   app->add_flag("-l,--list", options->list, "print inputs, outputs, parameters and kernels, and do not run");

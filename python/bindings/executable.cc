@@ -109,7 +109,7 @@ nb::bytes Serialize(const Executable& self) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Executable FromBytes(nb::handle data) {
+Executable FromBytes(nb::handle data, bool verify) {
   const Tensor held = Import(data, Access::kRead, "the executable");
   const TensorView view = held.view();
   if (!view.IsContiguous()) {
@@ -119,15 +119,19 @@ Executable FromBytes(nb::handle data) {
   const auto owner = std::make_shared<Tensor>(held);
   Result<Executable> opened = [&] {
     const nb::gil_scoped_release released;
-    return Executable::FromBytes({bytes, owner});
+    OpenOptions options;
+    options.verify_data = verify;
+    return Executable::FromBytes({bytes, owner}, options);
   }();
   return Take(std::move(opened));
 }
 
-nb::tuple Open(const std::string& path, const std::string& model) {
+nb::tuple Open(const std::string& path, const std::string& model, bool verify) {
+  OpenOptions options;
+  options.verify_data = verify;
   Result<tools::OpenedModel> opened = [&] {
     const nb::gil_scoped_release released;
-    return tools::OpenModel(path, {}, {}, model);
+    return tools::OpenModel(path, {}, options, model);
   }();
   const tools::OpenedModel found = TakeFile(std::move(opened), path);
   return nb::make_tuple(found.executable, found.kernels, found.has_parameters);
@@ -170,12 +174,17 @@ void AddExecutable(nb::module_& module) {
       },
       "Writes the .rwx file, which is complete or unchanged. Raises IoError.");
   FunctionOf(
-      module, "def _open(path: rewire.types.Path, model: str) -> tuple[Executable, list[str], bool]",
-      [](const Arguments& given) { return Open(ToPath(given[0], "model"), ToText(given[1], "model_name")); },
+      module,
+      "def _open(path: rewire.types.Path, model: str, verify: bool) -> tuple[Executable, list[str], bool]",
+      [](const Arguments& given) {
+        return Open(ToPath(given[0], "model"), ToText(given[1], "model_name"),
+                    ToFlag(given[2], "verify", false));
+      },
       "Opens a file of any kind: the executable, its kernel libraries, and whether it has parameters.");
   FunctionOf(
-      module, "def _from_bytes(data: rewire.types.Array) -> Executable",
-      [](const Arguments& given) { return FromBytes(given[0]); }, "Opens the bytes of a .rwx file.");
+      module, "def _from_bytes(data: rewire.types.Array, verify: bool) -> Executable",
+      [](const Arguments& given) { return FromBytes(given[0], ToFlag(given[1], "verify", false)); },
+      "Opens the bytes of a .rwx file.");
   FunctionOf(
       module, "def _restore_names(executable: Executable, path: rewire.types.Path) -> Executable",
       [](const Arguments& given) {

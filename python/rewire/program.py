@@ -336,7 +336,7 @@ def _is_model_to_compile(model: Any) -> bool:
 
 
 def _executable_of(model: Any, dims: Mapping[str, int] | None, max_dims: Mapping[str, int] | None,
-                   bundle_model: str) -> tuple[Executable, list[str]]:
+                   bundle_model: str, verify: bool) -> tuple[Executable, list[str]]:
     """The executable of whatever `load` was given, and the libraries with its kernels."""
     if not isinstance(model, Executable) and _is_model_to_compile(model):
         return _compile(model, dims=dims, max_dims=max_dims).executable, []
@@ -346,11 +346,11 @@ def _executable_of(model: Any, dims: Mapping[str, int] | None, max_dims: Mapping
     if isinstance(model, Executable):
         return model, []
     if isinstance(model, (str, os.PathLike)):
-        executable, kernels, _ = _rewire._open(model, bundle_model)
+        executable, kernels, _ = _rewire._open(model, bundle_model, verify)
         return executable, kernels
     if hasattr(model, "executable"):
         return model.executable, []
-    return _rewire._from_bytes(model), []
+    return _rewire._from_bytes(model, verify), []
 
 
 def _require_model(model: Any) -> None:
@@ -367,7 +367,7 @@ def load(model: Model, *,
          dims: Mapping[str, int] | None = None, max_dims: Mapping[str, int] | None = None, threads: int = 1,
          kernels: _kernels.Kernels = (), parameters: Parameters | Sequence[Parameters] | None = None,
          ignore_extra_parameters: bool = False, zero_new_storage: bool = False, model_name: str = "",
-         trust_device_code: bool = False, name_map: Path | None = None) -> Program:
+         trust_device_code: bool = False, name_map: Path | None = None, verify: bool = False) -> Program:
     """Loads a model and returns a Program.
 
     `model` is the path of a .rwx or .onnx file, of a Relay executable of TVM (.ro, .so) or of text assembly (.asm); the
@@ -378,14 +378,15 @@ def load(model: Model, *,
     `@rewire.kernel`; loading a library runs its code. `parameters` are a ParameterSet, a dict of arrays, a path, or a
     list of those. `zero_new_storage` fills new memory with zeroes, for files from strangers. `trust_device_code` runs code
     for devices that the file itself holds. That is native code, so set it only for files whose origin you trust.
-    `name_map` is the path of the map that vm-strip wrote: errors and profiles then have the names that it took.
+    `name_map` is the path of the map that vm-strip wrote: errors and profiles then have the names that it took. `verify` checks
+    the checksum of every constant of a file now. Otherwise code and tables are verified, and weights are taken as they are.
 
     Bytes are kept and not copied. A program that is loaded from a path can be pickled: what is pickled are the path and the
     arguments of this call. Raises MissingFileError, NotFoundError, InvalidFileError, VerificationError, UnsupportedError,
     LinkError.
     """
     _require_model(model)
-    executable, found = _executable_of(model, dims, max_dims, model_name)
+    executable, found = _executable_of(model, dims, max_dims, model_name, verify)
     if name_map is not None:
         executable = _rewire._restore_names(executable, name_map)
     has_strings = any(key.startswith(("strings ", "input strings ")) for key in executable.metadata)
@@ -397,7 +398,8 @@ def load(model: Model, *,
         made._source = os.path.abspath(os.fsdecode(model)), {
             "dims": dims, "max_dims": max_dims, "threads": threads, "kernels": kernels, "parameters": parameters,
             "ignore_extra_parameters": ignore_extra_parameters, "zero_new_storage": zero_new_storage,
-            "model_name": model_name, "trust_device_code": trust_device_code, "name_map": name_map}
+            "model_name": model_name, "trust_device_code": trust_device_code, "name_map": name_map,
+            "verify": verify}
     return made
 
 

@@ -219,3 +219,16 @@ def test_a_cancelled_task_ends_its_run():
 
 def test_every_class_of_the_table_is_called():
     assert {rewire.VirtualMachine, rewire.Program, rewire.Executable, rewire.ParameterSet, rewire.Tensor, rewire.Adt} <= set(TABLE)
+
+
+def test_weights_are_checked_when_asked(tmp_path):
+    made = rewire.compile(models.linear()[0]).executable.to_bytes()
+    weight = numpy.float32(-1).tobytes()  # the first of the linear model's
+    at = made.rindex(weight)
+    changed = made[:at] + numpy.float32(-2).tobytes() + made[at + 4:]
+    (tmp_path / "changed.rwx").write_bytes(changed)
+    for model in (changed, tmp_path / "changed.rwx"):
+        rewire.load(model)
+        with pytest.raises(rewire.InvalidFileError, match="is damaged"):
+            rewire.load(model, verify=True)
+    rewire.load(made, verify=True)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ class Session {
     Finished finished = test::RunProgram(tool, arguments, folder_.path(), streams);
     // A sanitizer's report has many lines.
     INFO(tool << " " << (arguments.empty() ? "" : arguments.front()) << "\n" << finished.err);
-    CHECK(finished.exit_code <= 27);
+    CHECK((finished.exit_code <= 27 || finished.exit_code == 128 + SIGPIPE));
     CHECK(std::count(finished.err.begin(), finished.err.end(), '\n') <= 1);
     CHECK(finished.err.find("fault of this program") == std::string::npos);
     return finished;
@@ -255,8 +256,7 @@ TEST_CASE("standard output that is closed, or that nobody reads, is an error and
     INFO(tool << " " << arguments[0]);
     CHECK(session.Run(tool, arguments, closed).err ==
           std::string(tool) + ": error: cannot write standard output: Bad file descriptor\n");
-    CHECK(session.Run(tool, arguments, unread).err ==
-          std::string(tool) + ": error: cannot write standard output: Broken pipe\n");
+    CHECK(session.Run(tool, arguments, unread).err.empty());  // as behind `| head`
     CHECK(session.Run(tool, arguments, full).err ==
           std::string(tool) + ": error: cannot write standard output: No space left on device\n");
   }

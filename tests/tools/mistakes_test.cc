@@ -278,7 +278,10 @@ TEST_CASE("standard output that is full, closed or unread, with every tool") {
             : With(call.arguments, call.input, "out" + fs::path(call.input).extension().string());
     session.Refused(call.tool, talks, 13, "cannot write standard output: No space left on device", full);
     session.Refused(call.tool, talks, 13, "cannot write standard output: Bad file descriptor", closed);
-    session.Refused(call.tool, talks, 13, "cannot write standard output: Broken pipe", unread);
+    // The reader has enough, as behind `| head`: nothing is said, and the exit code is that of SIGPIPE.
+    const Finished unheard = session.Run(call.tool, talks, unread);
+    CHECK(unheard.exit_code == 128 + SIGPIPE);
+    CHECK(unheard.err.empty());
   }
 }
 
@@ -364,6 +367,93 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
   compile({"--precision", "int4"}, 11, "--precision");
   compile({"--fold-time", "5"}, 11, "--fold-time");
   compile({"--calibrate", "none.npz", "--precision", "int8"}, 12, "none.npz");
+}
+
+TEST_CASE("models and weights of other frameworks are told by their names, with what to do") {
+  const Session session;
+  for (const char* extension :
+       {".pt", ".pth", ".pt2", ".tflite", ".pb", ".h5", ".keras", ".gguf", ".safetensors"}) {
+    const std::string name = std::string("other") + extension;
+    session.folder().Write(name, "whatever is in it");
+    const std::string text = name + ": this is ";
+    session.Refused("vm-run", {name, "--random"}, 15, text);
+    session.Refused("vm-run", {"none" + std::string(extension)}, 12, "No such file");
+    if (HasCompiler()) session.Refused("vm-compile", {name}, 15, text);
+    if (HasCompiler()) session.Refused("vm-compile", {"none" + std::string(extension)}, 12, "No such file");
+    // An executable is one whatever it is called.
+    session.folder().Write(name, session.Content("model.rwx"));
+    CHECK(session.Run("vm-run", {name, "--list"}).exit_code == 0);
+  }
+}
+
+TEST_CASE("settings of the C++ interface are named as options") {
+  const Session session;
+  const std::vector<std::string> works = {"model.rwx", "-i", "image=2x3xf32=1", "-i", "mask=2xi64=0"};
+  const auto refused = [&](const char* option, const char* value, int exit_code) {
+    std::vector<std::string> arguments = works;
+    arguments.insert(arguments.end(), {option, value});
+    session.Refused("vm-run", arguments, exit_code, option);
+    CHECK(session.Run("vm-run", arguments).err.find("::") == std::string::npos);
+  };
+  refused("--max-bytes", "1K", 22);
+  refused("--max-steps", "1", 21);
+  session.folder().Write("deep.asm",
+                         ".func main(x: f32[2]) -> y: f32[2]\n  %y = invoke main(%x)\n  ret %y\n.end\n");
+  session.Refused("vm-run", {"deep.asm", "--random"}, 20, "raise --max-depth");
+}
+
+TEST_CASE("a library in the working folder is found, a file without @ is told, and NaN are counted") {
+  const Session session;
+  session.folder().Write("here.so", "no library");
+  session.Refused("vm-run", {"model.rwx", "--random", "--dim", "N=1", "--kernels", "here.so"}, 14,
+                  "here.so': not a shared library");
+  session.folder().Write("image.npy", "");
+  session.Refused("vm-run", {"model.rwx", "-i", "image=image.npy"}, 11, "write @image.npy for the file");
+  const Finished nan = session.Run("vm-run", {"same.asm", "-i", "x=2xf32=nan,1"});
+  CHECK_THAT(nan.out, Catch::Contains("w: 1 NaN; `catch nan` of vm-debug"));
+  CHECK(session.Run("vm-run", {"same.asm", "-i", "x=2xf32=inf,1"}).out.find("NaN") == std::string::npos);
+  const json object = json::parse(session.Run("vm-run", {"same.asm", "-i", "x=2xf32=nan,nan", "--json"}).out);
+  CHECK(object["outputs"][0]["nan"] == 2);
+}
+
+TEST_CASE("who measures or is quiet gets no values") {
+  const Session session;
+  const std::vector<std::string> works = {"same.asm", "-i", "x=2xf32=7.25,1"};
+  const auto prints = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), works.begin(), works.end());
+    const Finished finished = session.Run("vm-run", more);
+    CHECK(finished.exit_code == 0);
+    return finished.out.find("7.25") != std::string::npos;
+  };
+  CHECK(prints({}));
+  CHECK(!prints({"--quiet"}));
+  CHECK(!prints({"--repeat", "3"}));
+}
+
+TEST_CASE("a weight whose bits have changed is found by --verify-data") {
+  const Session session;
+  session.folder().Write("weights.asm",
+                         ".const w: f32[4] = {1, 2, 3, 5.5}\n.func main() -> y: f32[4]\n  %w = load_const w\n"
+                         "  ret %w\n.end\n");
+  REQUIRE(session.Run("vm-as", {"weights.asm"}).exit_code == 0);
+  std::string content = session.Content("weights.rwx");
+  const std::size_t at = content.find(std::string("\x00\x00\xb0\x40", 4));  // 5.5
+  REQUIRE(at != std::string::npos);
+  content[at + 1] = 1;
+  session.folder().Write("changed.rwx", content);
+  CHECK(session.Run("vm-run", {"changed.rwx"}).exit_code == 0);
+  session.Refused("vm-run", {"changed.rwx", "--verify-data"}, 14, "is damaged");
+  CHECK(session.Run("vm-run", {"weights.rwx", "--verify-data"}).exit_code == 0);
+}
+
+TEST_CASE("a model for a device has the device in its name") {
+  if (!HasCompiler()) return;
+  const Session session;
+  REQUIRE(session.Run("vm-compile", {"model.onnx"}).exit_code == 0);
+  const std::string before = session.Content("model.rwx");
+  const Finished other = session.Run("vm-compile", {"model.onnx", "--device", "opencl"});
+  CHECK(session.Content("model.rwx") == before);
+  if (other.exit_code == 0) CHECK(fs::exists(session.folder().path() / "model.opencl.rwx"));
 }
 
 TEST_CASE("an operator that the compiler does not know is named, with the model's node") {

@@ -273,9 +273,9 @@ TEST_CASE("the first wrong command of a script ends the session with its exit co
   refused("up", 12, "the outermost call is 0; `where` lists them");
   refused("delete 7", 12, "there is no breakpoint or watch 7; `stops` lists them");
   refused("catch all", 11, "'all': write `catch nan`, `inf` or `off`");
-  refused("input y=1", 12, "function main has no input 'y'");
+  refused("input y=1", 12, "function main has no input 'y'; the inputs: x");
   refused("input x", 11, "'x': expected NAME=VALUE, such as x=@x.npy");
-  refused("dim N=4", 12, "no symbolic dimension is called 'N'");
+  refused("dim N=4", 12, "no symbolic dimension is called 'N'; the symbolic dimensions: none");
   refused("function logs", 26, "a run is going on; end it first, by `continue`");
   refused("outputs", 11, "there are no outputs: no run has returned yet");
   CHECK(session.Script("steps.asm", "where\n").err ==

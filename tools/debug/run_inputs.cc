@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "rewire/base/dtype.h"
-#include "rewire/base/near_names.h"
 #include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/tensor_io.h"
@@ -45,8 +44,8 @@ Status RunInputs::SetDim(const std::string& dim) {
   }
   const auto& symbols = module_.symbols;
   if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) {
-    return Fail(StatusCode::kNotFound,
-                fmt::format("no symbolic dimension is called '{}'{}", symbol, DidYouMean(symbol, symbols)));
+    return Fail(StatusCode::kNotFound, fmt::format("no symbolic dimension is called '{}'{}", symbol,
+                                                   KnownNames("symbolic dimensions", symbol, symbols)));
   }
   dims_[symbol] = size;
   return {};

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -34,13 +36,25 @@ namespace {
 bool wants_json = false;
 bool printed_json = false;
 
-int CannotPrint(const CLI::App& app, const std::string& reason) {
+// The exit code where the reader has enough, as `head` has, which is no error: that of SIGPIPE.
+constexpr int kNobodyReads = 128 + SIGPIPE;
+
+// A tool may end with the error of what it could not print.
+int Failed(const std::string& tool, const Error& error) {
+  struct pollfd output = {STDOUT_FILENO, 0, 0};
+  const bool unread = std::ferror(stdout) != 0 && poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  return unread && error.code() == StatusCode::kIo ? kNobodyReads : ReportError(tool, error);
+}
+
+int CannotPrint(const CLI::App& app, int error) {
+  if (error == EPIPE) return kNobodyReads;
+  const std::string reason = error == 0 ? "write error" : std::strerror(error);
   return ReportError(app.get_name(), Error(StatusCode::kIo, "cannot write standard output: " + reason));
 }
 
 int Finish(const CLI::App& app, int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  return CannotPrint(app, errno == 0 ? "write error" : std::strerror(errno));
+  return CannotPrint(app, errno);
 }
 
 // The arguments that could have stood in place of one: options where it looks like one, of the tool and of
@@ -79,7 +93,7 @@ void PrepareProcess() {
     // Opened for the other direction, so that using it is still an error. The lowest that is free is taken.
     if (open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
   }
-  // A pipe that nobody reads becomes an error that is reported, behind which no unfinished file is left.
+  // A pipe that nobody reads ends the tool where it prints, behind which no unfinished file is left.
   std::signal(SIGPIPE, SIG_IGN);
   RememberTouchedFiles();
 }
@@ -140,6 +154,29 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// The settings of the C++ interface that messages of the library name, as options.
+std::string InOptions(std::string message) {
+  struct Row {
+    std::string_view setting, option;
+  };
+  static constexpr Row kRows[] = {
+      {"Limits::bytes", "--max-bytes"},
+      {"Limits::depth", "--max-depth"},
+      {"Limits::steps", "--max-steps"},
+      {"LinkOptions::trust_device_code (--trust-device-code)", "--trust-device-code"},
+      {"--max-work (CompileLimits::work)", "--max-work"},
+      {"--max-fold-bytes (CompileLimits::fold_bytes)", "--max-fold-bytes"},
+      {"--allow-external (CompileOptions::external_folders)", "--allow-external"},
+      {"CompileOptions::check_passes", "--check-passes"},
+  };
+  for (const Row& row : kRows) {
+    const std::size_t at = message.find(row.setting);
+    const bool is_whole = at != std::string::npos && (at == 0 || std::isalnum(message[at - 1]) == 0);
+    if (is_whole) message.replace(at, row.setting.size(), row.option);
+  }
+  return message;
+}
+
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
   AddLogOptions(&app);
@@ -173,7 +210,7 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
   getrusage(RUSAGE_SELF, &used);
   Detail(fmt::format("took {}, at most {} of memory", DurationText(static_cast<double>(taken.count())),
                      BytesText(static_cast<std::uint64_t>(used.ru_maxrss) * 1024)));
-  int code = exit_code ? Finish(app, *exit_code) : ReportError(app.get_name(), exit_code.error());
+  int code = exit_code ? Finish(app, *exit_code) : Failed(app.get_name(), exit_code.error());
   Log(LogLevel::kInfo, fmt::format("exit code {}", code));
   if (Status logged = FinishLog(); !logged && code == 0) code = ReportError(app.get_name(), logged.error());
   if (!exit_code && exit_code.error().code() == StatusCode::kCancelled) EndIfInterrupted();
@@ -191,7 +228,8 @@ std::string ExitCodeTable() {
   return table + "  130  ended by Ctrl-C; 128 plus the number of another signal\n";
 }
 
-int ReportError(const std::string& tool, const Error& error) {
+int ReportError(const std::string& tool, const Error& given) {
+  const Error error(given.code(), InOptions(given.message()));
   if (wants_json && !printed_json) {
     try {
       PrintJson({{"error", ErrorJson(error)}});
@@ -216,7 +254,7 @@ void Detail(const std::string& line) { Log(LogLevel::kDebug, line); }
 nlohmann::ordered_json ErrorJson(const Error& error) {
   return {{"code", static_cast<int>(error.code())},
           {"name", StatusCodeName(error.code())},
-          {"message", error.message()}};
+          {"message", InOptions(error.message())}};
 }
 
 void PrintJson(const nlohmann::ordered_json& json) {
@@ -237,7 +275,7 @@ int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()
     return ReportError(app.get_name(),
                        Error(StatusCode::kOutOfMemory, "more memory is asked for than there can be"));
   } catch (const std::system_error& error) {
-    if (std::ferror(stdout) != 0) return CannotPrint(app, error.code().message());  // thrown by fmt
+    if (std::ferror(stdout) != 0) return CannotPrint(app, error.code().value());  // thrown by fmt
     return ReportError(app.get_name(), Error(StatusCode::kIo, error.code().message()));
   } catch (const std::exception& error) {
     return ReportError(app.get_name(), Error(StatusCode::kInternal, std::string("a fault of this program: ") +

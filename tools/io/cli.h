@@ -39,8 +39,9 @@ void PrintJson(const nlohmann::ordered_json& json);
 // `--generate bash`, `zsh`, `fish` or `man` prints completion for a shell, or the manual page
 // (option_text.h).
 //
-// A wrong command line is kInvalidArgument. If standard output cannot be written (a full disk, a closed
-// pipe), that is kIo. Exceptions are reported like other errors: kOutOfMemory if memory is missing, kIo from
+// A wrong command line is kInvalidArgument. If standard output cannot be written (a full disk), that is
+// kIo. If nobody reads it any more, as behind `| head`, that is no error, and the exit code is 128 plus
+// SIGPIPE. Exceptions are reported like other errors: kOutOfMemory if memory is missing, kIo from
 // the operating system, otherwise kInternal. Ctrl-C is handled as interrupt.h says. No file that the tool has
 // read is overwritten (base/touched_files.h).
 int Main(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rewire/executable_format/import/tvm.h"
+#include "rewire/executable_format/layout.h"
 #include "rewire/vm/loader/object_archive.h"
 
 namespace rewire::tools {
@@ -37,6 +38,37 @@ FileKind FindFileKind(std::string_view path, Span<const std::byte> content) {
   if (IsArchive(content)) return FileKind::kObjectArchive;
   if (LooksLikeJson(content)) return FileKind::kGraph;
   return FileKind::kExecutable;
+}
+
+Status RefuseForeignModel(const std::string& path, Span<const std::byte> content) {
+  struct Row {
+    std::string_view extension, what;
+  };
+  constexpr std::string_view kPyTorch =
+      "a file of PyTorch; load it there and call torch.onnx.export(model, inputs, \"model.onnx\")";
+  constexpr std::string_view kTensorFlow =
+      "a model of TensorFlow; python -m tf2onnx.convert writes an ONNX model of it (its --help has the "
+      "kinds)";
+  static constexpr Row kRows[] = {
+      {".pt", kPyTorch},
+      {".pth", kPyTorch},
+      {".pt2", kPyTorch},
+      {".tflite", kTensorFlow},
+      {".pb", kTensorFlow},
+      {".h5", kTensorFlow},
+      {".keras", kTensorFlow},
+      {".gguf", "weights of llama.cpp, without a graph; export the model that they were made of as ONNX"},
+      {".safetensors", "weights without a graph; give the model as FILE and this as --params of vm-run"},
+      {".npz", "arrays, no model; vm-run takes them as --input @FILE or --params FILE"},
+      {".npy", "an array, no model; vm-run takes it as --input NAME=@FILE"},
+  };
+  const std::string_view start = {reinterpret_cast<const char*>(kMagic.data()), kMagic.size()};
+  if (StartsWith(content, start)) return {};
+  for (const Row& row : kRows) {
+    if (path.ends_with(row.extension))
+      return Fail(StatusCode::kUnsupported, path + ": this is " + std::string(row.what));
+  }
+  return {};
 }
 
 std::string_view FileKindName(FileKind kind) {

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "rewire/base/span.h"
+#include "rewire/base/status.h"
 
 namespace rewire::tools {
 
@@ -23,6 +25,10 @@ enum class FileKind : std::uint8_t {
 };
 
 FileKind FindFileKind(std::string_view path, Span<const std::byte> content);
+
+// Refuses a file that is a model or weights of another framework by its name, with what to do. Does nothing
+// for content that is an executable of ours.
+Status RefuseForeignModel(const std::string& path, Span<const std::byte> content);
 
 // "a graph-executor artifact of TVM".
 std::string_view FileKindName(FileKind kind);

@@ -23,11 +23,21 @@ Result<std::uint32_t> Find(Span<const std::string> names, std::string_view targe
     return Fail(StatusCode::kNotFound, fmt::format("function {} has no {} {}: it has {}, counted from 0",
                                                    function, what, index, names.size()));
   }
-  return Fail(StatusCode::kNotFound,
-              fmt::format("function {} has no {} '{}'{}", function, what, target, DidYouMean(target, names)));
+  return Fail(StatusCode::kNotFound, fmt::format("function {} has no {} '{}'{}", function, what, target,
+                                                 KnownNames(fmt::format("{}s", what), target, names)));
 }
 
 }  // namespace
+
+std::string KnownNames(const std::string& what, std::string_view name, Span<const std::string> known) {
+  constexpr std::size_t kMost = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kMost, known.size()); ++i) list += (i == 0 ? "" : ", ") + known[i];
+  if (known.size() > kMost) list += fmt::format(" and {} more", known.size() - kMost);
+  const std::string near = DidYouMean(name, known);
+  return fmt::format("{}{} {}: {}", near, near.empty() ? "; the" : " The", what,
+                     list.empty() ? "none" : list);
+}
 
 Result<std::uint32_t> FindInput(const Function& function, std::string_view target) {
   std::vector<std::string> names;

@@ -141,6 +141,7 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
                 fmt::format("{}: --model chooses one model of a bundle, and this is none", path));
   }
   if (kind == FileKind::kExecutable) {
+    if (Status refused = RefuseForeignModel(path, bytes->view); !refused) return Forward(refused);
     Result<Executable> executable = Executable::Open(path, options);
     if (!executable) return Forward(executable);
     return OpenedModel{kind, *std::move(executable), false, {}};

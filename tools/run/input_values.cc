@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "rewire/base/dtype.h"
-#include "rewire/base/near_names.h"
 #include "rewire/executable_format/text/data_files.h"
 #include "rewire/executable_format/text/element_text.h"
 #include "rewire/tools/io/name_lookup.h"
@@ -91,8 +90,9 @@ Status InputMaker::ReadDims() {
     const std::string name = text.substr(0, equals);
     const auto symbol = std::find(module_.symbols.begin(), module_.symbols.end(), name);
     if (symbol == module_.symbols.end()) {
-      return Fail(StatusCode::kNotFound, fmt::format("--dim: no symbolic dimension is called '{}'{}", name,
-                                                     DidYouMean(name, module_.symbols)));
+      return Fail(StatusCode::kNotFound,
+                  fmt::format("--dim: no symbolic dimension is called '{}'{}", name,
+                              KnownNames("symbolic dimensions", name, module_.symbols)));
     }
     sizes_[static_cast<std::size_t>(symbol - module_.symbols.begin())] = size;
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -18,7 +20,10 @@ Result<Program> LinkModel(const OpenedModel& model, const std::string& file, con
   std::vector<std::string> libraries = model.kernels;
   libraries.insert(libraries.end(), choices.kernels.begin(), choices.kernels.end());
   for (const std::string& library : libraries) {
-    if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added);
+    // A file of this name in the working folder is meant, as with every other option that takes a file.
+    const bool is_file = library.find('/') == std::string::npos && access(library.c_str(), F_OK) == 0;
+    if (Status added = link.kernels.AddLibrary(is_file ? "./" + library : library); !added)
+      return Forward(added);
   }
   for (const std::string& path : model.has_parameters ? std::vector<std::string>() : choices.parameters) {
     Result<ParameterSet> set = ReadParameters(path);

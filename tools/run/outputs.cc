@@ -72,6 +72,18 @@ Status ReadTexts(const TextPlaces& places, Output* output, std::vector<Output>* 
   return {};
 }
 
+// How many elements have bits above those of infinity, whatever their sign: they are NaN.
+template <typename Bits>
+std::uint64_t CountAbove(Span<const std::byte> bytes, Bits infinity) {
+  std::uint64_t count = 0;
+  for (std::size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof(bits));
+    count += static_cast<Bits>(bits << 1) > static_cast<Bits>(infinity << 1) ? 1 : 0;
+  }
+  return count;
+}
+
 }  // namespace
 
 Result<std::optional<HostTensor>> HostTensorOf(const Value& value) {
@@ -148,6 +160,19 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
     if (!written) return Forward(written);
   }
   return paths;
+}
+
+std::string OutputHead(const Output& output) { return fmt::format("{}: {}\n", output.name, output.type); }
+
+std::uint64_t CountNan(const Output& output) {
+  if (!output.tensor) return 0;
+  const DLDataType dtype = output.tensor->dtype;
+  const Span<const std::byte> bytes = output.tensor->bytes.view;
+  if (dtype == kFloat32) return CountAbove<std::uint32_t>(bytes, 0x7F800000);
+  if (dtype == kFloat64) return CountAbove<std::uint64_t>(bytes, 0x7FF0000000000000);
+  if (dtype == kFloat16) return CountAbove<std::uint16_t>(bytes, 0x7C00);
+  if (dtype == MakeDType(kBFloat, 16)) return CountAbove<std::uint16_t>(bytes, 0x7F80);
+  return 0;
 }
 
 std::string OutputText(const Output& output) {

@@ -46,6 +46,10 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
 
 // "scores: f32[2, 3]" and the elements below it. Strings stand in quotation marks, a map's keys in a line.
 std::string OutputText(const Output& output);
+// Its first line alone: name and type.
+std::string OutputHead(const Output& output);
+// How many elements are NaN; 0 for element types that have none, or that no kernel computes with.
+std::uint64_t CountNan(const Output& output);
 // Elements (strings where they stand for such) as a flat list, only for up to 1000 of them. NaN and
 // infinities are strings.
 nlohmann::ordered_json OutputJson(const Output& output);

@@ -16,6 +16,7 @@
 namespace rewire::tools {
 
 struct RunOptions {
+  bool verify_data = false;
   std::string file;      // any model that OpenModel takes
   std::string model;     // of a bundle; empty: the only one
   std::string map;       // of vm-strip: names for a stripped executable; may be empty

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "rewire/base/dtype.h"
@@ -87,7 +89,11 @@ class Parser {
     const std::string_view token = text_.substr(position_, text_.find_first_of(",()", position_) - position_);
     if (token.find('=') != std::string_view::npos) return ParseTensor(token);
     if (StartsNumber(token)) return ParseNumber(token);
-    return Wrong("expected @file, SHAPExDTYPE=NUMBERS, a number or '('");
+    std::error_code failed;
+    const bool is_file = open_.empty() && std::filesystem::exists(text_.substr(position_), failed);
+    return Wrong(
+        fmt::format("expected @file, SHAPExDTYPE=NUMBERS, a number or '('{}",
+                    is_file ? fmt::format("; write @{} for the file", text_.substr(position_)) : ""));
   }
 
   Status OpenTree(std::string_view tag) {

@@ -247,7 +247,14 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
   json_["outputs"] = Json::array();
   for (const Output& output : *outputs) {
     json_["outputs"].push_back(OutputJson(output));
-    if (!output.used && !output.is_list) Say(OutputText(output));
+    // Who measures wants the times, and --quiet leaves out what is not asked for.
+    if (!output.used && !output.is_list && !IsQuiet())
+      Say(MostRuns() > 1 ? OutputHead(output) : OutputText(output));
+    if (const std::uint64_t count = CountNan(output); count > 0) {
+      json_["outputs"].back()["nan"] = count;
+      Say(fmt::format("{}: {} NaN; `catch nan` of vm-debug stops where the first is made\n", output.name,
+                      count));
+    }
   }
   for (const auto& output : mapped) {
     const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{index, output->leaf()});
@@ -301,7 +308,9 @@ Result<int> Runner::Run() {
   json_["file"] = options_.file;
   resident_before_ = ResidentMemory().now;
   const Clock::time_point start = Clock::now();
-  Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, {}, options_.model);
+  OpenOptions open;
+  open.verify_data = options_.verify_data;
+  Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, open, options_.model);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options_.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();

@@ -119,12 +119,12 @@ class Executable:
     def save(self, path: rewire.types.Path) -> None:
         """Writes the .rwx file, which is complete or unchanged. Raises IoError."""
 
-def _open(path: rewire.types.Path, model: str) -> tuple[Executable, list[str], bool]:
+def _open(path: rewire.types.Path, model: str, verify: bool) -> tuple[Executable, list[str], bool]:
     """
     Opens a file of any kind: the executable, its kernel libraries, and whether it has parameters.
     """
 
-def _from_bytes(data: rewire.types.Array) -> Executable:
+def _from_bytes(data: rewire.types.Array, verify: bool) -> Executable:
     """Opens the bytes of a .rwx file."""
 
 def _restore_names(executable: Executable, path: rewire.types.Path) -> Executable:
