@@ -4,6 +4,7 @@
 // conv(x, s w, s b + t). Exporters write them as batch normalization, or as Mul, Div, Add and Sub with
 // constants.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -105,6 +106,15 @@ void ApplyAtLoad(const AffineConstants& affine, Node* conv, Graph* graph) {
   conv->inputs[2] = bias;
 }
 
+// Whether no element is infinite or NaN. Of x / 0 there is an infinity, which terms of a sum would meet
+// apart.
+bool IsFinite(const Value* value) {
+  if (value == nullptr || value->at_load) return true;
+  const float* first = FloatsOf(value);
+  const auto count = static_cast<std::ptrdiff_t>(value->constant->bytes.view.size() / sizeof(float));
+  return std::all_of(first, first + count, [](float element) { return std::isfinite(element); });
+}
+
 bool IsFoldable(const Node& node) {
   if ((node.kernel != names::kConv && !IsTransposed(node)) || node.outputs.size() != 1) return false;
   if (node.extents.size() != 1 || node.extents[0].shape != nullptr) return false;
@@ -127,7 +137,7 @@ void FoldAffine(Graph* graph) {
           break;
         }
         const std::optional<AffineConstants> affine = AffineOf(*user, x, ChannelsOf(*node), graph);
-        if (!affine) break;
+        if (!affine || !IsFinite(affine->factor) || !IsFinite(affine->term)) break;
         const auto at_load = [](const Value* value) { return value != nullptr && value->at_load; };
         const bool known = !at_load(node->inputs[1]) && !at_load(OptionalInput(*node, 2)) &&
                            !at_load(affine->factor) && !at_load(affine->term);

@@ -337,6 +337,8 @@ FAULTS = [
           "if («IsFloat(to) && to.bits == of.bits») return kFloat32;", "false", VALUES),
     Fault("passes", "even terms of a window add up to the odd one", "generator.cc",
           "if (a2 != 0) even = «op.Apply(names::kAdd, wave(4, a2), even)»;", "op.Apply(names::kAdd, wave(4, a2 * (1 + 0x1p-40)), even)", VALUES),
+    Fault("passes", "a factor of weights is finite", "fold_affine.cc",
+          "if (!affine || «!IsFinite(affine->factor)» ||", "false", COMPILER),
     Fault("passes", "bf16 is rounded early only where kernels that mix dtypes follow", "run_passes.cc",
           "if («pass.run == RoundEarly && options_.disabled_passes.contains(\"fuse-elementwise\")») continue;", "false", COMPILER),
     Fault("operators", "an axis says where the second operand lies before operator set 7", "elementwise.cc",

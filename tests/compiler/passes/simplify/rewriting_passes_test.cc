@@ -146,6 +146,13 @@ TEST_CASE("fold-affine: what follows a convolution for each channel") {
   CHECK_THAT(run.after[0], Catch::StartsWith("%3 = " + kernel) && Catch::EndsWith("(%0, @1, @2)"));
 }
 
+TEST_CASE("fold-affine: a division by 0 is no factor, which terms of a sum would meet apart") {
+  onnx::ModelProto model = Conv();
+  AddFloats(model.mutable_graph(), "zero", {}, {0});
+  AddNode(model.mutable_graph(), "Div", {"conv", "zero"}, "y");
+  CHECK_FALSE(RunPass("fold-affine", model, {1, 2, 4, 4}).changes());
+}
+
 TEST_CASE("fold-affine: what is no factor or term for each channel") {
   onnx::ModelProto model = Conv();
   onnx::GraphProto* graph = model.mutable_graph();
