@@ -208,7 +208,7 @@ TEST_CASE("links to external data are followed inside the model's folder, and no
           "vm-compile: error: model.onnx: tensor 'w': external data '" + location + "' is '" +
               target.string() +
               "', by a link that leads out of the model's folder; copy the file there, or allow the folder "
-              "where it lies with --allow-external (CompileOptions::external_folders)\n");
+              "where it lies with --allow-external\n");
     CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));
   }
   folder.Write("model.onnx", WithExternalData("inner.bin").SerializeAsString());
@@ -297,7 +297,8 @@ TEST_CASE("the summary counts nodes, kernels, weights and memory") {
   CHECK(open.err.empty());  // progress is for terminals
   CHECK_THAT(open.out, Catch::StartsWith(
                            "wrote model.rwx: 1 nodes of the model became 1; 2 kernel calls of 2 kernels, ") &&
-                           Catch::EndsWith("(vm-inspect --memory says why)\n"));
+                           Catch::EndsWith("\nthe memory of a run has no bound as N is open; --dim N=SIZE or "
+                                           "--max-dim N=SIZE gives one; vm-inspect --memory says more\n"));
   const Finished bounded = RunProgram("vm-compile", {"model.onnx", "--max-dim", "N=8"}, folder.path());
   CHECK_THAT(bounded.out,
              Catch::Contains("\na run takes at most ") && Catch::EndsWith(" beside weights and outputs\n"));
