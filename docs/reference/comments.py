@@ -105,8 +105,14 @@ def header(lines):
 
 
 def page(lines):
-    """The page with links from where Doxygen writes its own."""
+    """The page without pictures, and with links from where Doxygen writes its own."""
+    inside = False  # a picture
     for line in lines:
+        inside = inside or line == "<picture>"
+        if inside:
+            inside = line != "</picture>"
+            continue
+
         def link(match):
             picture, text, target = match.groups()
             if picture:
@@ -174,7 +180,8 @@ int c; ///< a value
 def self_test():
     made = "\n".join(header(HEADER.splitlines())) + "\n"
     assert made == AS_DOXYGEN_READS_IT, made
-    made = list(page(["![picture](a.svg)[guide](docs/a.md#b), [site](https://a.b), [above](#c)", "    [code](d)"]))
+    made = list(page(["![picture](a.svg)[guide](docs/a.md#b), [site](https://a.b), [above](#c)", "<picture>", "  <img src=\"a.svg\">",
+                      "</picture>", "    [code](d)"]))
     assert made == ['<a href="../../../docs/a.md#b">guide</a>, [site](https://a.b), above', "    [code](d)"], made
     print("comments: self-test passed")
 
