@@ -4,8 +4,10 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,8 +59,14 @@ class LentTensors {
   void CheckReturned() const {
     // Cycles of references hold nothing on purpose, such as that of a caught exception and its frame. Other
     // libraries let go of arrays when a collection begins. The youngest generation takes microseconds.
-    for (int generation = 0; generation <= 2 && Kept() != loans_.end(); ++generation) {
-      nb::module_::import_("gc").attr("collect")(generation);
+    for (int generation = 0; generation <= 2 && Kept() != loans_.end(); ++generation) Collect(generation);
+    // Their threads may not have come to it yet. On a busy machine that takes some time.
+    for (int wait = 1; wait <= kLongestWait && Kept() != loans_.end(); wait *= 2) {
+      {
+        const nb::gil_scoped_release release;
+        std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+      }
+      Collect(0);
     }
     const auto kept = Kept();
     if (kept == loans_.end()) return;
@@ -75,6 +83,10 @@ class LentTensors {
     Tensor tensor;                     // of the program
     std::weak_ptr<const Tensor> lent;  // expires with the last reference that Python has
   };
+
+  static constexpr int kLongestWait = 64;  // ms; the waits before it take as long again
+
+  static void Collect(int generation) { nb::module_::import_("gc").attr("collect")(generation); }
 
   // With a reference, so that the memory outlives what the function may keep.
   static Tensor TensorOf(const RewireFFIAny& arg) {

@@ -138,34 +138,52 @@ def test_the_backend_of_onnx():
     assert not rewire.backend.is_compatible(models.unknown_operators())
 
 
-def test_a_kernel_computes_with_jax_and_no_whole_collection_is_needed_for_that():
+SCALED = """
+    .kernel scale = "mine.scale"
+    .func main(x: f32[64, 64]) -> y: f32[64, 64]
+      %storage = alloc_storage _, alignment=64, f32[64, 64], cpu
+      %y = alloc_tensor %storage, _, f32[64, 64]
+      invoke_packed scale(%x, %y), outputs=1
+      ret %y
+    .end
+"""
+ONES = numpy.ones((64, 64), numpy.float32)
+
+
+def scaled(function):
+    return rewire.load(rewire.assemble(SCALED), kernels={"mine.scale": function})(ONES)["y"]
+
+
+def test_a_kernel_computes_with_jax():
     jax = pytest.importorskip("jax")
     twice = jax.jit(lambda x: 2 * x)
 
     def scale(x, out):
         out[...] = twice(x)  # jax lets go of x some time later
 
-    program = rewire.load(rewire.assemble("""
-        .kernel scale = "mine.scale"
-        .func main(x: f32[64, 64]) -> y: f32[64, 64]
-          %storage = alloc_storage _, alignment=64, f32[64, 64], cpu
-          %y = alloc_tensor %storage, _, f32[64, 64]
-          invoke_packed scale(%x, %y), outputs=1
-          ret %y
-        .end
-    """), kernels={"mine.scale": scale})
-    x = numpy.ones((64, 64), numpy.float32)
-    assert (program(x)["y"] == 2).all()
-    whole = []
+    for _ in range(20):
+        assert (scaled(scale) == 2).all()
 
-    def count(phase, info):
-        if phase == "start" and info["generation"] == 2:
-            whole.append(info)
 
-    gc.callbacks.append(count)
+@pytest.mark.parametrize("collections", [[0], [0, 1], [0, 1, 2], [0, 1, 2, 0], [0, 1, 2, 0, 0]])
+def test_others_let_go_of_an_array_when_a_collection_begins(collections):
+    held, begun = [], []
+
+    def let_go(phase, info):
+        if phase == "start":
+            begun.append(info["generation"])
+            if len(begun) == len(collections):
+                held.clear()
+
+    def scale(x, out):
+        out[...] = 2 * x
+        held.append(x)
+
+    gc.disable()  # only the collections that the call asks for
+    gc.callbacks.append(let_go)
     try:
-        for _ in range(20):
-            assert (program(x)["y"] == 2).all()
+        assert (scaled(scale) == 2).all()
     finally:
-        gc.callbacks.remove(count)
-    assert not whole
+        gc.callbacks.remove(let_go)
+        gc.enable()
+    assert begun == collections
