@@ -30,7 +30,7 @@ class RewireRecipe(ConanFile):
         self.version = re.search(r"project\(rewire VERSION ([\d.]+)", text).group(1)
 
     def export_sources(self):
-        for name in ["CMakeLists.txt", "CHANGELOG.md", "LICENSE"]:
+        for name in ["CMakeLists.txt", "CHANGELOG.md", "LICENSE", "third_party/NOTICES.md"]:
             copy(self, name, self._source(), self.export_sources_folder)
         for folder in FOLDERS:
             copy(self, f"{folder}/*", self._source(), self.export_sources_folder)
@@ -65,7 +65,8 @@ class RewireRecipe(ConanFile):
         cmake.build()
 
     def package(self):
-        copy(self, "LICENSE", self.source_folder, pathlib.Path(self.package_folder) / "licenses")
+        for name in ["LICENSE", "third_party/NOTICES.md"]:
+            copy(self, name, self.source_folder, pathlib.Path(self.package_folder) / "licenses")
         CMake(self).install()
 
     def package_info(self):
