@@ -16,10 +16,12 @@ namespace rewire::kernel::cpu::HWY_NAMESPACE {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// 1 + exp(-x), by which sigmoid(x) divides 1; finite, since another divisor is multiplied to it.
+// The divisor of Sigmoid in kernels/contract/scalar_functions.h, 1 + exp(-x), by which a gate divides what it
+// lets through. It is infinite where sigmoid(x) is 0, so that an infinity behind a closed gate is NaN, as
+// 0 * infinity is.
 HWY_INLINE V SigmoidDivisor(V x) {
   const D d;
-  return hn::Add(ExpOfModerate(d, Held(d, hn::Neg(x), 60.0f)), hn::Set(d, 1.0f));
+  return hn::Add(hn::Set(d, 1.0f), ExpOf(d, hn::Neg(x)));
 }
 
 V Sum(const RecurrentUnits& units, std::int64_t gate, std::int64_t i) {
@@ -84,7 +86,7 @@ void AdvanceUnits(const RecurrentUnits& units) {
     std::copy_n(units.more + gate * units.gate_step + i, left, more + gate * kMost);
   }
   if (units.cell != nullptr) std::copy_n(units.cell + i, left, cell);
-  std::copy_n(units.state + i, left, state);
+  if (units.state != nullptr) std::copy_n(units.state + i, left, state);
   for (std::int64_t gate = 0; units.peepholes != nullptr && gate < 3; ++gate)
     std::copy_n(units.peepholes + gate * units.gate_step + i, left, peepholes + gate * kMost);
   Cell::Advance(

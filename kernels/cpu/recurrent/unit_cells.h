@@ -23,7 +23,7 @@ struct RecurrentUnits {
   std::int64_t gate_step;  // elements from a gate's sums to the next gate's
   std::int64_t count;
   float* cell;         // an LSTM's; read and written
-  const float* state;  // the state before the step; an LSTM does not read it
+  const float* state;  // the state before the step; an LSTM does not read it, and it may be null
   float* next;         // the state after it; may be `state`
   // An LSTM's, of input, output and forget: that many elements apart, as the sums are. Null: none.
   const float* peepholes = nullptr;

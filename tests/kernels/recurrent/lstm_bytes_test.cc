@@ -129,6 +129,29 @@ TEST_CASE("lstm by weights of 8 bits takes inputs that are multiplied already, a
   CheckAlike(c, plain_c);
 }
 
+TEST_CASE("lstm by weights of 8 bits has NaN and infinities where that of the weights has them") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float value = GENERATE_COPY(std::nanf(""), infinity, -infinity);
+  const float held = GENERATE_COPY(0.5F, -infinity);  // a cell's, behind a gate that may be closed
+  const std::size_t changed = GENERATE(0, 1, 2, 3);
+  CAPTURE(value, held, changed);
+  const std::int64_t steps = 4, batch = 2, hidden = 19, inputs = 5, width = 4 * hidden;
+  HostTensor x = HostTensor::Random({steps, batch, inputs}, 1), b = HostTensor::Random({2, 2 * width}, 2);
+  HostTensor h0 = HostTensor::Random({2, batch, hidden}, 3), c0 = h0;
+  c0.elements<float>()[2] = c0.elements<float>()[4 * hidden - 1] = held;
+  HostTensor* const arguments[] = {&x, &b, &h0, &c0};
+  arguments[changed]->elements<float>()[arguments[changed]->size() * 2 / 5] = value;
+  Weights w(2, width, inputs, 4), r(2, width, hidden, 6);
+  Results expected(steps, 2, batch, hidden), given(steps, 2, batch, hidden);
+  const AttributeList attributes = {{"direction", "bidirectional"}, {"hidden_size", hidden}};
+  REQUIRE(Run("rewire.lstm", expected.After({&x, &w.floats, &r.floats, &b, nullptr, &h0, &c0}), attributes) ==
+          "");
+  REQUIRE(Run("rewire.lstm_bytes",
+              given.After({&x, &w.packed, &r.packed, &b, nullptr, &h0, &c0, &w.scales, &r.scales}),
+              attributes) == "");
+  CheckAlike(given, expected);
+}
+
 TEST_CASE("lstm by weights of 8 bits refuses what it cannot use") {
   const std::int64_t hidden = 3, width = 12;
   HostTensor x = HostTensor::Random({2, 1, 5}, 1);

@@ -63,7 +63,7 @@ struct Layer {
           for (std::int64_t j = 0; j < kHidden; ++j) {
             const double expected = t < length ? state[static_cast<std::size_t>(j)] : 0;
             const double given = At(y, ((time * directions + d) * kBatch + n) * kHidden + j);
-            if (std::fabs(given - expected) > 1e-4)
+            if (!(std::fabs(given - expected) <= 1e-4))
               FAIL("y of direction " << d << " at " << time << ": " << given);
           }
         }
