@@ -34,6 +34,7 @@ class RewireRecipe(ConanFile):
             copy(self, name, self._source(), self.export_sources_folder)
         for folder in FOLDERS:
             copy(self, f"{folder}/*", self._source(), self.export_sources_folder)
+        copy(self, "third_party/licenses/*", self._source(), self.export_sources_folder)
 
     def layout(self):
         cmake_layout(self)
