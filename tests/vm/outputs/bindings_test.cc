@@ -37,8 +37,8 @@ struct OwnedMemory {
 };
 
 TEST_CASE("memory of an output's allocator is its run's until the next run or DropResult") {
-  std::vector<std::unique_ptr<OwnedMemory>> given;
   bool released[4] = {};
+  std::vector<std::unique_ptr<OwnedMemory>> given;
   const auto allocate = [](void* context, std::uint64_t, std::uint64_t) -> void* {
     auto& all = *static_cast<std::vector<std::unique_ptr<OwnedMemory>>*>(context);
     return all.back()->data;
