@@ -50,11 +50,16 @@ int AllocateHost(void* context, DLDevice device, std::uint64_t bytes, void** blo
   int code = REWIRE_DEVICE_OK;
   const Entered entered = state.Enter(device, &code);
   if (!entered) return code;
-  *block = state.pinned.Take(bytes);
+  const PinnedBlocks::Place place = state.pinned.Take(bytes);
+  *block = place.block;
   if (*block != nullptr) return code;
+  (void)FreePinned(state, place.excess);
   code = CodeOf(state.driver, "cuMemHostAlloc",
                 state.driver.cuMemHostAlloc(block, bytes == 0 ? 1 : bytes, kHostAllocPortable));
-  if (code == REWIRE_DEVICE_OK) (void)FreePinned(state, state.pinned.Add(*block, bytes));
+  if (code == REWIRE_DEVICE_OK)
+    state.pinned.Add(*block, bytes);
+  else
+    state.pinned.Abandon(bytes);
   return code;
 }
 

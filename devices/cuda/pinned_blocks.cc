@@ -5,26 +5,34 @@
 
 namespace rewire::cuda {
 
-void* PinnedBlocks::Take(std::uint64_t bytes) {
+PinnedBlocks::Place PinnedBlocks::Take(std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   // The last one that became free is the likeliest to be in a cache of the CPU.
   const auto found =
       std::find_if(free_.rbegin(), free_.rend(), [=](const Free& each) { return each.bytes == bytes; });
-  if (found == free_.rend()) return nullptr;
+  if (found == free_.rend()) {
+    awaited_bytes_ += bytes;
+    return {nullptr, Excess()};
+  }
   void* block = found->block;
   free_.erase(std::prev(found.base()));
   free_bytes_ -= bytes;
   used_[block] = bytes;
   used_bytes_ += bytes;
-  return block;
+  return {block, {}};
 }
 
-std::vector<void*> PinnedBlocks::Add(void* block, std::uint64_t bytes) {
+void PinnedBlocks::Add(void* block, std::uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  awaited_bytes_ -= bytes;
   used_[block] = bytes;
   used_bytes_ += bytes;
   most_ = std::max(most_, used_bytes_);
-  return Excess();
+}
+
+void PinnedBlocks::Abandon(std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  awaited_bytes_ -= bytes;
 }
 
 std::vector<void*> PinnedBlocks::Give(void* block) {
@@ -53,7 +61,9 @@ std::vector<void*> PinnedBlocks::RemoveStream() {
 // Takes the oldest free blocks out that are too many.
 std::vector<void*> PinnedBlocks::Excess() {
   std::vector<void*> freed;
-  while (!free_.empty() && (streams_ == 0 || used_bytes_ + free_bytes_ > most_)) {
+  const std::uint64_t held = used_bytes_ + awaited_bytes_;
+  const std::uint64_t most = std::max(most_, held);
+  while (!free_.empty() && (streams_ == 0 || held + free_bytes_ > most)) {
     freed.push_back(free_.front().block);
     free_bytes_ -= free_.front().bytes;
     free_.pop_front();

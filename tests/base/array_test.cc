@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -168,4 +169,28 @@ TEST_CASE("more elements than 32 bits can count are refused as memory that is no
   CHECK_THROWS_AS(array.resize(std::size_t{1} << 40), std::bad_alloc);
   CHECK_THROWS_AS(Array<std::uint64_t>(std::size_t{1} << 32), std::bad_alloc);
   CHECK(array == std::vector<std::uint8_t>{1, 2, 3});
+}
+
+TEST_CASE("threads read, search and copy one array at once") {
+  Array<std::string> made;
+  for (int i = 0; i < 300; ++i) made.push_back(std::string(static_cast<std::size_t>(i % 40), 'x'));
+  const Array<std::string> shared = made;
+  std::vector<std::size_t> sums(4);
+  std::vector<std::thread> threads;
+  threads.reserve(sums.size());
+  for (std::size_t& sum : sums) {
+    threads.emplace_back([&shared, &made, &sum] {
+      for (int i = 0; i < 20; ++i) {
+        Array<std::string> copy = shared;
+        copy.push_back("y");  // the copy is the thread's own
+        for (const std::string& each : shared) sum += each.size();
+        sum += shared.back().size() + copy.back().size() + shared[7].size() + (shared == made ? 1 : 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::size_t bytes = made.back().size() + 1 + made[7].size() + 1;
+  for (const std::string& each : made) bytes += each.size();
+  for (const std::size_t sum : sums) CHECK(sum == 20 * bytes);
+  CHECK(shared == made);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <vector>
@@ -14,21 +15,33 @@
 namespace rewire::cuda {
 namespace {
 
-// A caller that allocates and frees as it is told, with addresses in place of memory.
+// Callers that allocate and free as they are told, with addresses in place of memory.
 class Caller {
  public:
+  // Asks for a block. One that is not free is allocated later, when other threads may have asked, too.
   void Take(std::uint64_t bytes) {
-    void* block = blocks_.Take(bytes);
-    const bool is_new = block == nullptr;
-    if (is_new) {
-      block = reinterpret_cast<void*>(next_ += 16);
-      held_[block] = bytes;
+    const PinnedBlocks::Place place = blocks_.Take(bytes);
+    if (place.block != nullptr) {
+      REQUIRE(place.excess.empty());
+      Use(place.block, bytes);
+      return;
     }
-    REQUIRE(held_.at(block) == bytes);
-    REQUIRE(used_.emplace(block, bytes).second);
-    used_bytes_ += bytes;
+    awaited_.push_back(bytes);
+    awaited_bytes_ += bytes;
+    Free(place.excess);
+  }
+  // Allocates the block that was asked for first, or finds no memory for it.
+  void Allocate(bool fails) {
+    const std::uint64_t bytes = awaited_.front();
+    awaited_.pop_front();
+    awaited_bytes_ -= bytes;
+    if (fails) return blocks_.Abandon(bytes);
+    void* block = reinterpret_cast<void*>(next_ += 16);
+    held_[block] = bytes;
+    Use(block, bytes);
     most_ = std::max(most_, used_bytes_);
-    if (is_new) Free(blocks_.Add(block, bytes));
+    REQUIRE(held() <= most_);  // before anything else is freed
+    blocks_.Add(block, bytes);
   }
   void Give(std::size_t which) {
     const auto each = std::next(used_.begin(), static_cast<std::ptrdiff_t>(which % used_.size()));
@@ -47,6 +60,7 @@ class Caller {
   }
 
   std::size_t used() const { return used_.size(); }
+  std::size_t awaited() const { return awaited_.size(); }
   int streams() const { return streams_; }
   std::uint64_t most() const { return most_; }
   std::uint64_t held() const {
@@ -56,19 +70,26 @@ class Caller {
   }
 
  private:
+  void Use(void* block, std::uint64_t bytes) {
+    REQUIRE(held_.at(block) == bytes);
+    REQUIRE(used_.emplace(block, bytes).second);
+    used_bytes_ += bytes;
+  }
   void Free(const std::vector<void*>& freed) {
     for (void* block : freed) {
       REQUIRE(used_.count(block) == 0);
       REQUIRE(held_.erase(block) == 1);
     }
-    REQUIRE(held() <= most_);
+    // Also with all that is being allocated, unless that is more than ever was in use.
+    REQUIRE(held() + awaited_bytes_ <= std::max(most_, used_bytes_ + awaited_bytes_));
     if (streams_ == 0) REQUIRE(held() == used_bytes_);
   }
 
   PinnedBlocks blocks_;
   std::map<void*, std::uint64_t> held_, used_;
+  std::deque<std::uint64_t> awaited_;
   std::uintptr_t next_ = 0;
-  std::uint64_t used_bytes_ = 0, most_ = 0;
+  std::uint64_t used_bytes_ = 0, awaited_bytes_ = 0, most_ = 0;
   int streams_ = 0;
 };
 
@@ -78,7 +99,7 @@ TEST_CASE("pinned blocks, used and free, are never more than was in use at one t
     Caller caller;
     std::uint64_t kept = 0;
     for (int step = 0; step < 300; ++step) {
-      switch (dice.Below(8)) {
+      switch (dice.Below(10)) {
         case 0:
           if (caller.streams() < 3) caller.AddStream();
           break;
@@ -89,6 +110,11 @@ TEST_CASE("pinned blocks, used and free, are never more than was in use at one t
         case 3:
         case 4:
           caller.Take(100 * (1 + dice.Below(5)));
+          break;
+        case 5:
+        case 6:
+        case 7:
+          if (caller.awaited() > 0) caller.Allocate(dice.OneIn(8));
           break;
         default:
           if (caller.used() > 0) caller.Give(dice.Below(1000));
@@ -103,10 +129,18 @@ TEST_CASE("a free pinned block serves the next request of its size while there i
   PinnedBlocks blocks;
   int memory[2];
   blocks.AddStream();
-  CHECK(blocks.Add(&memory[0], 64).empty());
+  CHECK(blocks.Take(64).block == nullptr);
+  blocks.Add(&memory[0], 64);
   CHECK(blocks.Give(&memory[0]).empty());
-  CHECK(blocks.Take(32) == nullptr);
-  CHECK(blocks.Take(64) == &memory[0]);
+  CHECK(blocks.Take(64).block == &memory[0]);
+  CHECK(blocks.Give(&memory[0]).empty());
+  // One of another size does not serve, and goes before the other is allocated.
+  const PinnedBlocks::Place place = blocks.Take(32);
+  CHECK(place.block == nullptr);
+  CHECK(place.excess == std::vector<void*>{&memory[0]});
+  blocks.Abandon(32);
+  CHECK(blocks.Take(64).block == nullptr);
+  blocks.Add(&memory[0], 64);
   CHECK(blocks.Give(&memory[0]).empty());
   CHECK(blocks.RemoveStream() == std::vector<void*>{&memory[0]});
   // Memory of somebody else's is the caller's to free.

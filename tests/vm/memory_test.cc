@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
+#include "rewire/vm/kernel/status.h"
 #include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/memory/block_pool.h"
 #include "rewire/vm/memory/memory_account.h"
@@ -460,6 +463,41 @@ TEST_CASE("memory is filled as the Program says before it is first written") {
       for (int j = 0; j < 100; ++j) data[j] = 1;  // what the next call must not see
     }
   }
+}
+
+// Part of a message that counts how often it is asked for its text.
+struct CountedText {
+  int* times;
+  operator std::string_view() const {
+    ++*times;
+    return "a text that is too long to lie within a std::string";
+  }
+};
+
+kernel::Status Checked(bool holds, const CountedText& text) {
+  if (!holds) return kernel::ValueError("x is ", text);
+  return kernel::Status();
+}
+
+TEST_CASE(
+    "a kernel's success is one null pointer: nothing is allocated or formatted before something fails") {
+  static_assert(sizeof(kernel::Status) == sizeof(void*));
+  int times = 0;
+  const std::uint64_t before = heap_allocations;
+  bool succeeded = true;
+  for (int i = 0; i < 100; ++i) {
+    kernel::Status status = Checked(true, {&times});
+    kernel::Status moved = std::move(status).WithContext("a layer");
+    succeeded = succeeded && moved.ok();
+  }
+  const std::uint64_t allocated = heap_allocations - before;
+  CHECK(succeeded);
+  CHECK(allocated == 0);
+  CHECK(times == 0);
+  // The counters see a failure.
+  CHECK_FALSE(Checked(false, {&times}).ok());
+  CHECK(times == 1);
+  CHECK(heap_allocations - before > allocated);
 }
 
 }  // namespace
