@@ -99,8 +99,11 @@ void SetOutput(Machine& self, nb::handle output, nb::handle value, nb::handle fu
     return;
   }
   const std::string what = "output " + nb::cast<std::string>(nb::str(output));
-  const Tensor given = Import(value, Access::kWrite, what);
-  ThrowIf(Hold(self)->TrySetOutput(handle, given));
+  if (nb::isinstance(value, nb::module_::import_("rewire").attr("Capacity"))) {
+    Raise(Error(StatusCode::kUnsupported, what + ": a Capacity is for `out` of a Program's calls; give this "
+                                                 "machine an array of the output's shape"));
+  }
+  ThrowIf(Hold(self)->TrySetOutput(handle, Import(value, Access::kWrite, what)));
 }
 
 void Donate(Machine& self, nb::handle input, nb::handle output, nb::handle function) {

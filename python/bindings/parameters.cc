@@ -20,7 +20,16 @@ namespace {
 
 ParameterSet FromFile(const Arguments& given) {
   const std::string path = ToPath(given[0], "path");
-  return TakeFile(ParameterSet::Open(path), path);
+  OpenOptions options;
+  options.verify_data = ToFlag(given[1], "verify", false);
+  Result<ParameterSet> set = ParameterSet::Open(path, options);
+  if (!set && set.error().code() == StatusCode::kInvalidFile && path.ends_with(".npz")) {
+    Raise(Error(StatusCode::kUnsupported,
+                path + ": the arrays of an .npz become a set by ParameterSet.from_arrays(dict(numpy.load(" +
+                    nb::cast<std::string>(nb::repr(given[0])) +
+                    "))); this takes .safetensors, .rwx and parameter files of TVM"));
+  }
+  return TakeFile(std::move(set), path);
 }
 
 ParameterSet FromArrays(nb::handle arrays) {
@@ -56,11 +65,12 @@ void AddParameters(nb::module_& module) {
       module, "ParameterSet",
       "Named weights for programs that are loaded without them. Files are mapped, not\n"
       "read, and arrays are kept, not copied. Programs and processes share a set.");
-  StaticMethod(set, "def from_file(path: rewire.types.Path) -> ParameterSet", &FromFile,
-               "Opens a .safetensors, .rwx or TVM parameter file. Raises NotFoundError, IoError or\n"
-               "InvalidFileError.");
-  StaticMethod(set, "def from_safetensors(path: rewire.types.Path) -> ParameterSet", &FromFile,
-               "The same as from_file.");
+  StaticMethod(
+      set, "def from_file(path: rewire.types.Path, verify: bool = False) -> ParameterSet", &FromFile,
+      "Opens a .safetensors, .rwx or TVM parameter file. `verify` checks the checksums that an .rwx has.\n"
+      "Raises NotFoundError, IoError, InvalidFileError or UnsupportedError.");
+  StaticMethod(set, "def from_safetensors(path: rewire.types.Path, verify: bool = False) -> ParameterSet",
+               &FromFile, "The same as from_file.");
   StaticMethod(
       set, "def from_arrays(arrays: dict[str, rewire.types.Array]) -> ParameterSet",
       [](const Arguments& given) { return FromArrays(given[0]); },

@@ -310,20 +310,20 @@ class _StringProgram(Program):
         return dict(zip(names, inputs))
 
 
-def _as_parameters(given: Parameters) -> ParameterSet:
+def _as_parameters(given: Parameters, verify: bool = False) -> ParameterSet:
     if isinstance(given, ParameterSet):
         return given
     if isinstance(given, Mapping):
         return ParameterSet.from_arrays(dict(given))
-    return ParameterSet.from_file(given)
+    return ParameterSet.from_file(given, verify)
 
 
-def _parameter_sets(given: Parameters | Sequence[Parameters] | None) -> list[ParameterSet]:
+def _parameter_sets(given: Parameters | Sequence[Parameters] | None, verify: bool) -> list[ParameterSet]:
     if given is None:
         return []
     if isinstance(given, (list, tuple)):
-        return [_as_parameters(each) for each in given]
-    return [_as_parameters(given)]  # type: ignore[arg-type]
+        return [_as_parameters(each, verify) for each in given]
+    return [_as_parameters(given, verify)]  # type: ignore[arg-type]
 
 
 def _is_model_to_compile(model: Any) -> bool:
@@ -379,7 +379,8 @@ def load(model: Model, *,
     list of those. `zero_new_storage` fills new memory with zeroes, for files from strangers. `trust_device_code` runs code
     for devices that the file itself holds. That is native code, so set it only for files whose origin you trust.
     `name_map` is the path of the map that vm-strip wrote: errors and profiles then have the names that it took. `verify` checks
-    the checksum of every constant of a file now. Otherwise code and tables are verified, and weights are taken as they are.
+    the checksum of every constant of a file now, also of an .rwx that `parameters` names. Otherwise code and tables are
+    verified, and weights are taken as they are.
 
     Bytes are kept and not copied. A program that is loaded from a path can be pickled: what is pickled are the path and the
     arguments of this call. Raises MissingFileError, NotFoundError, InvalidFileError, VerificationError, UnsupportedError,
@@ -392,7 +393,7 @@ def load(model: Model, *,
     has_strings = any(key.startswith(("strings ", "input strings ")) for key in executable.metadata)
     made = (_StringProgram if has_strings else Program)(
         executable, threads=threads, kernels=_kernels.native(kernels) + list(found),
-        parameters=_parameter_sets(parameters), ignore_extra_parameters=ignore_extra_parameters,
+        parameters=_parameter_sets(parameters, verify), ignore_extra_parameters=ignore_extra_parameters,
         zero_new_storage=zero_new_storage, trust_device_code=trust_device_code)
     if isinstance(model, (str, os.PathLike)):
         made._source = os.path.abspath(os.fsdecode(model)), {

@@ -157,3 +157,33 @@ def test_integers_and_tuples():
     with pytest.raises(IndexError):
         pair[2]
     assert repr(rewire.Adt(7, [x, 2])) == "rewire.Adt(tag=7, 2 fields)"
+
+
+def test_a_set_of_parameters_is_checked_when_asked(tmp_path):
+    path = tmp_path / "weights.rwx"
+    made = rewire.assemble(".const w: f32[4] = {1, 2, 3, 5.5}\n.func main() -> y: f32[4]\n  %y = load_const w\n  ret %y\n.end\n")
+    weight = numpy.float32(5.5).tobytes()
+    content = made.to_bytes()
+    path.write_bytes(content)
+    assert rewire.ParameterSet.from_file(path, verify=True)["w"][3] == 5.5
+    path.write_bytes(content.replace(weight, numpy.float32(5.25).tobytes()))
+    assert rewire.ParameterSet.from_file(path)["w"][3] == 5.25
+    program = rewire.assemble(".param w: f32[4]\n.func main() -> y: f32[4]\n  %y = load_const w\n  ret %y\n.end\n")
+    assert rewire.load(program, parameters=path)()["y"][3] == 5.25
+    for taken in (lambda: rewire.ParameterSet.from_file(path, verify=True),
+                  lambda: rewire.load(program, parameters=path, verify=True),
+                  lambda: rewire.load(program, parameters=[path], verify=True)):
+        with pytest.raises(rewire.InvalidFileError, match="is damaged"):
+            taken()
+
+
+def test_what_takes_other_things_says_what_to_give(tmp_path):
+    path = tmp_path / "a.npz"
+    numpy.savez(path, w=numpy.ones(3, numpy.float32))
+    with pytest.raises(rewire.UnsupportedError, match=r"from_arrays\(dict\(numpy.load\("):
+        rewire.ParameterSet.from_file(path)
+    with pytest.raises(FileNotFoundError):
+        rewire.ParameterSet.from_file(tmp_path / "none.npz")
+    vm = rewire.load(models.add()).vm()
+    with pytest.raises(rewire.UnsupportedError, match="a Capacity is for `out` of a Program's calls"):
+        vm.set_output("sum", rewire.Capacity(numpy.zeros(64, numpy.uint8)))

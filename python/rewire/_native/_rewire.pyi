@@ -151,14 +151,14 @@ class ParameterSet:
     """
 
     @staticmethod
-    def from_file(path: rewire.types.Path) -> ParameterSet:
+    def from_file(path: rewire.types.Path, verify: bool = False) -> ParameterSet:
         """
-        Opens a .safetensors, .rwx or TVM parameter file. Raises NotFoundError, IoError or
-        InvalidFileError.
+        Opens a .safetensors, .rwx or TVM parameter file. `verify` checks the checksums that an .rwx has.
+        Raises NotFoundError, IoError, InvalidFileError or UnsupportedError.
         """
 
     @staticmethod
-    def from_safetensors(path: rewire.types.Path) -> ParameterSet:
+    def from_safetensors(path: rewire.types.Path, verify: bool = False) -> ParameterSet:
         """The same as from_file."""
 
     @staticmethod
