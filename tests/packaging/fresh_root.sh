@@ -52,6 +52,7 @@ if [[ $kind == wheel ]]; then
   python3 -m pip download --quiet --dest "$root/index" --only-binary :all: --python-version "$version" "numpy>=1.24" ||
     skip "numpy cannot be downloaded"
   cp "$dist"/*.whl "$root/index"
+  cp "$dist"/*.whl "$screen"  # a release lies where the reader is
   in_root python3 -m venv /venv
   cat >"$screen/run.sh" <<'END'
 set -euo pipefail
