@@ -74,14 +74,14 @@ struct OutputMaker {
   std::string reason;       // why it does not
 };
 
-// What linking found out about an output: which instructions can make it, on all paths, and where.
+// Linking has found out this about an output: which instructions can make it, on all paths, and where.
 struct OutputPlan {
   bool rewired = false;  // true: each of them makes it in the caller's memory
   std::string reason;    // if not rewired: the first reason
   Array<OutputMaker> makers;
 };
 
-// What happened to a bound output in the last successful run.
+// An OutputReport says what happened to a bound output in the last successful run.
 struct OutputReport {
   bool copied = false;  // false: a kernel wrote it in place
   std::string reason;   // why it was copied

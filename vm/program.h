@@ -50,7 +50,7 @@ struct LogSink {
   void (*write)(void* context, const char* message, std::size_t size) = nullptr;
 };
 
-// What a tensor's memory holds before it is written. kUndefined: whatever was there. kZero: zeroes, for
+// A tensor's memory holds this before it is written. kUndefined: whatever was there. kZero: zeroes, for
 // untrusted programs, which could otherwise read data of an earlier run. kPoison: a pattern that makes reads
 // of unwritten memory visible, for tests.
 enum class StorageFill : std::uint8_t { kUndefined, kZero, kPoison };
@@ -59,7 +59,7 @@ struct LinkOptions {
   KernelSet kernels;
   // Searches Rewire's stock kernel libraries for imports named `rewire.*` that `kernels` does not have.
   bool stock_kernels = true;
-  // Where parameters come from. If several sets have a name, the last one counts. Each parameter must match
+  // Parameters come from these sets. If several have a name, the last one counts. Each parameter must match
   // in dtype and shape.
   //
   // A Program shares their memory. A parameter is copied only if the executable wants it on another device.

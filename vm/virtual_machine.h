@@ -54,7 +54,7 @@ struct Machine;  // run/machine.h
 
 struct VmOptions {
   Limits limits;
-  // Where the VM's memory comes from. Set at most one of the two. If neither is set, the program's allocator
+  // The VM's memory comes from here. Set at most one of the two. If neither is set, the program's allocator
   // is used.
   StaticMemory memory;
   SharedArena arena;
@@ -157,7 +157,7 @@ class REWIRE_API VirtualMachine {
   // set replay the recording. They read the same memory of inputs anew and write the same results. A driver
   // that records replays all in one call. Every call that changes the VM, and another run, end the recording.
   //
-  // What the host itself makes is made once: results that nobody has bound keep it, and must not be written.
+  // The host's own work is done once: results that nobody has bound keep it, and must not be written.
   //
   // Errors: those of a run. kUnsupported, with the instruction, if the host takes part in the run with more
   // than shapes and constants, or writes an output. Also if several devices do, if the device cannot record,

@@ -53,7 +53,7 @@ struct Family {
   std::span<const Kernel> kernels;
 };
 
-// Those that are built, in the order of families.def. Static storage.
+// The families that are built, in the order of families.def. Static storage.
 std::span<const Family> Families();
 
 // The list of each family.

@@ -10,7 +10,7 @@
 
 namespace rewire::kernel::device {
 
-// Of operands that have the shape of the result, with so many elements.
+// SetFlat is for operands that have the shape of the result, with so many elements.
 inline void SetFlat(std::int64_t size, Broadcast* shape) {
   static constexpr Broadcast kFlat = {1, {}, {1}, {1}, {1}};
   std::memcpy(shape, &kFlat, sizeof(kFlat));

@@ -16,14 +16,14 @@ inline constexpr ElementTypes kBools = 1u << kTypeBool;
 inline constexpr ElementTypes kBytes = 1u << kTypeI8 | 1u << kTypeU8;
 inline constexpr ElementTypes kSigned = 1u << kTypeI64 | 1u << kTypeI32 | 1u << kTypeI16 | 1u << kTypeI8;
 inline constexpr ElementTypes kIntegers = kSigned | 1u << kTypeU16 | 1u << kTypeU8;
-// What reductions and positions of extremes take, as on the CPU.
+// The types that reductions and positions of extremes take are those of the CPU.
 inline constexpr ElementTypes kReduced = 1u << kTypeI64 | 1u << kTypeI32 | 1u << kTypeI8 | 1u << kTypeU8;
 inline constexpr ElementTypes kIndices = 1u << kTypeI64 | 1u << kTypeI32;
 
 // The type of the tensor's elements, which must be in the set.
 Status ElementTypeOf(const char* what, TensorView tensor, ElementTypes expected, IntegerType* type);
 
-// That the elements are float32.
+// CheckF32 fails unless the elements are float32.
 Status CheckF32(const char* what, TensorView tensor);
 
 // A call for elements of the type: of `code` in the program for real numbers, or of `integer_code`.

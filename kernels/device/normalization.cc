@@ -48,7 +48,7 @@ struct Softmax {
   }
 };
 
-// What normalize_rows takes besides its tensors.
+// RowNorm holds the arguments of normalize_rows besides its tensors.
 struct RowNorm {
   std::int64_t length;
   std::int64_t groups;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What products of floats and of integers share: the arguments of their device code, and its launch.
+// Products of floats and of integers share these: the arguments of their device code, and its launch.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ Status TypeOf(const char* what, TensorView tensor, IntegerType* type) {
   return Status();
 }
 
-// What quantize_linear and dequantize_linear share: an integer and a float tensor of one shape.
+// Both quantize_linear and dequantize_linear take an integer and a float tensor of one shape.
 struct Linear {
   std::int64_t axis = 1;
   std::int64_t block_size = 0;

@@ -26,7 +26,7 @@ static_assert(int{kGateSigmoid} == cpu::GateFunction::kSigmoid);
 static_assert(int{kGateHardSigmoid} == cpu::GateFunction::kHardSigmoid);
 static_assert(int{kGateSoftplus} == cpu::GateFunction::kSoftplus);
 
-// What a call is given. The arguments of an LSTM alone are missing in the others.
+// LayerTensors are a call's arguments. Those that only an LSTM has are missing in the others.
 struct LayerTensors {
   TensorView x;
   std::optional<TensorView> w;
@@ -36,7 +36,7 @@ struct LayerTensors {
   std::optional<TensorView> y_c;
 };
 
-// What the three layers share.
+// A Layer is the part that the three layers share.
 struct Layer {
   cpu::RnnAttributes attributes;
   RecurrentKind kind;

@@ -32,7 +32,7 @@ ReductionArguments Arrange(ShapeView dims, const bool (&reduced)[cpu::kMaxKernel
   return arguments;
 }
 
-// What a reduction of integers begins with.
+// StartOf gives the number that a reduction of integers begins with.
 std::int64_t StartOf(int operation, IntegerType type) {
   switch (operation) {
     case kMost:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What slides a window over images: convolutions and pools.
+// These kernels slide a window over images: convolutions and pools.
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/convolution/conv.h"

@@ -14,7 +14,7 @@ using WindowArguments = ::Window;
 Status CheckWindow(const cpu::Window& window);
 
 WindowArguments WindowArgumentsOf(const cpu::Window& window);
-// Of x [N, C, ...] and w [M, C / groups, ...].
+// ConvolutionArguments are for x [N, C, ...] and w [M, C / groups, ...].
 WindowArguments ConvolutionArguments(const cpu::Window& window, ShapeView x, ShapeView w,
                                      std::int64_t groups);
 

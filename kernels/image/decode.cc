@@ -61,7 +61,7 @@ struct Decode {
     if (decoder != nullptr && decoder(file, canvas) == Outcome::kDone) return Status();
     return canvas.Clear();
   }
-  // What the file says is no shape.
+  // The file's size is not known from shapes, so no workspace is declared.
   bool DeclareWorkspace(cpu::WorkspaceSizes&) const { return false; }
 };
 

@@ -25,7 +25,7 @@ using LongDims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 
-// What packing and running must agree on.
+// Packing and running must agree on all of a ConvSpec.
 struct ConvSpec {
   cpu::WindowAttributes window;
   std::int64_t groups = 1;
@@ -308,7 +308,7 @@ struct Conv {
     return Status();
   }
 
-  // Of so many images like those of x.
+  // Get prepares for so many images like those of x.
   Status Get(ShapeView x, std::int64_t images, Prepared** prepared) const {
     PreparedCache& cache = PreparedCache::OfThisKernel();
     cpu::Dims dims(x);

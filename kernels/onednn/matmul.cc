@@ -22,7 +22,7 @@ using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 using Forward = dnnl::matmul;
 
-// What packing and running must agree on.
+// Packing and running must agree on all of a MatMulSpec.
 struct MatMulSpec {
   std::int64_t depth = 1;    // K
   std::int64_t columns = 1;  // N
@@ -130,7 +130,7 @@ struct MatMul {
     return Status();
   }
 
-  // Of so many rows.
+  // Get prepares for so many rows.
   Prepared* Get(std::int64_t rows) const {
     PreparedCache& cache = PreparedCache::OfThisKernel();
     Prepared* prepared = cache.Find(ShapeView(&rows, 1));

@@ -75,7 +75,7 @@ TupleObject* ObjectHeap::NewTuple(std::int32_t kind, std::uint32_t tag, std::uin
 }
 
 [[gnu::cold]] bool ObjectHeap::AllocateOnDevice(StorageObject* storage, std::uint64_t bytes) {
-  // Whoever asks again has not told the failure yet, which a success would hide.
+  // A caller that asks again has not told the failure yet, which a success would hide.
   if (!device_failure_) return false;
   const DeviceApi& api = *storage->device_api;
   void* stream = nullptr;

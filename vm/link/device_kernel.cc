@@ -120,7 +120,7 @@ class Launch {
     return EvaluateSize(size.words, {symbols_, symbol_count_}, value);
   }
 
-  // What a size or an argument is, in an error.
+  // ValueText says in an error what a size or an argument is.
   static std::string ValueText(bool known, std::int64_t value) {
     return known ? std::to_string(value) : "more than 2^63, or divided by 0";
   }
@@ -179,7 +179,7 @@ class Launch {
     const bool known = Evaluate(argument.value, &value);
     const std::uint32_t bits = argument.dtype.bits;
     const bool is_signed = argument.dtype.code == kDLInt;
-    // What remains above the bits of the type is the sign.
+    // Only the sign remains above the bits of the type.
     const std::int64_t above = bits == 64 && !is_signed ? value >> 63 : value >> (bits - is_signed);
     if (!known || (above != 0 && !(is_signed && above == -1))) {
       Reject({"argument {} of its launch is {}, which {} cannot hold", index, ValueText(known, value),

@@ -176,7 +176,7 @@ Result<Tensor> ShareMemory(const Tensor& tensor) {
   return Tensor::Wrap(equal, shared.owner);
 }
 
-// What a constant costs to place, in units; decoding is bounded by its bytes.
+// Placing a constant costs so many units; decoding is bounded by its bytes.
 constexpr std::uint64_t kPlaceWork = 4;
 
 }  // namespace

@@ -47,7 +47,7 @@ ProgramRep::~ProgramRep() {
 
 namespace {
 
-// What an import costs to resolve, in units: it is looked up by name in a few sources.
+// Resolving an import costs so many units: it is looked up by name in a few sources.
 constexpr std::uint64_t kResolveWork = 64;
 
 Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {

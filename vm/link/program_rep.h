@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Program holds. Immutable once Link has returned it.
+// A ProgramRep is all that a Program holds. Immutable once Link has returned it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct LinkedFunction {
   Array<EqualAxes> equal_axes;      // of the inputs
 };
 
-// What a Program shares with the Programs that Rebind makes of it: everything except the constants.
+// A Program shares its LinkedCode with the Programs that Rebind makes of it: everything except the constants.
 struct LinkedCode {
   explicit LinkedCode(Executable linked) : executable(std::move(linked)) {}
   const Module& module() const { return executable.module(); }

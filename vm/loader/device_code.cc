@@ -12,7 +12,7 @@
 
 namespace rewire {
 
-// What one launch tag says.
+// A LaunchSlot is the meaning of one launch tag.
 enum class LaunchSlot : std::uint8_t {
   kGroupsX,
   kGroupsY,

@@ -55,7 +55,7 @@ void KernelSet::AddFunction(const std::string& name, PackedFunction function) {
 }
 
 void KernelSet::AddTable(const RewireKernelTable& table, const std::string& description) {
-  // Of a program that links kernels and, dynamically, librewire it is the program's variable.
+  // The variable is the program's own if that links kernels and, dynamically, librewire.
   if (__rewire_kernel_api == nullptr) __rewire_kernel_api = KernelApi();
   AddSource(std::make_shared<StaticTable>(table, description));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where shared libraries are searched.
+// The folders in which shared libraries are searched.
 #pragma once
 
 #include <string>

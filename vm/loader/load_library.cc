@@ -39,7 +39,8 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// What dlopen finds for a bare name. The only way to find out is to load it, so a runtime must exist before.
+// SystemPath tells what dlopen finds for a bare name. Only loading it shows that, so a runtime must exist
+// before.
 std::string SystemPath(const std::string& name, std::string* reason) {
   (void)EnsureFfiRuntime();  // most libraries do without; those that do not say so below
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -72,7 +73,7 @@ Result<std::string> FindLibrary(const std::string& name, Array<std::string> dire
               reason);
 }
 
-// What TVM writes for a model that calls no kernel: a library that exports nothing. Its code is not loaded.
+// TVM writes an EmptyLibrary for a model that calls no kernel: it exports nothing. Its code is not loaded.
 class EmptyLibrary : public KernelSource {
  public:
   explicit EmptyLibrary(const std::string& path) : name_(path.substr(path.rfind('/') + 1)) {}

@@ -16,7 +16,7 @@
 
 namespace rewire {
 
-// What GrowingArrays of all element types share: the memory, and how it grows and shrinks.
+// GrowingArrays of all element types share the memory, and how it grows and shrinks.
 class GrowingMemory {
  public:
   GrowingMemory& operator=(GrowingMemory&&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What callers need to know about a function and the structure of its result.
+// A function's summary is all that its callers need to know about it and the structure of its result.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rewire {
 
-// What a caller needs to know of one leaf of a function's result.
+// A LeafSummary is all that a caller needs to know of one leaf of a function's result.
 struct LeafSummary {
   bool allocates = false;  // may be a tensor that is made in the function or its callees
   bool constant = false;

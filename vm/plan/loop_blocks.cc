@@ -11,7 +11,7 @@
 namespace rewire {
 namespace {
 
-// What a register may hold, by number. A tensor's register holds its header and, by it, its storage.
+// Registers hold one of these kinds, by number. A tensor's register holds its header and, by it, its storage.
 constexpr std::uint32_t kInteger = 0;  // takes blocks when a kernel is called with it
 constexpr std::uint32_t kHeader = 1;   // of a tensor
 constexpr std::uint32_t kFirstOther = 2;
@@ -109,7 +109,7 @@ class LoopAnalysis {
     most_.resize(sizes_.size(), 0);
     return meter_.Spend(code.size());
   }
-  // Of a block that is no tensor's header; sizes_.size() if there is none.
+  // The kind of a block that is no tensor's header; sizes_.size() if there is none.
   std::uint32_t KindOf(std::uint64_t bytes) const {
     std::uint32_t kind = kFirstOther;
     while (kind < sizes_.size() && sizes_[kind] != bytes) ++kind;

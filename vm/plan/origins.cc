@@ -68,7 +68,7 @@ OriginSet OriginAnalysis::ReachOf(Span<const std::uint32_t> registers, const Sta
   return table_.Reach(set);
 }
 
-// What a field of the value may be. Inputs and unknown values stand for all that they hold.
+// A field of the value may have these origins. Inputs and unknown values stand for all that they hold.
 OriginSet OriginAnalysis::FieldOf(OriginSet set, std::uint32_t index) {
   OriginSet result = kNoOrigins;
   bool holds_the_set = false;

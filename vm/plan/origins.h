@@ -50,7 +50,7 @@ class OriginAnalysis {
   const State& EntryState(std::uint32_t block) const { return flow_.entry(block); }
   void Transfer(std::uint32_t pc, State* state);
 
-  // Which arguments of an InvokePacked are certainly written. These are the last ones, as long as none can be
+  // The arguments of an InvokePacked that are certainly written: the last ones, as long as none can be
   // an ADT that is flattened, and those that the import declares. Valid until the next Transfer; `state` is
   // the same in all calls until then.
   const Array<std::uint8_t>& WrittenArguments(std::uint32_t pc, const State& state);

@@ -230,7 +230,8 @@ void SiteFacts::WalkBlock(std::uint32_t block, const Liveness& liveness) {
   const Function& function = analysis_.function();
   const BasicBlock& range = analysis_.blocks()[block];
   meter_.Spend(1 + function.register_count / 8 + 2 * (range.end - range.begin));
-  // What the instructions name, and where each begins there, from the last instruction to the first.
+  // The registers that the instructions name, and where each one's begin, from the last instruction to the
+  // first.
   Array<NamedRegister> named;
   Array<std::uint32_t> begins;
   const RegisterSet live_before = liveness.NameBackward(block, &named, &begins);
@@ -279,7 +280,7 @@ void SiteFacts::GatherAt(std::uint32_t pc, const OriginAnalysis::State& state) {
   if (made.empty()) return;
   // An instruction that makes a tensor with undefined contents writes nothing yet.
   const bool writes = effects.makes != Makes::kTensor;
-  // What the instruction itself reads counts as live while it writes its result.
+  // The instruction's own operands count as live while it writes its result.
   Array<std::uint32_t> read;
   if (writes) ForEachContentsRead(words, [&](std::uint32_t reg) { read.push_back(reg); });
   for (const std::uint32_t reg : read) Count(state[reg]);

@@ -34,7 +34,7 @@ struct OutputTensor {
   bool all_barred = false;
 };
 
-// What a leaf may hold, besides the tensors that are made for it.
+// A leaf may hold these, besides the tensors that are made for it.
 struct LeafContents {
   bool opaque = false;    // more than one tensor, and the type does not show it
   bool many = false;      // more origins than the analysis follows
@@ -91,7 +91,7 @@ class SiteFacts {
   Array<std::uint8_t> holds_input_;  // by origin: true for a tuple with an input inside, at any depth
   Array<OriginId> input_ids_;        // by input; kNone where no register holds it
 
-  // What the live registers hold at the current instruction.
+  // The live registers hold this at the current instruction.
   Array<std::uint32_t> held_;            // by origin: the number of registers whose sets contain it
   RegisterSet held_inputs_;              // inputs that registers hold by themselves
   std::uint64_t held_input_tuples_ = 0;  // tuples with an input inside that registers hold

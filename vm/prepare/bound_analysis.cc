@@ -256,7 +256,7 @@ void BoundAnalysis::Measure(const Array<NodeId>& extra, const Array<BlockClass>&
   findings_.objects = std::max(findings_.objects, held.objects);
 }
 
-// What the VM refers to but others keep, and what is known of it.
+// An input is a thing that the VM refers to but others keep, with what is known of it.
 NodeId BoundAnalysis::InputNode(const TypeNode& type) {
   Node node;
   if (type.kind == TypeKind::kInteger) {

@@ -121,7 +121,7 @@ class BoundAnalysis {
   bool FoldSizes(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
   // The same for that of `rewire.shape.layout`.
   bool FoldLayout(const KernelImport& import, Span<const std::uint32_t> args, std::uint32_t outputs);
-  // What is known of these registers' elements; null for nothing.
+  // The known contents of these registers' elements; null for nothing.
   Array<const Contents*> ShapesOf(Span<const std::uint32_t> args, bool* exact) const;
   bool BoundByFirst(Span<const std::uint32_t> args, std::uint32_t outputs);
   // The device of the first of these tensors that the VM has allocated on one; kHostDevice if none is.
@@ -148,11 +148,11 @@ class BoundAnalysis {
   NodeId InputNode(const TypeNode& type);
   BlockClass ClassOf(const Class& wanted);
 
-  // What is held now, with `extra`; raises the peaks.
+  // Measure counts all that is held now, with `extra`; it raises the peaks.
   void Measure(const Array<NodeId>& extra, const Array<BlockClass>& scratch = {});
   // The blocks that are free when the function begins.
   Array<BlockClass> LoopBlocksOf(std::uint32_t function);
-  // What the VM and the calls hold, without the innermost so many.
+  // The roots are all that the VM and the calls hold, without the innermost so many.
   AbstractHeap::Roots Roots(std::size_t without = 0) const;
   void Put(std::uint32_t dst, NodeId node) { state().registers[dst] = node; }
   bool RewiredHere() const;

@@ -126,7 +126,7 @@ bool BoundAnalysis::TransferKernel() {
   return true;
 }
 
-// What tensors on the same storage hold is not known any more.
+// The contents of tensors on the same storage are not known any more.
 void BoundAnalysis::Invalidate(NodeId tensor) {
   const Array<NodeId> storage = heap_.Get(tensor).children;
   Array<std::pair<NodeId, std::uint32_t>>& facts = state().facts;
@@ -192,7 +192,7 @@ bool BoundAnalysis::Fold(const KernelImport& import, const PackedFunction* kerne
   return true;
 }
 
-// Of a shape function whose result has at most the dimensions of its first input.
+// BoundByFirst is for a shape function whose result has at most the dimensions of its first input.
 bool BoundAnalysis::BoundByFirst(Span<const std::uint32_t> args, std::uint32_t outputs) {
   if (outputs != 1 || args.size() < 2) return false;
   const Contents* whole = heap_.ContentsOf(state(), Reg(args[0]));
@@ -265,7 +265,7 @@ bool BoundAnalysis::AddWorkspace(std::uint32_t index, const Array<NodeId>& args,
   const std::int32_t count = kernel->workspace(kernel->handle, known ? pointers.data() : nullptr,
                                                known ? static_cast<std::int32_t>(args.size()) : 0, blocks);
   if (count < 0) return Stop("how much workspace the kernel takes is not known for these shapes");
-  // What is the same for all shapes is one block for all calls.
+  // A workspace that is the same for all shapes is one block for all calls.
   std::uint64_t always[REWIRE_MAX_WORKSPACES] = {};
   exact = exact || (kernel->workspace(kernel->handle, nullptr, 0, always) == count &&
                     std::equal(std::begin(blocks), std::end(blocks), std::begin(always)));

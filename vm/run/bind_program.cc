@@ -17,7 +17,7 @@
 namespace rewire {
 namespace {
 
-// What `__init` may use: its own limits, as far as the meter has so much left.
+// InitLimits are the limits of `__init`: its own, as far as the meter has so much left.
 Limits InitLimits(const Limits& given, const WorkMeter& meter) {
   Limits limits = given;
   limits.steps = std::min(limits.steps, meter.left());

@@ -24,7 +24,7 @@ class DeviceWork {
   using Stream = DeviceStreams::Stream;
   using Source = DeviceStreams::Source;
 
-  // What a copy does with memory of the host.
+  // A copy either reads or writes memory of the host.
   enum class Use : std::uint8_t { kReads, kWrites };
 
   DeviceWork(DeviceStreams* streams, ObjectHeap* heap, MemoryAccount* home)
@@ -56,7 +56,7 @@ class DeviceWork {
   // DeviceStreams::TakeFailure.
   void Wait(Stream* stream, WaitCause cause);
   void WaitForAll(WaitCause cause);
-  // What a wait becomes while a run is recorded.
+  // A wait becomes this error while a run is recorded.
   [[gnu::cold]] static Status RefuseWait(WaitCause cause);
 
   // The end of a recording. What recorded copies read is held until LetGoRecorded, which must be called

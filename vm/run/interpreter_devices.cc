@@ -104,7 +104,8 @@ Status Interpreter::WaitForWork(DeviceStreams::Stream* stream, WaitCause cause) 
   return told ? TakeFailure() : status_;
 }
 
-// What devices have failed to do, as far as nobody has been told. It names what gave them the work.
+// TakeFailure takes what devices have failed to do and nobody has been told. It names what gave them the
+// work.
 Status Interpreter::TakeFailure() {
   const DeviceStreams::Failure failure = vm_.streams.TakeFailure();
   if (failure.status || !failure.placed) return failure.status;

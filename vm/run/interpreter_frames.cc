@@ -9,7 +9,7 @@
 
 namespace rewire {
 
-// What few functions need before they begin. Memory for loops is taken where there is any: a loop does
+// Few functions need this before they begin. Memory for loops is taken where there is any: a loop does
 // without, too.
 bool Interpreter::PrepareFrame(Word function) {
   if (rep_.functions[function].register_count >= LinkedFunction::kLongFrame && !CheckInterrupts())

@@ -33,7 +33,7 @@ bool ShareMemory(const TensorObject& a, const TensorObject& b) {
          (BeginOf(a) - BeginOf(b) < b.bytes || BeginOf(b) - BeginOf(a) < a.bytes);
 }
 
-// Of tensors that share memory and may: whether they do so in the way that the written argument's flags say.
+// LiesWell is for tensors that share memory and may: whether they do so as the written argument's flags say.
 bool LiesWell(const TensorObject& written, const TensorObject& read, std::uint32_t flags) {
   const auto within = [](const TensorObject& part, const TensorObject& whole) {
     const std::uintptr_t distance = BeginOf(part) - BeginOf(whole);
@@ -70,7 +70,7 @@ bool Interpreter::CallKernelSlowPath(const Word* pc) {
     return Fail(StatusCode::kRuntimeFailed,
                 "{} outputs declared, {} arguments given after ADTs were flattened", outputs, count);
   }
-  // Where the registers are the arguments, the call was checked when the program was linked
+  // If the registers are the arguments, the call was checked when the program was linked
   // (CheckKernelRows).
   const bool as_linked = count == pc_[WordOf(kOp, "args")] && (objects || kernel.plain);
   bool ok = !kernel.calls.known() || ((as_linked || CheckCall(kernel, count, outputs)) &&

@@ -42,7 +42,7 @@ bool Interpreter::MemoryHere(DLDataType dtype, Span<const std::int64_t> shape, D
   return true;
 }
 
-// What new memory holds before it is written (StorageFill), for a tensor in an output's memory. A donated
+// FillOutput gives an output's memory what new memory holds before it is written (StorageFill). A donated
 // input's contents are the program's own until it is written. Returns false after a failure.
 bool Interpreter::FillOutput(const OutputSlot& slot, std::uint64_t bytes) {
   if (rep_.storage_fill == StorageFill::kUndefined || slot.donated || !IsHostDevice(slot.device)) return true;

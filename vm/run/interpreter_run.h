@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run does, inline in what begins it.
+// This header has what a run does, inline in what begins it.
 #pragma once
 
 #include "rewire/base/inline.h"

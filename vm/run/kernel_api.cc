@@ -189,7 +189,7 @@ void* Stream(std::int32_t device_type, std::int32_t device_id) {
   if (vm == nullptr) return nullptr;
   const Result<DeviceStreams::Stream*> stream = StreamForWork(vm, MakeDevice(device_type, device_id));
   if (stream) return (*stream)->stream;
-  // That there is none is an answer.
+  // A stream that does not exist is an answer.
   if (stream.error().code() != StatusCode::kInvalidArgument) {
     SetKernelError("RuntimeError", stream.error().message().c_str());
   }

@@ -139,7 +139,7 @@ bool Recorder::RecordRepeated(std::uint32_t function, const RewireFFIAny* run_in
   machine_.DropResult();
   const Status recorded = RecordUsed(function);
   if (recorded) return true;
-  // Whatever the reason was, it would be met again and again; but for what the host asked of this run alone.
+  // The same failure would be met again and again; but for what the host asked of this run alone.
   if (recorded.code() != StatusCode::kCancelled && recorded.code() != StatusCode::kDeadlineExceeded)
     machine_.open_ends &= static_cast<std::uint8_t>(~Machine::kAutomatic);
   return false;

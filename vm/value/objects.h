@@ -171,7 +171,7 @@ struct StorageObject : Object {
   void (*release)(void* context);
   void* release_context;
   std::uint64_t object_bytes;  // size of the object's own block, including memory behind the object
-  // What AllocStorage asked for, if the storage has its own memory: the alignment, and the number of the
+  // Tells AllocStorage's operands, if the storage has its own memory: the alignment, and the number of the
   // device plus one above it. Else 0.
   std::uint64_t made_as;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What language models do with keys and queries before attention: they write new keys into a cache, and
+// These kernels prepare keys and queries for attention: they write new keys into a cache, and
 // rotate vectors by their positions.
 #include <algorithm>
 #include <optional>

@@ -16,7 +16,7 @@
 
 namespace rewire::kernel::cpu {
 
-// What a call computes, once its arguments are checked.
+// An AttentionCall is all that one call computes with, once its arguments are checked.
 struct AttentionCall : AttentionShapes {
   const float *q, *k, *v;
   const std::int64_t *begin, *lengths;  // null: none
@@ -63,7 +63,7 @@ class QueryBlock {
   bool RunRow(std::int64_t r, Pace& pace);
   void Cap(float* scores, std::int64_t count) const;
   bool RunLanes(KeyRange all, Pace& pace);
-  // Of the keys from `first` on.
+  // Both take the keys from `first` on.
   bool MultiplyKeys(std::int64_t first, const float* queries, LaneScores scores, Pace& pace) const;
   bool MultiplyFew(std::int64_t first, LaneScores scores, Pace& pace) const;
   void AddBias(std::int64_t first, LaneScores scores) const;

@@ -2,7 +2,7 @@
 //
 // The calls of stock kernels that rewire.branches makes, read from its attributes and checked.
 //
-// What is checked here needs no check in a run. Each argument that is written belongs to one branch, which
+// Linking checks this, so a run need not. Each argument that is written belongs to one branch, which
 // writes it before it reads it. Nobody else uses it, so branches may run at once.
 #pragma once
 

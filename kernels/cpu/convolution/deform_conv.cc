@@ -133,7 +133,7 @@ struct DeformConv {
     return Status();
   }
 
-  // What a tap reads for each output position. The offsets are those of rows, then those of columns.
+  // ReadTap reads one tap for each output position. The offsets are those of rows, then those of columns.
   template <typename T>
   static void ReadTap(const T* plane, const Window& window, std::int64_t tap, const T* offset, const T* mask,
                       T* to, Pace& pace) {

@@ -32,7 +32,7 @@ struct UnpoolAttributes {
     for (int i = 0; i < spatial; ++i) {
       const WindowAxis axis = window.Axis(i, spatial);
       const auto at = static_cast<std::size_t>(i);
-      // Those of the window are at most 2^30.
+      // The numbers of the window are at most 2^30.
       const std::int64_t size =
           Plus(Times(std::max<std::int64_t>(0, x[at + 2] - 1), axis.stride), window.kernel[at]) -
           (x[at + 2] == 0 ? axis.stride : 0) - axis.before - axis.after;

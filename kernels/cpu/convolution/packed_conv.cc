@@ -43,7 +43,7 @@ class Segments {
     const auto& [depth, rows, columns] = call_.window.axes;
     if (line != line_) MoveTo(line);
     const Rows& met = all ? met_by_any_ : met_;
-    // Where all of them lie inside, a row of the window is one piece.
+    // A row of the window is one piece if all of its columns lie inside the image.
     const std::int64_t begin = columns.start(o);
     const std::int64_t reached = (tile->count - 1) * columns.stride + columns.kernel;
     const bool inside = columns.dilation == 1 && begin >= 0 && begin + reached <= columns.input;
@@ -183,7 +183,8 @@ struct PackedConv {
     call.in_channels = units;
     return Run(call, depth, 0, call.lines(), zeros);
   }
-  // What stands for a row of the window outside of the image, and the lines that are rounded at once.
+  // The workspace holds a row that stands for those outside of the image, and the lines that are rounded at
+  // once.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 3), *w = sizes.Tensor(1);
     if (x == nullptr || w == nullptr) return false;

@@ -81,7 +81,7 @@ struct PackedConvTranspose {
     float* out;
 
     std::int64_t all_pieces() const { return Times(images, depth, height, pieces); }
-    // Of a window.
+    // The number of rows of a window, over its depth and height.
     std::int64_t rows() const { return Times(depth_taps, height_taps); }
     // Floats from one line of out to the next.
     std::int64_t line_step() const { return width * columns; }
@@ -140,7 +140,7 @@ struct PackedConvTranspose {
     return call;
   }
 
-  // That of each tap of a row, one behind the other.
+  // SpreadBias writes the bias for each tap of a row, one behind the other.
   Status SpreadBias(const float* bias, std::int64_t columns, float* terms) const {
     Pace pace;
     for (std::int64_t at = 0; at < columns; at += channels) {

@@ -26,7 +26,7 @@ struct Image {
   std::int64_t channels;
 };
 
-// What windows reach of an axis, from `before` its first position on.
+// Reached tells how far windows reach on an axis, from `before` its first position on.
 std::int64_t Reached(const WindowAxis& axis) {
   return std::max(axis.before + axis.input, (axis.output - 1) * axis.stride + axis.reach());
 }
@@ -191,8 +191,8 @@ struct PackedIntegerConv {
   }
 
  private:
-  // What vectors take about for each output position, without what follows the sums: CPUs with tiles multiply
-  // two vectors of quads in a cycle.
+  // The cycles that vectors take, about, for each output position, without the work behind the sums: CPUs
+  // with tiles multiply two vectors of quads in a cycle.
   std::int64_t CyclesByVectors(std::int64_t segments, std::int64_t depth) const {
     const std::int64_t vectors = PackedColumns(attributes.channels) / kHalfPanel;
     return Times(segments, PaddedDepth(depth) / kQuad, vectors) / 2;

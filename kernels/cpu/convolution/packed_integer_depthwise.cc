@@ -18,7 +18,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// What finishing a sum takes, in products.
+// Finishing a sum takes as long as this many products.
 constexpr std::int64_t kFinishWork = 8;
 
 struct PackedIntegerDepthwise {

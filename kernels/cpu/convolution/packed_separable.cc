@@ -21,7 +21,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// Of the activation between both.
+// The attributes' names of the activation between both convolutions.
 constexpr ActivationNames kBetween = {"depthwise_activation", "depthwise_alpha", "depthwise_beta",
                                       "depthwise_post_scale", "depthwise_post_shift"};
 
@@ -63,7 +63,7 @@ struct PackedSeparable {
     return Times(positions, channels) <= kFew ? RunFew(call, product, positions) : RunParts(call, product);
   }
 
-  // What lies between, if that is little.
+  // The workspace holds the image between both convolutions, if that is little.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0, 3), *out = sizes.Tensor(-1, 3);
     if (x == nullptr || out == nullptr) return false;

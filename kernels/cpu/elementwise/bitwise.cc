@@ -64,7 +64,7 @@ struct BitShift {
       using T = decltype(x);
       constexpr auto kBits = static_cast<std::uint64_t>(8 * sizeof(T));
       const auto places = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(y));
-      // What is left of a signed number is its sign.
+      // Only the sign of a signed number is left then.
       return static_cast<T>(x >> std::min(places, kBits - 1)) &
              static_cast<T>(places < kBits || x < 0 ? -1 : 0);
     });

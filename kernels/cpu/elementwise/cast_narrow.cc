@@ -11,7 +11,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// What every byte becomes.
+// A ByteTable holds the result for each of the 256 bytes.
 template <typename To>
 using ByteTable = std::array<To, 256>;
 

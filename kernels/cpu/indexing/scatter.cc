@@ -171,7 +171,7 @@ class Tuples {
   }
   std::int64_t count() const { return count_; }
   std::int64_t run() const { return run_; }
-  // Where slice i begins in x, in elements.
+  // Offset tells where slice i begins in x, in elements.
   template <typename I>
   std::int64_t Offset(const I* data, std::int64_t i) const {
     std::int64_t offset = i / per_batch_ * batch_stride_;

@@ -54,7 +54,8 @@ struct TopK {
       return Run<typename decltype(tag)::type>(x, along, out_values, out_indices);
     });
   }
-  // Of as many rows as there are threads, which is for the host to say: at most all.
+  // The workspace is for as many rows as there are threads. The host decides how many those are: at most all
+  // rows.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor* x = sizes.Tensor(0);
     if (x == nullptr) return false;
@@ -175,7 +176,7 @@ struct Slices {
     };
     return PacedSort(is_before, Work(), pace).Sort(order, order + count);
   }
-  // What comparing two that are equal takes.
+  // The work of comparing two tensors that turn out equal.
   std::int64_t Work() const { return Times(outer, inner); }
 };
 

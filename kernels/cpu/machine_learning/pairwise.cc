@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What support vector machines and nearest neighbors compute of pairs: distances of rows, and the
+// Support vector machines and nearest neighbors compute this of pairs: distances of rows, and the
 // probabilities of classes from those of each two.
 #include <algorithm>
 #include <cmath>

@@ -53,7 +53,7 @@ class Padding {
     return CopyStrided(all, out.element_bytes(), out.raw_data(), value != nullptr ? value : zero);
   }
 
-  // What is left of x within out.
+  // CopyInterior copies the part of x that lies within out.
   Status CopyInterior(TensorView x, TensorView out) const {
     const Dims from = DenseStrides(x.dims());
     const Dims to = DenseStrides(out.dims());
@@ -78,7 +78,7 @@ class Padding {
   // The position along an axis of length `dim` that position `i` stands for.
   std::int64_t Source(int axis, std::int64_t i, std::int64_t dim) const {
     if (mode_ == PadMode::kWrap) {
-      // What is left of the axis repeats, in both directions and as often as the border asks for.
+      // The kept part of the axis repeats, in both directions and as often as the border asks for.
       const std::int64_t first = std::max<std::int64_t>(0, -before(axis));
       const std::int64_t kept = KeptOf(dim, before(axis), after(axis));
       const std::int64_t at = (i - first) % kept;
@@ -126,7 +126,7 @@ class Padding {
       std::memcpy(at + static_cast<std::size_t>(i) * bytes, in + static_cast<std::size_t>(source) * bytes,
                   static_cast<std::size_t>(count) * bytes);
     };
-    // What is left of x itself is one piece.
+    // The kept part of x itself is one piece.
     const std::int64_t kept = last < 0 ? 1 : KeptOf(of_x, before(last), after(last));
     const std::int64_t begin = std::max<std::int64_t>(0, shift);
     const std::int64_t first = std::clamp(begin, from, to), behind = std::clamp(begin + kept, first, to);

@@ -84,8 +84,8 @@ struct Einsum {
     return true;
   }
 
-  // Where the matrices of a product lie: how far apart their rows are, and the elements for each label of the
-  // batch. Elements of a row follow each other.
+  // Matrices says how the matrices of a product lie: how far apart their rows are, and the elements for each
+  // label of the batch. Elements of a row follow each other.
   template <typename T>
   struct Matrices {
     T* data = nullptr;
@@ -103,7 +103,8 @@ struct Einsum {
       }
       return all;
     }
-    // Of one role's labels as one dimension; 0 if they are not evenly apart. 1 where there are none.
+    // The step of one role's labels, taken as one dimension; 0 if they are not evenly apart. 1 where there
+    // are none.
     std::int64_t StepOf(int role) const {
       Layout<1> layout;
       for (int i = 0; i < dims[role].rank(); ++i) layout.Append(dims[role][i], {strides[role][i]});

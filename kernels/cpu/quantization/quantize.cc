@@ -99,8 +99,8 @@ Status DequantizeNarrow(const NarrowFormat& format, const ScaleChannels& channel
   });
 }
 
-// What QuantizeLinear and DequantizeLinear ask of their operands. `stored` is the one of integers, and `real`
-// the one of floats.
+// Each ScaledOperand of QuantizeLinear and DequantizeLinear is checked alike. `stored` is the one of
+// integers, `real` the one of floats.
 struct ScaledOperand {
   const char* name;
   TensorView tensor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recurrent kernels share: arguments in either layout, directions.
+// The recurrent kernels share these: arguments in either layout, directions.
 #pragma once
 
 #include <cstdint>
@@ -117,7 +117,7 @@ class RnnCall {
                                                      : (time * directions + direction) * batch_ + b;
     return y_.data<T>() + row * hidden_;
   }
-  // What y holds of one batch at one time; `state` null writes zeros.
+  // StoreOutput writes the part of y for one batch at one time; `state` null writes zeros.
   template <typename T>
   void StoreOutput(std::int64_t time, int direction, std::int64_t b, const T* state) const {
     T* to = OutputRow<T>(time, direction, b);
@@ -166,7 +166,7 @@ class RnnCall {
  private:
   Status CopyLengths(TensorView lengths);
 
-  // Of w or r: how it lies, its rank and its type.
+  // CheckWeights checks of w or r how it lies, its rank and its type.
   Status CheckWeights(const char* name, TensorView weights, TensorView x) const;
 
   // out [count, columns] = x [count, depth] times w [columns, depth], transposed, plus bias [columns] if any.

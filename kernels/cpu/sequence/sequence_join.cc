@@ -104,7 +104,7 @@ struct SequenceConcat {
     return NewTensor(type, dims, result);
   }
 
-  // Of tensors.
+  // Join takes elements that are tensors.
   Status Join(std::span<const RewireFFIAny> elements, RewireFFIAny* result) const {
     const TensorView first(RewireTensorOf(&elements[0]));
     if (Status s = CheckDense("element 0", first); !s.ok()) return s;

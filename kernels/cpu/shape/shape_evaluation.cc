@@ -157,7 +157,7 @@ struct LayOut {
       offsets[i] = 0;
       for (std::size_t k = blocks[i].begin_on; k < blocks[i].end_on; ++k)
         offsets[i] = std::max(offsets[i], ends[on[k]]);
-      // What comes out negative is refused where it is allocated.
+      // A size that comes out negative is refused where it is allocated.
       std::int64_t size = std::max<std::int64_t>(numbers[blocks[i].size], 0);
       overflow = __builtin_add_overflow(size, kAlignment - 1, &size) || overflow;
       size -= size % kAlignment;

@@ -291,7 +291,7 @@ struct ArangeShape {
   }
 };
 
-// What AllocStorage asks for.
+// StorageBytes computes the size that AllocStorage asks for.
 struct StorageBytes {
   static constexpr const char* kName = names::kShapeBytes;
   std::int64_t element_bytes = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strings are: compared, looked up, read as numbers.
+// These kernels take strings as values: compared, looked up, read as numbers.
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ struct FindTexts {
       const std::int64_t at = sorted ? low + (high - low) / 2 : high - 1;
       std::string_view key;
       if (Status s = keys.At(at, &key); !s.ok()) return s;
-      // What two strings have in common is at most as long as the shorter one.
+      // The common beginning of two strings is at most as long as the shorter one.
       if (!pace.Spend(4 + static_cast<std::int64_t>(std::min(text.size(), key.size()) / 8))) return Stopped();
       const int order = text.compare(key);
       if (order == 0) {
@@ -170,7 +170,7 @@ struct RankTexts {
   }
 
  private:
-  // Of strings that were checked, of at most `longest` bytes.
+  // Rank takes strings that were checked, of at most `longest` bytes.
   static Status Rank(const Texts& texts, std::int64_t longest, Pace& pace, std::int64_t* order,
                      std::int64_t* ranks) {
     const std::int64_t work = 4 + longest / 8;

@@ -78,7 +78,7 @@ struct Suppression {
         return a_less == b_less ? a < b : b_less;
       };
       if (!pace.Spend(1) || !PacedSort(is_before, 1, pace).Sort(order, order + size)) return Stopped();
-      // Those that stay move to the front of `order`.
+      // The boxes that stay move to the front of `order`.
       std::int64_t kept = 0;
       for (std::int64_t k = 0; k < size && kept < limit; ++k) {
         const Box box = BoxAt(coordinates, order[k]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of devices share: checks of their arguments, and the launch of device code on the running VM's
-// stream.
+// Kernels of devices share these: checks of their arguments, and the launch of device code on the running
+// VM's stream.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class DeviceChecks {
   DeviceChecks& Shape(const char* what, TensorView tensor, ShapeView expected) {
     return Keep(cpu::CheckShape(what, tensor, expected));
   }
-  // Of float32 or float16.
+  // The tensor must be of float32 or float16.
   DeviceChecks& Real(const char* what, TensorView tensor);
   DeviceChecks& SameDType(const char* what, TensorView tensor, const char* other_name, TensorView other) {
     return Keep(cpu::CheckSameDType(what, tensor, other_name, other));

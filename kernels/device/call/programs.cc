@@ -135,7 +135,8 @@ Status Load(const RewireDeviceApi& api, DLDevice device, Entry* entry) {
 
 namespace {
 
-// What a thread has found lately. Kernels stay until the process ends, so that an entry is never wrong.
+// A thread remembers the kernels that it has found lately. They stay until the process ends, so no entry is
+// ever wrong.
 struct Recent {
   const RewireDeviceApi* api;
   std::int32_t device_id;

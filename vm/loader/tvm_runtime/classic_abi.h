@@ -18,7 +18,7 @@ union ClassicValue {
 };
 static_assert(sizeof(ClassicValue) == 8);
 
-// What an argument or a result is.
+// The codes of the types that an argument or a result may have.
 enum ClassicTypeCode : int {
   kClassicInt = 0,
   kClassicUInt = 1,

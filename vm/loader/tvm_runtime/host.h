@@ -15,7 +15,7 @@
 
 namespace rewire::tvm_runtime {
 
-// What the names of all functions begin with.
+// The names of all functions begin with this.
 inline constexpr char kPrefix[] = "tvm.contrib.";
 
 struct Function {
@@ -23,7 +23,7 @@ struct Function {
   ClassicFunction call;
 };
 
-// What the functions need of the VM. They may be called only inside a kernel that a VM runs.
+// The functions reach the VM by a Host. They may be called only inside a kernel that a VM runs.
 struct Host {
   const RewireKernelApi* kernels;
   void (*set_error)(const char* message);

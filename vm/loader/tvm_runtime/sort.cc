@@ -114,7 +114,7 @@ struct SortJob {
   std::int64_t most = 0;
   bool ascending = true;
 
-  // What is wrong with it; empty when it can run.
+  // Check says what is wrong with the call; empty when it can run.
   std::string Check() const {
     if (!CanSort(x->dtype)) return Format("elements of {} cannot be sorted here", DTypeName(x->dtype));
     if (axis < 0 || axis >= x->ndim) return Format("axis {} of a tensor of rank {}", axis, x->ndim);

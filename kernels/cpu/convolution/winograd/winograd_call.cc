@@ -27,7 +27,7 @@ std::int64_t OutputsFrom(const WindowAxis& axis, std::int64_t first) {
   return std::min(kWinogradOutputs, Quotient(axis.output - first, axis.dilation));
 }
 
-// Where a tile lies: the image, and its first output.
+// The place of a tile: its image, and its first output.
 struct Place {
   std::int64_t image, row, column;
 };
@@ -37,7 +37,7 @@ Place PlaceOf(const WinogradCall& call, std::int64_t tile) {
           FirstOutput(*call.columns, tile % call.tile_columns)};
 }
 
-// Of an input plane between two windows nothing is read.
+// Input planes that lie between two windows are not read.
 bool IsRead(const WindowAxis& depth, std::int64_t slice) {
   return (slice + depth.before) % depth.stride < depth.reach();
 }

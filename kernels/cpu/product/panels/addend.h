@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a product adds to its sums besides the bias: another term of its output's shape.
+// An addend is added to a product's sums besides the bias: another term of its output's shape.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace rewire::kernel::cpu {
 
-// What it takes to turn a sum of products of bytes into an output, in such products.
+// The work of turning a sum of products of bytes into an output, in such products.
 inline constexpr std::int64_t kIntegerSumWork = 64;
 
 // How many of `count` rows make a block, by whose rows a thread multiplies one panel of weights after the

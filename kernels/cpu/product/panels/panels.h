@@ -30,7 +30,7 @@ constexpr std::int64_t PackedColumns(std::int64_t columns) {
   return (columns + kHalfPanel - 1) / kHalfPanel * kHalfPanel;
 }
 constexpr std::int64_t PanelCount(std::int64_t columns) { return (columns + kPanelWidth - 1) / kPanelWidth; }
-// Of panel i: its width, and how many columns of the matrix it contains.
+// The width of panel i, and, below, how many columns of the matrix it contains.
 constexpr std::int64_t WidthOfPanel(std::int64_t i, std::int64_t columns) {
   return columns - i * kPanelWidth <= kHalfPanel ? kHalfPanel : kPanelWidth;
 }
@@ -59,9 +59,9 @@ struct PanelTile {
   Activation activation;
   bool backward = false;             // the last panel first
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
-  // Of the units of each panel, those before the first segment's, and all: where segments are a part of them.
+  // The units of each panel before the first segment's, and all of them: where segments are a part of them.
   std::int64_t skipped = 0, panel_depth = 0;  // 0: as many as the segments have
-  // Of two panels, to be multiplied at once if both are as wide as can be. Only with at most
+  // True for two panels that are multiplied at once if both are as wide as can be. Only with at most
   // PanelKernel::wide_rows rows, and not backward.
   bool wide = false;
   // Tiles of several rows fetch lines of memory into the second cache meanwhile: successive ones, half as

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows the sums of a product by tiles: bias, addend, activation, and rounding to bf16.
+// Finishing follows the sums of a product by tiles: bias, addend, activation, and rounding to bf16.
 #pragma once
 
 #include "rewire/kernels/cpu/product/panels/panels.h"

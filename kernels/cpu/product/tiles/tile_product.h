@@ -82,7 +82,7 @@ void RunTileTasks(const TileProduct& product, const TileTasks& tasks, const Fini
   }
 }
 
-// What is worth a thread's while: lines by a panel, 5 us.
+// A task of so many steps (lines by a panel) is worth a thread's while: 5 us.
 inline constexpr std::int64_t kTileTaskSteps = 256;
 
 // finish_of(panel) gives what finishes blocks of a panel: it is called with the first row, how many there

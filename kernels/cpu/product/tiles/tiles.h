@@ -33,7 +33,7 @@ constexpr std::int64_t TileRowBytes(std::int64_t bytes) {
 // asked once, at the first call.
 bool HasTiles();
 
-// What a unit holds, and of what type the sums are.
+// A TileUnit says what a unit holds, and of what type the sums are.
 enum class TileUnit {
   kPairs,       // two bf16 by two bf16, added as floats; see panels.h
   kBytes,       // four unsigned bytes by four signed ones, added as 32-bit integers, which wrap
