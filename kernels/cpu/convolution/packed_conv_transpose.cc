@@ -12,7 +12,7 @@
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/few_columns.h"
 #include "rewire/kernels/cpu/convolution/window.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/blocks.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"

@@ -9,7 +9,7 @@
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/integer_depthwise.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
-#include "rewire/kernels/cpu/product/integer_product.h"
+#include "rewire/kernels/cpu/product/packed_integer_call.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"

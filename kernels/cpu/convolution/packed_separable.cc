@@ -9,7 +9,7 @@
 #include "rewire/kernels/cpu/convolution/depthwise_line.h"
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"

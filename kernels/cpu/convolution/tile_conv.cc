@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "rewire/kernels/cpu/product/pair_rows.h"
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/gemm_packed_tiles.h"
+#include "rewire/kernels/cpu/product/pack_pairs.h"
 
 namespace rewire::kernel::cpu {
 namespace {

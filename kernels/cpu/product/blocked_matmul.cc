@@ -9,7 +9,7 @@
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/product/blocked_bits.h"
 #include "rewire/kernels/cpu/product/blocked_panels.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/checks.h"

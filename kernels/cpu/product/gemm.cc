@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "rewire/kernels/cpu/product/micro_kernel.h"
+#include "rewire/kernels/cpu/product/gemm_micro_kernel.h"
 #include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"

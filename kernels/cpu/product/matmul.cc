@@ -7,7 +7,7 @@
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
-#include "rewire/kernels/cpu/product/panel_gemm.h"
+#include "rewire/kernels/cpu/product/gemm_panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"

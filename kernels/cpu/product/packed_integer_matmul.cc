@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/product.h"
-#include "rewire/kernels/cpu/product/bytes_product.h"
-#include "rewire/kernels/cpu/product/integer_product.h"
-#include "rewire/kernels/cpu/product/packed_integer_rows.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
+#include "rewire/kernels/cpu/product/gemm_packed_bytes.h"
+#include "rewire/kernels/cpu/product/gemm_packed_integers.h"
+#include "rewire/kernels/cpu/product/packed_integer_call.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"

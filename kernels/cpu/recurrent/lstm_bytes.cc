@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An LSTM whose weights stay in 8 bits. Inputs and states become numbers of 16 bits for its products
-// (bytes_product.h), so the result is that of the float layer by these weights.
+// (gemm_packed_bytes.h), so the result is that of the float layer by these weights.
 #include <optional>
 
 #include "rewire/kernels/contract/recurrent.h"
-#include "rewire/kernels/cpu/product/bytes_product.h"
+#include "rewire/kernels/cpu/product/gemm_packed_bytes.h"
 #include "rewire/kernels/cpu/product/integer_panels.h"
 #include "rewire/kernels/cpu/recurrent/lstm.h"
 #include "rewire/kernels/cpu/registry.h"

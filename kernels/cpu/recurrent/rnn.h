@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "rewire/kernels/cpu/product/gemm.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/recurrent/rnn_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "rewire/kernels/cpu/product/pair_rows.h"
+#include "rewire/kernels/cpu/product/pack_pairs.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"

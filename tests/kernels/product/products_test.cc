@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "rewire/kernels/cpu/product/micro_kernel.h"
+#include "rewire/kernels/cpu/product/gemm_micro_kernel.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {

@@ -14,7 +14,7 @@
 #include "rewire/kernels/cpu/convolution/winograd/winograd_call.h"
 #include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
 #include "rewire/kernels/cpu/convolution/winograd/winograd_weights.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/own_places.h"

@@ -7,7 +7,7 @@
 #include "rewire/kernels/cpu/convolution/image_call.h"
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/winograd/winograd_transforms.h"
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 
 namespace rewire::kernel::cpu {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 
 #include <algorithm>
 
-#include "rewire/kernels/cpu/product/pair_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed_tiles.h"
+#include "rewire/kernels/cpu/product/pack_pairs.h"
 #include "rewire/kernels/cpu/product/panels/blocks.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
 #include "rewire/kernels/cpu/support/cache.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 

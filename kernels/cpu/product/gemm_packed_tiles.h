@@ -5,14 +5,14 @@
 
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/packed_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 #include "rewire/kernels/cpu/product/tiles/tile_product.h"
 
 namespace rewire::kernel::cpu {
 
-// MultiplyRoundedRows and MultiplyPairRows (packed_rows.h) by tiles. They take a workspace of
+// MultiplyRoundedRows and MultiplyPairRows (gemm_packed.h) by tiles. They take a workspace of
 // TiledPairsBytes. Only where HasTiles().
 [[nodiscard]] Status MultiplyRoundedRowsByTiles(const RowsByPanels& product);
 [[nodiscard]] Status MultiplyPairRowsByTiles(const RowsByPanels& product);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/product/pair_rows.h"
+#include "rewire/kernels/cpu/product/pack_pairs.h"
 
 #include <algorithm>
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/pair_rows.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/pack_pairs.cc"
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/math/bf16-inl.h"

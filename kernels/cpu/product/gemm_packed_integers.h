@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rewire/kernels/cpu/product/integer_product.h"
+#include "rewire/kernels/cpu/product/packed_integer_call.h"
 #include "rewire/kernels/cpu/product/tiles/tile_product.h"
 
 namespace rewire::kernel::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/panel_gemm.h"
+#include "rewire/kernels/cpu/product/gemm_panels.h"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/product/byte_rows.h"
+#include "rewire/kernels/cpu/product/pack_bytes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/byte_rows.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/pack_bytes.cc"
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "rewire/kernels/cpu/product/byte_rows.h"
+#include "rewire/kernels/cpu/product/pack_bytes.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"

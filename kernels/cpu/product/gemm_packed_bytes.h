@@ -2,7 +2,7 @@
 //
 // Multiplies rows of floats by packed weights of 8 bits (integer_panels.h) that have a scale for each column,
 // on the program's threads. Where the CPU multiplies bytes faster than floats, each row is rounded to numbers
-// of 16 or 24 bits (byte_rows.h). Otherwise, and for rows that have no such form, the weights become floats,
+// of 16 or 24 bits (pack_bytes.h). Otherwise, and for rows that have no such form, the weights become floats,
 // a piece that the first cache holds at once.
 #pragma once
 

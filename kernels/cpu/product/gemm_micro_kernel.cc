@@ -2,11 +2,11 @@
 //
 // Compiled once for each instruction set by Highway, which includes this file repeatedly.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/micro_kernel.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/gemm_micro_kernel.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
-#include "rewire/kernels/cpu/product/micro_kernel.h"
+#include "rewire/kernels/cpu/product/gemm_micro_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {

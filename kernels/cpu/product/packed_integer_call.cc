@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/integer_product.h"
+#include "rewire/kernels/cpu/product/packed_integer_call.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/tiled_pairs.h"
+#include "rewire/kernels/cpu/product/gemm_packed_tiles.h"
 
-#include "rewire/kernels/cpu/product/pair_rows.h"
+#include "rewire/kernels/cpu/product/pack_pairs.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tile_finish.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/bytes_product.h"
+#include "rewire/kernels/cpu/product/gemm_packed_bytes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "rewire/kernels/cpu/product/byte_rows.h"
+#include "rewire/kernels/cpu/product/pack_bytes.h"
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/product/tiles/tiles.h"
 #include "rewire/kernels/cpu/support/parallel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/kernels/cpu/product/packed_integer_rows.h"
+#include "rewire/kernels/cpu/product/gemm_packed_integers.h"
 
 #include <algorithm>
 
