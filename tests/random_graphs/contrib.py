@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of com.microsoft: their schemas, which ONNX Runtime has and the onnx package then takes, and the quantized ones as
-operators of ONNX: ONNX Runtime rounds in ways of its own."""
+"""Operators of com.microsoft: their schemas, which ONNX Runtime has and the onnx package then takes."""
 
 import onnx
-from onnx import helper
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 import promised
-from versions import of
 
 DOMAIN = "com.microsoft"
 # Not drawn: its inputs are not quantized by Rewire, which is nearer to the float layer than ONNX Runtime is.
@@ -39,61 +36,20 @@ def register():
                                              attributes=[_attribute(name, one) for name, one in each.attributes.items()]))
 
 
-# Of quantized operators: where the quantized inputs begin, each followed by its scale and zero, and where the result's scale is.
-_ONE, _TWO = ((0,), 3), ((0, 3), 6)
-_QUANTIZED = {"QLinearSigmoid": _ONE, "QLinearLeakyRelu": _ONE, "QLinearSoftmax": _ONE, "QLinearAveragePool": _ONE, "QLinearGlobalAveragePool": _ONE,
-              "QLinearReduceMean": _ONE, "QLinearAdd": _TWO, "QLinearMul": _TWO, "QLinearWhere": ((1, 4), 7)}
-# The sets in which quantization has what they need, and ONNX Runtime runs it.
+# The sets in which quantization has what contrib's operators of bytes stand for (expansions.py), and ONNX Runtime runs it.
 OLDEST, NEWEST = 13, 25
+# Attention with a past: where it is among the inputs. ONNX Runtime reads it only where the node names what it becomes.
+_PASTS = {"MultiHeadAttention": (6, 7), "GroupQueryAttention": (3, 4), "Attention": (4,)}
 
 
-def expanded(model):
-    """The same model with quantized operators as those of floats between DequantizeLinear and QuantizeLinear; the model itself if
-    none of its nodes is one."""
-    parts = [_expand(node, of(model)) if node.domain == DOMAIN and OLDEST <= of(model) <= NEWEST else None for node in model.graph.node]
-    if not any(parts):
-        return model
+def with_presents(model):
+    """The same model with names for all that a past becomes: without them ONNX Runtime leaves the past out."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    del made.graph.node[:]
-    for node, part in zip(model.graph.node, parts):
-        made.graph.node.extend(part or [node])
+    for nodes in [made.graph.node, *(each.node for each in made.functions)]:
+        for node in nodes:
+            pasts = _PASTS.get(node.op_type, ()) if node.domain == DOMAIN else ()
+            if pasts and len(node.input) > pasts[0] and node.input[pasts[0]]:
+                named = [*node.output, *[""] * (1 + len(pasts) - len(node.output))]
+                node.output[:] = [name or f"{named[0] or named[-1]}/present{place}" for place, name in enumerate(named)]
     return made
-
-
-def _expand(node, opset):
-    """The nodes that stand for one; None for one that ONNX Runtime alone has."""
-    nodes, name = [], f"{node.output[0]}/expanded"
-    inputs = [*node.input, *[""] * 9]
-
-    def add(kind, given, **attributes):
-        made = f"{name}{len(nodes)}"
-        while given and not given[-1]:
-            given = given[:-1]
-        nodes.append(helper.make_node(kind, given, [made], **attributes))
-        return made
-
-    def floats(place):
-        return add("DequantizeLinear", inputs[place:place + 3])
-
-    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
-        nodes.append(helper.make_node(node.op_type, list(node.input), list(node.output)))
-        nodes[-1].attribute.extend(node.attribute)
-        return nodes
-    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-    if node.op_type == "QLinearConcat":
-        made = add("Concat", [floats(place) for place in range(2, len(node.input), 3)], **attributes)
-        scale, zero = inputs[0], inputs[1]
-    elif node.op_type in _QUANTIZED and not attributes.pop("channels_last", 0):
-        begins, end = _QUANTIZED[node.op_type]
-        given = [inputs[0]] * (node.op_type == "QLinearWhere") + [floats(place) for place in begins]
-        attributes.pop("opset", None)
-        if node.op_type == "QLinearReduceMean" and opset >= 18:
-            given.append(add("Constant", [], value_ints=attributes.pop("axes")))
-        made = add(node.op_type.removeprefix("QLinear"), given, **attributes)
-        scale, zero = inputs[end], inputs[end + 1]
-    else:
-        return None
-    made = add("QuantizeLinear", [made, scale, zero])
-    nodes[-1].output[0] = node.output[0]
-    return nodes

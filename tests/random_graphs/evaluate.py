@@ -7,12 +7,15 @@ import warnings
 
 import numpy as np
 import onnx
+import onnx.inliner
 import onnxruntime
 from onnx import TypeProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import contrib
+import expansions
 import known_faults
+import left_open
 import versions
 from draws import DTYPES, NARROW, NUMBER_OF, TEXT
 from versions import all_nodes
@@ -36,6 +39,10 @@ class Invalid(Exception):
     """A node or model that nobody runs."""
 
 
+class RuledOut(Invalid):
+    """A node that ONNX's inference refuses, with the sizes and constants at hand."""
+
+
 def session_options(optimize=False):
     options = onnxruntime.SessionOptions()
     level = onnxruntime.GraphOptimizationLevel
@@ -46,7 +53,9 @@ def session_options(optimize=False):
 
 
 def type_of(array):
-    """The TypeProto of a tensor, a list (a sequence) or None (an optional without a value)."""
+    """The TypeProto of a tensor or a list (a sequence). Raises Invalid."""
+    if array is None or isinstance(array, list) and not array:
+        raise Invalid("an empty sequence and an optional without a value do not show their types")
     if isinstance(array, list):
         return helper.make_sequence_type_proto(helper.make_tensor_type_proto(NUMBER_OF[array[0].dtype], None))
     return helper.make_tensor_type_proto(NUMBER_OF[array.dtype], array.shape)
@@ -89,17 +98,37 @@ def _newest_of_onnxruntime():
 def lowered(model):
     """The same model in a version of the operators that the runtime takes."""
     try:
-        return versions.lowered(versions.raised(model), _newest_of_onnxruntime())
+        return versions.lowered(versions.plain(versions.raised(contrib.with_presents(model))), _newest_of_onnxruntime())
     except versions.NotRaised as error:
         raise Invalid(f"lacks: {error}") from None
 
 
-def expanded(model):
-    """The same model with operators of com.microsoft as what they stand for, where that can be written. Raises Invalid for others."""
-    made = contrib.expanded(model)
-    if made is model:
-        raise Invalid("lacks: it has nothing to expand")
-    return lowered(made)
+def inlined(model):
+    """The same model with its functions written out, with the attributes of calls, and as others understand it (versions.plain)."""
+    return versions.plain(onnx.inliner.inline_local_functions(_with_defaults(model)) if model.functions else model)
+
+
+def _with_defaults(model):
+    """The same model whose calls give all attributes: the inliner does not know defaults of functions."""
+    defaults = {(each.domain, each.name): each.attribute_proto for each in model.functions}
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for call in all_nodes(outermost(made)):
+        given = {each.name for each in call.attribute}
+        call.attribute.extend(each for each in defaults.get((call.domain, call.op_type), ()) if each.name not in given)
+    return made
+
+
+def flat(model):
+    """The same model for a set that others run, inlined(), and with operators as what they stand for (expansions.py)."""
+    try:
+        return expansions.expanded(versions.raised(inlined(model)))
+    except versions.NotRaised:
+        return inlined(model)
+
+
+def is_expanded(model):
+    return any("/expanded" in node.output[0] for node in model.graph.node)
 
 
 def outermost(model):
@@ -107,11 +136,18 @@ def outermost(model):
     return [node for nodes in [model.graph.node, *(each.node for each in model.functions)] for node in nodes]
 
 
-def types(model):
-    """The element types of all values of the outermost graph that inference knows, by name."""
+def known(model):
+    """What inference knows of the values of the outermost graph."""
     graph = onnx.shape_inference.infer_shapes(model).graph
-    found = {each.name: each.type.tensor_type.elem_type for each in (*graph.input, *graph.value_info, *graph.output)}
-    return found | {tensor.name: tensor.data_type for tensor in graph.initializer}
+    infos = {each.name: each.type.tensor_type for each in (*graph.input, *graph.value_info, *graph.output)}
+    numbers = {name: kind.elem_type for name, kind in infos.items()} | {tensor.name: tensor.data_type for tensor in graph.initializer}
+    shapes = {name: [dim.dim_value for dim in kind.shape.dim] for name, kind in infos.items() if kind.HasField("shape")}
+    return known_faults.Known(versions.of(model), numbers, shapes | {tensor.name: list(tensor.dims) for tensor in graph.initializer})
+
+
+def known_of(arrays, opset):
+    tensors = {name: array for name, array in arrays.items() if isinstance(array, np.ndarray)}
+    return known_faults.Known(opset, {name: NUMBER_OF.get(array.dtype) for name, array in tensors.items()}, {name: list(array.shape) for name, array in tensors.items()})
 
 
 def node_by_node(model, feeds, reference_first=False, changed=None):
@@ -136,18 +172,18 @@ def node_by_node(model, feeds, reference_first=False, changed=None):
 
 def _by_either(node, model, feeds, reference_first):
     """The results of a model of one node, by the one of the two that has it."""
-    type_of = lambda name: NUMBER_OF.get(getattr(feeds.get(name), "dtype", None))
+    values = known_of(feeds, versions.of(model))
     is_call = any(each.name == node.op_type and each.domain == node.domain for each in model.functions)
     nodes = list(all_nodes(outermost(model) if is_call else [node]))
     oracles = [("onnxruntime", lambda: by_onnxruntime(lowered(model), feeds)), ("reference", lambda: by_reference(model, feeds))]
     if not _NARROW.isdisjoint(each.type.tensor_type.elem_type for each in model.graph.output):
         oracles = oracles[1:]  # the runtime gives some of these types as their bits
     if node.domain == contrib.DOMAIN:
-        oracles.append(("onnxruntime", lambda: by_onnxruntime(expanded(model), feeds)))
+        oracles.append(("onnxruntime", lambda: by_onnxruntime(lowered(flat(model)), feeds)))
     last = None
     for name, answer in reversed(oracles) if reference_first else oracles:
         try:
-            if known_faults.among(nodes, type_of, name):
+            if known_faults.among(nodes, values, name):
                 raise Invalid(f"lacks: {node.op_type} is known to be wrong")
             return answer()
         except Invalid as error:
@@ -171,7 +207,7 @@ def _array(tensor):
 
 def by_reference(model, feeds):
     try:
-        return [normal(each) for each in ReferenceEvaluator(versions.raised(model)).run(None, dict(feeds))]
+        return [normal(each) for each in ReferenceEvaluator(versions.plain(versions.raised(model))).run(None, dict(feeds))]
     except Exception as error:  # anything may come out of it
         raise Invalid(f"reference: {type(error).__name__}: {str(error)[:300]}") from None
 
@@ -203,7 +239,7 @@ def _inferred(node, arrays, opsets, functions):
     try:
         found = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     except Exception as error:  # InferenceError, TypeError
-        raise Invalid(f"inference: {str(error)[:300]}") from None
+        raise RuledOut(f"inference: {str(error)[:300]}") from None
     return {each.name: each.type for each in found.graph.output}
 
 
@@ -238,7 +274,7 @@ def node(proto, arrays, opsets, functions=()):
     except Invalid:
         if proto.domain != contrib.DOMAIN:
             raise
-        results = by_onnxruntime(expanded(model), arrays)
+        results = by_onnxruntime(lowered(flat(model)), arrays)
     if not _fits(results, types, names):
         raise Invalid("its results do not have the types that inference gives")
     return dict(zip(names, results)), types

@@ -12,30 +12,47 @@ from draws import NUMBER_OF, TEXT
 
 
 @dataclasses.dataclass
+class Known:
+    """What is known of a model's values without running it: the numbers of their types and their shapes, by name."""
+
+    opset: int
+    numbers: dict
+    shapes: dict
+
+
+@dataclasses.dataclass
 class Fault:
     oracle: str
     kind: str  # the operator
     reason: str
-    has: Callable  # of the node and a function that gives the number of a value's type, or None
+    has: Callable  # of the node and what is known of the values
 
 
 FAULTS = (
-    Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
-    *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget, activations and their factors", lambda node, type_of: _is_special(node))
+    Fault("onnxruntime", "Expand", "of strings, elements but the first of a row are empty", lambda node, known: known.numbers.get(node.input[0]) == NUMBER_OF[TEXT]),
+    *(Fault("reference", kind, "it reads neither lengths nor clip, input_forget, activations and their factors", lambda node, known: _is_special(node))
       for kind in ("RNN", "LSTM", "GRU")),
-    *(Fault("onnxruntime", kind, "Softplus of a large number is infinite as its activation", lambda node, type_of: _has_softplus(node)) for kind in ("RNN", "LSTM", "GRU")),
-    Fault("reference", "Pad", "it pads strings with the number 0", lambda node, type_of: type_of(node.input[0]) == NUMBER_OF[TEXT]),
-    *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, type_of: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
-    Fault("reference", "Optional", "one without a value counts as one with", lambda node, type_of: not node.input),
-    Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, type_of: any(each.s == b"MAX" for each in node.attribute)),
-    Fault("onnxruntime", "Resize", "one scale for axes that count from the end changes none of them", lambda node, type_of: _has_policy_from_end(node)),
-    Fault("reference", "Unique", "as the only output, elements are sorted where `sorted` is 0, too", lambda node, type_of: _is_unsorted(node)),
-    Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, type_of: True),
-    Fault("reference", "Loop", "without a condition it takes no turn", lambda node, type_of: len(node.input) < 2 or not node.input[1]),
-    Fault("reference", "ConvTranspose", "all groups get the bias of the first one", lambda node, type_of: len(node.input) > 2 and any(each.name == "group" and each.i > 1 for each in node.attribute)),
-    Fault("reference", "LRN", "it takes the batch for the channels", lambda node, type_of: True),
+    *(Fault("onnxruntime", kind, "Softplus of a large number is infinite as its activation", lambda node, known: _has_softplus(node)) for kind in ("RNN", "LSTM", "GRU")),
+    Fault("reference", "Pad", "it pads strings with the number 0", lambda node, known: known.numbers.get(node.input[0]) == NUMBER_OF[TEXT]),
+    *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, known: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
+    Fault("onnxruntime", "LpPool", "its pads are negative where windows leave gaps", lambda node, known: _leaves_gaps(node)),
+    Fault("reference", "Optional", "one without a value counts as one with", lambda node, known: not node.input),
+    Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, known: any(each.s == b"MAX" for each in node.attribute)),
+    Fault("onnxruntime", "Resize", "axes that count from the end stay as they are", lambda node, known: _has_axes_from_end(node)),
+    Fault("onnxruntime", "Resize", "an axis of scale 1 is not cropped", lambda node, known: any(each.s == b"tf_crop_and_resize" for each in node.attribute)),
+    Fault("onnxruntime", "Col2Im", "of more than two axes, channels behind the first one are read from elsewhere", lambda node, known: known.shapes.get(node.input[1], [0])[0] != 2),
+    *(Fault("onnxruntime", kind, "ThresholdedRelu leaves its threshold itself out, to which clip holds what is larger", lambda node, known: _is_clipped_to_threshold(node))
+      for kind in ("RNN", "LSTM", "GRU")),
+    Fault("onnxruntime", "TreeEnsembleClassifier", "of two classes it labels one by whether it is above 0, also with a label that is none of them",
+          lambda node, known: _has_two_classes(node)),
+    Fault("reference", "BatchNormalization", "before version 14 it takes the mean of what it is given", lambda node, known: 7 < known.opset < 14),
+    Fault("reference", "Unique", "as the only output, elements are sorted where `sorted` is 0, too", lambda node, known: _is_unsorted(node)),
+    Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, known: True),
+    Fault("reference", "Loop", "without a condition it takes no turn", lambda node, known: len(node.input) < 2 or not node.input[1]),
+    Fault("reference", "ConvTranspose", "all groups get the bias of the first one", lambda node, known: len(node.input) > 2 and any(each.name == "group" and each.i > 1 for each in node.attribute)),
+    Fault("reference", "LRN", "it takes the batch for the channels", lambda node, known: True),
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
-          lambda node, type_of: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
+          lambda node, known: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
 )
 
 
@@ -59,10 +76,20 @@ def _leaves_gaps(pool):
     return "auto_pad" in given and any(stride > size for stride, size in zip(strides, given["kernel_shape"].ints))
 
 
-def _has_policy_from_end(resize):
+def _has_axes_from_end(resize):
     given = _given(resize)
-    has_policy = "keep_aspect_ratio_policy" in given and given["keep_aspect_ratio_policy"].s != b"stretch"
-    return has_policy and "axes" in given and any(axis < 0 for axis in given["axes"].ints)
+    return "axes" in given and any(axis < 0 for axis in given["axes"].ints)
+
+
+def _is_clipped_to_threshold(recurrent):
+    given = _given(recurrent)
+    return "clip" in given and "activations" in given and b"ThresholdedRelu" in given["activations"].strings and given["clip"].f in given["activation_alpha"].floats
+
+
+def _has_two_classes(trees):
+    given = _given(trees)
+    labels = [*given["classlabels_int64s"].ints] if "classlabels_int64s" in given else [*given["classlabels_strings"].strings] if "classlabels_strings" in given else []
+    return len(labels) == 2 and "class_ids" in given and len(set(given["class_ids"].ints)) == 2
 
 
 def _is_unsorted(unique):
@@ -70,8 +97,8 @@ def _is_unsorted(unique):
     return "sorted" in given and given["sorted"].i == 0 and not any(unique.output[1:])
 
 
-def among(nodes, type_of, oracle):
+def among(nodes, known, oracle):
     """The faults of an oracle that nodes meet."""
     kinds = {fault.kind for fault in FAULTS if fault.oracle == oracle}
     return [fault for node in nodes if node.op_type in kinds and node.domain in ("", "ai.onnx.ml")
-            for fault in FAULTS if fault.oracle == oracle and fault.kind == node.op_type and fault.has(node, type_of)]
+            for fault in FAULTS if fault.oracle == oracle and fault.kind == node.op_type and fault.has(node, known)]

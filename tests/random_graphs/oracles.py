@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a model gives by others: ONNX Runtime without its optimizations, the onnx package's reference, and the reference with
-float64 in place of float32. Each may lack operators or types."""
+float64 in place of other floats. Each may lack operators or types."""
 
 import ml_dtypes
 import numpy as np
-import onnx.inliner
 from onnx import TensorProto
 
 import evaluate
 import known_faults
+import left_open
 import retype
-from draws import BF16, I8, TEXT, U8, is_float
+from draws import BF16, TEXT, is_float
 
 # How far a float may be from an oracle, by type: in parts of the element, and of the largest element of its tensor. A sum of a
 # thousand terms in another order loses five bits of float32's 24. A fused kernel, or one of 16 bits that computes in float32,
@@ -34,10 +34,27 @@ TRIES = 8
 _ROUNDED = "rounded otherwise"
 
 
+# Interpolations round weights of their own, so that results may be whole by chance. What is quantized is divided first.
+_INTERPOLATES = {"Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"}
+_QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
+# What a result is rounded by at least, where it is the difference of larger numbers: the logarithm of a share of almost 1 is almost 0.
+_LEAST = {"LogSoftmax": 1.0}
+
+
+class Open(Exception):
+    """A result that ONNX leaves open, so that nobody is wrong."""
+
+
+def _interpolates(node):
+    return node.op_type in _INTERPOLATES and all(each.s != b"nearest" for each in node.attribute if each.name == "mode")
+
+
 def _rounds(node, inputs, results):
     """Whether results may hold roundings: some are floats that are neither whole numbers nor elements of the inputs."""
     if not inputs or node.op_type in ("Cast", "CastLike"):
         return False
+    if _interpolates(node) or node.op_type in _QUANTIZES:
+        return True
     floats = [each.astype(np.float64) for each in results if isinstance(each, np.ndarray) and is_float(each.dtype)]
     given = [each.astype(np.float64).ravel() for each in inputs.values() if isinstance(each, np.ndarray) and each.dtype != TEXT]
     known = np.concatenate([np.empty(0), *given])
@@ -48,7 +65,47 @@ def _faults(proto, oracle):
     nodes = list(evaluate.all_nodes(evaluate.outermost(proto)))
     if not {fault.kind for fault in known_faults.FAULTS if fault.oracle == oracle} & {node.op_type for node in nodes}:
         return []
-    return known_faults.among(nodes, evaluate.types(proto).get, oracle)
+    return known_faults.among(nodes, evaluate.known(proto), oracle)
+
+
+class Noise:
+    """Other roundings of floats. The first two are all upwards and all downwards, so that what is at a border falls on either side."""
+
+    def __init__(self, seed, by):
+        self._draws, self._by, self._sign = np.random.Generator(np.random.PCG64(seed)), by, {0: 1.0, 1: -1.0}.get(seed)
+
+    def _directions(self, shape):
+        return self._draws.uniform(-1, 1, shape) if self._sign is None else np.full(shape, self._sign)
+
+    def moved(self, array, by_largest=False, exact_too=False, least=0.0):
+        if not isinstance(array, np.ndarray) or not is_float(array.dtype) or not array.size:
+            return array
+        wide = array.astype(np.float64)
+        if np.all(wide == np.rint(wide)) and not exact_too:  # such as the exponent of a square
+            return array
+        size = np.abs(wide[np.isfinite(wide)]).max(initial=least) if by_largest else np.maximum(np.abs(wide), least)
+        made = wide + self._by * self._directions(array.shape) * size
+        limits = ml_dtypes.finfo(array.dtype)
+        # The largest number stays one, and below the least normal one functions may end at 0.
+        made = np.where(np.isfinite(wide), np.clip(made, -float(limits.max), float(limits.max)), wide)
+        vanishes = (np.abs(wide) < float(limits.tiny)) & (self._directions(array.shape) < 0)
+        return np.asarray(np.where(vanishes, 0, made)).astype(array.dtype)
+
+    def changed(self, node, inputs, results, again):
+        """Other results of a node (evaluate.node_by_node)."""
+        has_body = any(each.HasField("g") for each in node.attribute)
+        if not has_body and not _rounds(node, inputs, results):
+            return results
+        # Winograd's form adds multiples of neighbors up, so that the largest one counts for all. A scale that moves as what it divides
+        # does would hide it.
+        convolves, first = node.op_type == "Conv", node.op_type in _QUANTIZES
+        try:
+            others = again({name: array if first and name != node.input[0] else self.moved(array, convolves) for name, array in inputs.items()})
+        except evaluate.Invalid:  # some say what to do, such as scales of a Resize
+            others = results
+        if [getattr(each, "shape", None) for each in others] != [getattr(each, "shape", None) for each in results]:
+            others = results
+        return [self.moved(each, convolves, _interpolates(node), _LEAST.get(node.op_type, 0.0)) for each in others]
 
 
 class Oracles:
@@ -57,14 +114,17 @@ class Oracles:
 
     def __init__(self, proto, feeds):
         self._proto, self._feeds = proto, feeds
-        self._found, self.failures = {}, {}
+        self._plain = evaluate.inlined(proto)
+        self._flat = evaluate.flat(self._plain)
+        self._found, self.failures, self._left_open = {}, {}, None
         self.rough = retype.narrowest(proto, retype.upstream(proto, [each.name for each in proto.graph.output]))
         self._left = [
-            ("onnxruntime", lambda: evaluate.by_onnxruntime(evaluate.lowered(proto), feeds)),
+            ("onnxruntime", self._by_onnxruntime),
             ("node by node", self._node_by_node),
-            ("expanded", lambda: evaluate.by_onnxruntime(evaluate.expanded(proto), feeds)),
-            ("reference", lambda: evaluate.by_reference(proto, feeds)),
-            ("float64", lambda: self._in_float64(feeds)),
+            ("expanded", self._expanded),
+            ("reference", lambda: self._by_reference(self._flat, feeds)),
+            ("float64", lambda: self._in_float64((TensorProto.FLOAT,))),
+            ("all in float64", lambda: self._in_float64(retype.WIDENED) if self.rough else None),
             ("reference node by node", self._reference_node_by_node),
             *((f"{_ROUNDED} {seed}", lambda seed=seed: self._rounded_otherwise(seed)) for seed in range(TRIES)),
         ]
@@ -74,65 +134,74 @@ class Oracles:
     def _ask(self):
         """Asks the next oracle."""
         name, answer = self._left.pop(0)
-        # Node by node, a fault is that of a node.
-        whole = {"onnxruntime": "onnxruntime", "expanded": "onnxruntime", "reference": "reference", "float64": "reference"}.get(name)
-        faults = _faults(self._proto, whole) if whole else []
         try:
-            if faults:
-                raise evaluate.Invalid(f"lacks: {faults[0].kind} is known to be wrong: {faults[0].reason}")
             found = answer()
             if found is not None:
                 self._found[name] = found
         except (evaluate.Invalid, KeyError) as error:
             self.failures[name] = str(error)
 
+    def _without_faults(self, model, oracle):
+        """Node by node, a fault is that of a node; here it is that of the whole model."""
+        faults = _faults(model, oracle)
+        if faults:
+            raise evaluate.Invalid(f"lacks: {faults[0].kind} is known to be wrong: {faults[0].reason}")
+        return model
+
+    def _by_onnxruntime(self):
+        self._without_faults(self._plain, "onnxruntime")
+        return evaluate.by_onnxruntime(evaluate.lowered(self._proto), self._feeds)
+
+    def _expanded(self):
+        if not evaluate.is_expanded(self._flat):
+            raise evaluate.Invalid("lacks: it has nothing to expand")
+        return evaluate.by_onnxruntime(evaluate.lowered(self._without_faults(self._flat, "onnxruntime")), self._feeds)
+
+    def _by_reference(self, model, feeds):
+        return evaluate.by_reference(self._without_faults(model, "reference"), feeds)
+
     def _node_by_node(self):
         """The reference alone is weak: it leaves parts of some operators out."""
         lacks = self.failures.get("onnxruntime", "").startswith("lacks")
-        return evaluate.node_by_node(self._proto, self._feeds) if lacks else None
+        return evaluate.node_by_node(self._flat, self._feeds) if lacks else None
 
-    def _in_float64(self, feeds):
-        return evaluate.by_reference(retype.model(self._proto, TensorProto.DOUBLE, np.float64), retype.feeds(feeds, np.float64))
+    def _in_float64(self, types):
+        model, feeds = retype.model(self._flat, TensorProto.DOUBLE, np.float64, types), retype.feeds(self._feeds, np.float64, types)
+        return self._by_reference(model, feeds)
 
     def _reference_node_by_node(self):
         """Where the reference does not run the model, all nodes but those that it lacks."""
-        return evaluate.node_by_node(self._proto, self._feeds, reference_first=True) if "reference" not in self._found else None
+        return evaluate.node_by_node(self._flat, self._feeds, reference_first=True) if "reference" not in self._found else None
 
     def _rounded_otherwise(self, seed):
         """What comes of nodes that round in other ways. Casts, comparisons, and nodes that move elements do not round."""
-        by = ROUNDED[self.rough]
-        noise = np.random.Generator(np.random.PCG64(seed))
+        return evaluate.node_by_node(self._flat, self._feeds, changed=Noise(seed, ROUNDED[self.rough]).changed)
 
-        def moved(array, by_largest):
-            if not isinstance(array, np.ndarray) or not is_float(array.dtype) or not array.size:
-                return array
-            wide = array.astype(np.float64)
-            if np.all(wide == np.rint(wide)):  # exact, such as the exponent of a square
-                return array
-            size = np.abs(wide[np.isfinite(wide)]).max(initial=0) if by_largest else np.abs(wide)
-            made = wide + by * noise.uniform(-1, 1, array.shape) * size
-            limits = ml_dtypes.finfo(array.dtype)
-            # The largest number stays one, and below the least normal one functions may end at 0.
-            made = np.where(np.isfinite(wide), np.clip(made, -float(limits.max), float(limits.max)), wide)
-            vanishes = (np.abs(wide) < float(limits.tiny)) & (noise.random(array.shape) < 0.5)
-            return np.asarray(np.where(vanishes, 0, made)).astype(array.dtype)
+    def _open_values(self):
+        """(names of a node's outputs, what is open of them) of nodes of which ONNX leaves the results open, with these inputs."""
+        if self._left_open is None:
+            self._left_open = []
 
-        def changed(node, inputs, results, again):
-            has_body = any(each.HasField("g") for each in node.attribute)
-            if not has_body and not _rounds(node, inputs, results):
+            def look(node, inputs, results, again):
+                told = left_open.reason(node, inputs, results, again)
+                if told:
+                    self._left_open.append((set(node.output), f"{node.op_type}: {told}"))
                 return results
-            # Winograd's form adds multiples of neighbors up, so that the largest one counts for all.
-            convolves = node.op_type == "Conv"
-            try:
-                others = again({name: moved(array, convolves) for name, array in inputs.items()})
-            except evaluate.Invalid:  # some say what to do, such as scales of a Resize
-                others = results
-            if [getattr(each, "shape", None) for each in others] != [getattr(each, "shape", None) for each in results]:
-                others = results
-            return [moved(each, convolves) for each in others]
 
-        flat = onnx.inliner.inline_local_functions(self._proto) if self._proto.functions else self._proto
-        return evaluate.node_by_node(flat, self._feeds, changed=changed)
+            try:
+                evaluate.node_by_node(self._flat, self._feeds, changed=look)
+            except evaluate.RuledOut as error:
+                self._left_open.append((None, str(error)))
+            except (evaluate.Invalid, KeyError):
+                pass  # nobody says
+        return self._left_open
+
+    def raise_if_open(self, names):
+        """Raises Open where ONNX leaves one of these outputs open, or rules the sizes out."""
+        found, _ = retype.upstream(self._flat, names)
+        for outputs, told in self._open_values():
+            if outputs is None or not found.isdisjoint(outputs):
+                raise Open(told)
 
     @property
     def answers(self):
@@ -157,14 +226,17 @@ class Oracles:
         return not {"onnxruntime", "node by node", "expanded"}.isdisjoint(self._found)
 
     def problem(self, place, given):
-        """What is wrong with an output, or None."""
+        """What is wrong with an output, or None. Raises Open."""
         rough = self.rough and retype.narrowest(self._proto, retype.upstream(self._proto, [self._proto.graph.output[place].name]))
         while True:
-            base = self._found.get("float64", self.runtime or None)
+            base = self._found.get("float64") or next(iter(self.answers_so_far), None)
             moved = [answer[place] for name, answer in self._found.items() if name.startswith(_ROUNDED)]
             moved = [base[place], *moved] if base and moved else []
             wrong = problem(given, [answer[place] for answer in self.answers_so_far if answer[place] is not None], rough, moved)
-            if not wrong or not self._left:
+            if not wrong:
+                return None
+            if not self._left:
+                self.raise_if_open([self._proto.graph.output[place].name])
                 return wrong
             self._ask()
 
@@ -185,15 +257,18 @@ def problem(given, expected, rough=None, moved=()):
     if not any(each.shape == given.shape for each in narrow):
         return f"is {list(given.shape)}, expected {' or '.join(sorted({str(list(each.shape)) for each in narrow}))}"
     if given.dtype == TEXT or not is_float(given.dtype):
-        alike = _alike(given, every)
-        right = np.zeros(given.shape, bool)
-        for each in alike:
-            right |= np.asarray(given == each, bool)
-            if rough is not None and given.dtype in (U8, I8):  # a quantized float of 16 bits is rounded twice, or once
-                right |= np.abs(given.astype(int) - each.astype(int)) <= 1
-        return _first(right, given, alike)
+        return _exact_problem(given, _alike(given, every), _alike(given, moved))
     others = [each.astype(np.float64) for each in moved if isinstance(each, np.ndarray) and each.shape == given.shape]
     return _float_problem(given, _alike(given, expected) or _alike(given, every), rough, others)
+
+
+def _exact_problem(given, alike, moved):
+    right = np.zeros(given.shape, bool)
+    for each in alike:
+        right |= np.asarray(given == each, bool)
+    if len(moved) > 1 and given.dtype.kind in "iu":  # what is rounded to an integer lies among those of other roundings
+        right |= (given >= np.min(moved, axis=0)) & (given <= np.max(moved, axis=0))
+    return _first(right, given, alike)
 
 
 def _alike(given, expected):
@@ -226,8 +301,9 @@ def _float_problem(given, expected, rough, moved):
         right |= (wide == each) | (np.isnan(wide) & np.isnan(each)) | (np.abs(wide - each) <= limit)
     for each in moved[1:]:  # what a few roundings change by so much says no more than how large it is
         right |= (np.abs(each - moved[0]) > MOST_OF_ELEMENT * np.abs(moved[0])) & (np.abs(wide - moved[0]) <= SPREADS * farthest)
-    # Where a sum overflows depends on its order: oracles that disagree on whether an element is a number say nothing about it.
-    kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in exact]
+    # Where a sum overflows depends on its order: oracles that disagree on whether an element is a number say nothing about it. Nor do
+    # they where other roundings make a number of it, such as of the root of what is almost 0.
+    kinds = [np.isnan(each) + 2 * np.isposinf(each) + 4 * np.isneginf(each) for each in others]
     for kind in kinds[1:]:
         right |= kind != kinds[0]
     return _first(right, given, expected)

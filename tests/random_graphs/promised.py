@@ -12,10 +12,10 @@ _NEWEST = 1 << 30
 # What docs/compiler.md says of all operators.
 GENERAL = (
     r"expected one of [ a-z0-9_]+",  # a kernel does not have the type, and no exact cast gives it one that it has
-    r"input \d+, '[^']*', is strings",
+    r"input \d+, '.*', is strings$",
     r"sequences? of strings",
     r"stack.* strings",
-    r"^the rank of input \d+, '[^']*', is not known",
+    r"^the rank of input \d+, '.*', is not known",
 )
 _UNKNOWN = r"^(not known in this version of the operator set|the operator is not known)$"
 

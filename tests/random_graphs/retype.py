@@ -1,64 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same model with another type in place of float32."""
+"""The same model with another type in place of float32, or of all narrower floats."""
+
+import dataclasses
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
 from builder import to_tensor
-from draws import BF16, F32
+from draws import BF16, NUMBER_OF
 from versions import all_nodes
 
 
-def _tensor(tensor, number, dtype):
-    if tensor.data_type == TensorProto.FLOAT:
-        tensor.CopyFrom(to_tensor(numpy_helper.to_array(tensor).astype(dtype), tensor.name))
+# The types that float64 stands for where all is computed in it.
+WIDENED = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
-def _type(kind, number):
-    if kind.HasField("tensor_type") and kind.tensor_type.elem_type == TensorProto.FLOAT:
-        kind.tensor_type.elem_type = number
-    if kind.HasField("sequence_type"):
-        _type(kind.sequence_type.elem_type, number)
-    if kind.HasField("optional_type"):
-        _type(kind.optional_type.elem_type, number)
+@dataclasses.dataclass
+class _Change:
+    """The types that are changed, and into which one, as ONNX and as numpy have it."""
+
+    types: tuple
+    number: int
+    dtype: np.dtype
+
+    def tensor(self, tensor):
+        if tensor.data_type in self.types:
+            tensor.CopyFrom(to_tensor(numpy_helper.to_array(tensor).astype(self.dtype), tensor.name))
+
+    def type(self, kind):
+        if kind.HasField("tensor_type") and kind.tensor_type.elem_type in self.types:
+            kind.tensor_type.elem_type = self.number
+        if kind.HasField("sequence_type"):
+            self.type(kind.sequence_type.elem_type)
+        if kind.HasField("optional_type"):
+            self.type(kind.optional_type.elem_type)
+
+    def nodes(self, nodes):
+        for node in nodes:
+            for attribute in node.attribute:
+                if attribute.name in ("to", "dtype", "output_dtype") and attribute.i in self.types and attribute.type == onnx.AttributeProto.INT:
+                    attribute.i = self.number
+                if attribute.HasField("t"):
+                    self.tensor(attribute.t)
+                if attribute.HasField("g"):
+                    self.graph(attribute.g)
+                if node.op_type == "Constant" and attribute.name in ("value_float", "value_floats"):
+                    values = np.array(attribute.f if attribute.name == "value_float" else attribute.floats, self.dtype)
+                    attribute.CopyFrom(onnx.helper.make_attribute("value", to_tensor(values)))
+            if node.op_type == "ConstantOfShape" and not node.attribute:
+                node.attribute.append(onnx.helper.make_attribute("value", to_tensor(np.zeros(1, self.dtype))))
+
+    def graph(self, graph):
+        for info in (*graph.input, *graph.output, *graph.value_info):
+            self.type(info.type)
+        for tensor in graph.initializer:
+            self.tensor(tensor)
+        self.nodes(graph.node)
 
 
-def _nodes(nodes, number, dtype):
-    for node in nodes:
-        for attribute in node.attribute:
-            if attribute.name in ("to", "dtype", "output_dtype") and attribute.i == TensorProto.FLOAT and attribute.type == onnx.AttributeProto.INT:
-                attribute.i = number
-            if attribute.HasField("t"):
-                _tensor(attribute.t, number, dtype)
-            if attribute.HasField("g"):
-                _graph(attribute.g, number, dtype)
-            if node.op_type == "Constant" and attribute.name in ("value_float", "value_floats"):
-                values = np.array(attribute.f if attribute.name == "value_float" else attribute.floats, dtype)
-                attribute.CopyFrom(onnx.helper.make_attribute("value", to_tensor(values)))
-        if node.op_type == "ConstantOfShape" and not node.attribute:
-            node.attribute.append(onnx.helper.make_attribute("value", to_tensor(np.zeros(1, dtype))))
-
-
-def _graph(graph, number, dtype):
-    for info in (*graph.input, *graph.output, *graph.value_info):
-        _type(info.type, number)
-    for tensor in graph.initializer:
-        _tensor(tensor, number, dtype)
-    _nodes(graph.node, number, dtype)
-
-
-def model(proto, number, dtype):
+def model(proto, number, dtype, types=(TensorProto.FLOAT,)):
     made = onnx.ModelProto()
     made.CopyFrom(proto)
-    _graph(made.graph, number, dtype)
+    change = _Change(types, number, dtype)
+    change.graph(made.graph)
     for function in made.functions:
-        _nodes(function.node, number, dtype)
+        change.nodes(function.node)
     return made
 
 
-def feeds(arrays, dtype):
-    return {name: array.astype(dtype) if array.dtype == F32 else array for name, array in arrays.items()}
+def feeds(arrays, dtype, types=(TensorProto.FLOAT,)):
+    return {name: array.astype(dtype) if NUMBER_OF.get(array.dtype) in types else array for name, array in arrays.items()}
 
 
 def has_floats(proto):

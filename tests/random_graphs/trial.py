@@ -4,6 +4,7 @@
 import forms
 import ours
 import promised
+from oracles import Open
 
 
 def forms_of(drawn, asked, device):
@@ -18,13 +19,15 @@ def forms_of(drawn, asked, device):
 
 
 def run_form(trial, name):
-    """(status, detail): ok, skipped, refused, failed or wrong."""
+    """(status, detail): ok, skipped, open, refused, failed or wrong."""
     try:
         function = forms.without(name.removeprefix("without:")) if name.startswith("without:") else forms.FORMS[name]
         wrong = function(trial)
         return ("wrong", wrong) if wrong else ("ok", "")
     except forms.Skipped as reason:
         return "skipped", str(reason)
+    except Open as reason:
+        return "open", str(reason)
     except ours.Refused as reason:
         by_design = [promised.may_refuse(each.domain, each.op_type, each.opset, each.reason) for each in reason.nodes]
         return ("by design" if by_design and all(by_design) else "refused"), str(reason)

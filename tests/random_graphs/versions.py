@@ -122,6 +122,32 @@ def _raise_one(node, version, shapes):
     return [*before, helper.make_node(kind, inputs, list(node.output), node.name, **given)]
 
 
+def plain(model):
+    """The same model, said so that others understand it: axes of a Resize count from the front, where the rank is known, and trees say
+    where missing values go."""
+    nodes = [node for each in [model.graph, *model.functions] for node in all_nodes(each.node)]
+    if not any(_is_said_otherwise(node) for node in nodes):
+        return model
+    shapes = _shapes(model)
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for node in [node for each in [made.graph, *made.functions] for node in all_nodes(each.node) if _is_said_otherwise(node)]:
+        given = {each.name: each for each in node.attribute}
+        if node.op_type == "Resize" and node.input[0] in shapes:
+            given["axes"].ints[:] = [axis % len(shapes[node.input[0]]) for axis in given["axes"].ints]
+        elif node.op_type != "Resize":
+            node.attribute.append(helper.make_attribute("nodes_missing_value_tracks_true", [0] * len(given["nodes_modes"].strings)))
+    return made
+
+
+def _is_said_otherwise(node):
+    given = {each.name: each for each in node.attribute}
+    if node.op_type == "Resize":
+        return "axes" in given and any(axis < 0 for axis in given["axes"].ints)
+    is_tree = node.op_type in ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+    return is_tree and "nodes_missing_value_tracks_true" not in given and len(given["nodes_modes"].strings) > 0
+
+
 def lowered(model, newest):
     """The same model for the newest operators that a runtime takes, where those are the same."""
     version = of(model)

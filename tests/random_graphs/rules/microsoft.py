@@ -99,7 +99,7 @@ def embed(b, schema):
 def _quantized(b, x, zero=0.85):
     """A quantized tensor with its scale and zero; a zero may be missing where elements are unsigned."""
     if not contrib.OLDEST <= b.opset() <= contrib.NEWEST:
-        raise Rejected("ONNX Runtime rounds in ways of its own, and what else the operator is (contrib.py) needs these sets")
+        raise Rejected("ONNX Runtime rounds in ways of its own, and what the operator stands for (expansions.py) needs these sets")
     return [x, scale_of(b), zero_of(b, x.dtype) if x.dtype != U8 or b.draws.chance(zero) else None]
 
 
