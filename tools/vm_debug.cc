@@ -8,6 +8,7 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/mains.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/random_options.h"
 
 namespace rewire::tools {
 namespace {
@@ -52,13 +53,7 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
   app->add_flag("--json", options->json, "print one JSON object for each command instead of text");
   list("-i,--input", &options->inputs.inputs, "NAME=VALUE", "set an input; `help input` says how");
   app->add_flag("--random", options->inputs.random, "fill the other inputs with random numbers");
-  app->add_option("--seed", options->inputs.seed, "seed of the random numbers")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->capture_default_str();
-  list("--range", &options->inputs.random_ranges, "DTYPE=LOW:HIGH",
-       "range of random numbers of this dtype; default: -1:1 for floats, 0:9 for integers");
-  list("--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs");
+  AddRandomOptions(app, &options->inputs);
   list("--params", &options->parameters, "FILE",
        "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files");
   list("--kernels", &options->kernels, "LIBRARY",

@@ -14,6 +14,7 @@
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/mains.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/random_options.h"
 #include "rewire/tools/vm_run/run.h"
 
 namespace rewire::tools {
@@ -44,16 +45,7 @@ void AddInputOptions(CLI::App* app, RunOptions* options) {
       ->group(group);
   app->add_flag("--random", options->inputs.random, "fill the other inputs with random numbers")
       ->group(group);
-  AddValue(app, "--seed", &options->inputs.seed, "N",
-           "seed of the random numbers; the same seed gives the same numbers")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->group(group)
-      ->capture_default_str();
-  AddList(app, "--range", &options->inputs.random_ranges, "DTYPE=LOW:HIGH",
-          "range of random numbers of this dtype; default: -1:1 for floats, 0:9 for integers")
-      ->group(group);
-  AddList(app, "--dim", &options->inputs.dims, "SYMBOL=SIZE", "size of a symbolic dimension of random inputs")
-      ->group(group);
+  AddRandomOptions(app, &options->inputs, group);
   AddList(app, "--params", &options->parameters, "FILE",
           "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files")
       ->group(group);

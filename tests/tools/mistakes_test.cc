@@ -74,6 +74,7 @@ struct Call {
 std::vector<Call> Calls() {
   std::vector<Call> calls = {
       {"vm-as", "model.asm", {"IN", "-o", "OUT"}},
+      {"vm-bench", "model.rwx", {"IN", "--dim", "N=1", "--duration", "1ms", "--samples", "OUT"}},
       {"vm-bundle", "model.rwx", {"a=IN", "-o", "OUT"}},
       {"vm-convert", "model.ro", {"IN", "-o", "OUT"}},
       {"vm-debug", "model.rwx", {"IN", "--random", "--dim", "N=1", "-x", "script"}},
@@ -192,7 +193,7 @@ TEST_CASE("mistakes on the command line, with every tool") {
     session.Refused(call.tool, behind({}), 11, "required");
     session.Refused(call.tool, behind({call.input, "--hepl"}), 11, "'--hepl'; did you mean '--help'?");
     session.Refused(call.tool, behind({call.input, "--xyzzy"}), 11, "unexpected argument '--xyzzy'");
-    if (call.tool != "vm-inspect" && call.tool != "vm-debug") {
+    if (call.tool != "vm-inspect" && call.tool != "vm-debug" && call.tool != "vm-bench") {
       session.Refused(call.tool, behind({call.input, "-o"}), 11, "--output");
     }
   }

@@ -17,9 +17,9 @@ namespace {
 using Catch::Contains;
 
 const std::vector<std::string>& Tools() {
-  static const std::vector<std::string> kTools = {"vm-as",     "vm-bundle", "vm-convert",
-                                                  "vm-debug",  "vm-dis",    "vm-inspect",
-                                                  "vm-params", "vm-run",    "vm-strip"};
+  static const std::vector<std::string> kTools = {"vm-as",    "vm-bench", "vm-bundle",  "vm-convert",
+                                                  "vm-debug", "vm-dis",   "vm-inspect", "vm-params",
+                                                  "vm-run",   "vm-strip"};
   return kTools;
 }
 
