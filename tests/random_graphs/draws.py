@@ -41,8 +41,11 @@ NARROW = {np.dtype(dtype) for _, dtype in (NARROW_FLOATS | NARROW_INTEGERS).valu
 DTYPES.update((number, (np.dtype(dtype), 0.7)) for number, dtype in (NARROW_FLOATS | NARROW_INTEGERS).values())
 NUMBER_OF = {dtype: number for number, (dtype, _) in DTYPES.items()}
 FLOATS = (np.dtype(np.float32), np.dtype(np.float16), BF16, np.dtype(np.float64))
+HALVES = (np.dtype(np.float16), BF16)
 F32, I64, I32, BOOL = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(bool)
 U8, I8 = np.dtype(np.uint8), np.dtype(np.int8)
+# One model in eight is mostly of one of these, so that its inputs and outputs are, too.
+SHORT = (np.dtype(np.float16), BF16, I8, U8, np.dtype(np.int16))
 
 # As schemas spell them.
 NAMES = {
@@ -92,6 +95,8 @@ class Draws:
         if self.roomy:
             self.sizes += self._random.sample([24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 256, 257, 300], 2)
 
+        self.usual = self.choose(SHORT) if self.chance(0.125) else None
+
     def chance(self, probability):
         return self._random.random() < probability
 
@@ -129,7 +134,7 @@ class Draws:
     def dtype(self, allowed):
         """One of these, the usual ones more often."""
         weights = dict(DTYPES.values())
-        return self.weighted({dtype: weights[dtype] for dtype in allowed})
+        return self.weighted({dtype: weights[dtype] + (100 if dtype is self.usual else 0) for dtype in allowed})
 
     def array(self, dtype, shape, style=None):
         style = style or self.style

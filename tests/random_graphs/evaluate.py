@@ -128,7 +128,7 @@ def flat(model):
 
 
 def is_expanded(model):
-    return any("/expanded" in node.output[0] for node in model.graph.node)
+    return any("/expanded" in name for node in model.graph.node for name in (*node.input, *node.output))
 
 
 def outermost(model):
@@ -152,7 +152,7 @@ def known_of(arrays, opset):
 
 def node_by_node(model, feeds, reference_first=False, changed=None):
     """As onnxruntime, but nodes that it lacks are the reference's; or the other way round. `changed` gives other results for
-    those of a node, of the node, its inputs, its results and a function that runs it with other inputs."""
+    those of a node, of the node, its inputs, its results, a function that runs it with other inputs or as another model, and its own model."""
     opsets = {each.domain: each.version for each in model.opset_import}
     values = {tensor.name: normal(_array(tensor)) for tensor in model.graph.initializer}
     values.update(feeds)
@@ -165,7 +165,7 @@ def node_by_node(model, feeds, reference_first=False, changed=None):
             output.type.CopyFrom(inferred[output.name])
         results = _by_either(each, one, read, reference_first)
         if changed:
-            results = changed(each, read, results, lambda others: _by_either(each, one, others, reference_first))
+            results = changed(each, read, results, lambda others, instead=None: _by_either(each, instead or one, others, reference_first), one)
         values.update(zip([name for name in each.output if name], results))
     return [values[each.name] for each in model.graph.output]
 

@@ -61,6 +61,10 @@ class _Nodes:
             return self.add("Slice", [x], axes=[axis], starts=[start], ends=[end])
         return self.add("Slice", [x, self.ints(start), self.ints(end), self.ints(axis)])
 
+    def upright(self, x):
+        """One for each direction, along two more axes."""
+        return self.add("Unsqueeze", [x, self.ints(1, 2)]) if self._opset >= 13 else self.add("Unsqueeze", [x], axes=[1, 2])
+
     def end(self):
         self.made[-1].output[0] = self._node.output[0]
         return self.made
@@ -75,6 +79,8 @@ def _expand(node, opset):
         return _lrn(nodes, node.input[0], **attributes)
     if (node.domain, node.op_type) == (contrib.DOMAIN, "QuickGelu"):
         return _quick_gelu(nodes, node.input[0], **attributes)
+    if (node.domain, node.op_type) == (contrib.DOMAIN, "DynamicQuantizeLSTM"):
+        return _lstm(nodes, node, attributes)
     return _quantized(nodes, node, opset, attributes) if node.domain == contrib.DOMAIN and contrib.OLDEST <= opset <= contrib.NEWEST else None
 
 
@@ -90,6 +96,23 @@ def _lrn(nodes, x, size, alpha=1e-4, beta=0.75, bias=1.0):
     scaled = nodes.add("Mul", [nodes.add("Sum", parts), nodes.number(alpha / size, x)])
     nodes.add("Div", [x, nodes.add("Pow", [nodes.add("Add", [scaled, nodes.number(bias, x)]), nodes.number(beta, x)])])
     return nodes.end()
+
+
+def _lstm(nodes, node, attributes):
+    """The layer with its weights as floats, and inputs that are not quantized (docs/compiler.md)."""
+    inputs = [*node.input, *[""] * 12]
+
+    def weights(place, scale):
+        made = nodes.add("Cast", [inputs[place]], to=onnx.TensorProto.FLOAT)
+        if inputs[scale + 1]:
+            made = nodes.add("Sub", [made, nodes.add("Cast", [nodes.upright(inputs[scale + 1])], to=onnx.TensorProto.FLOAT)])
+        return nodes.add("Transpose", [nodes.add("Mul", [made, nodes.upright(inputs[scale])])], perm=[0, 2, 1])
+
+    given = [inputs[0], weights(1, 8), weights(2, 10), *inputs[3:8]]
+    nodes.add("LSTM", given, **attributes)
+    del nodes.made[-1].output[:]
+    nodes.made[-1].output.extend(node.output)
+    return nodes.made
 
 
 def _quantized(nodes, node, opset, attributes):

@@ -20,6 +20,8 @@ from oracles import Open, Oracles
 
 CASES = []
 OPEN = "open"
+# The other side of what float32 makes of it.
+ROOT_OF_TWO = not np.sqrt(np.float32(2)) * np.sqrt(np.float32(2)) <= 2
 
 
 @dataclasses.dataclass
@@ -91,6 +93,9 @@ case("a mean of nothing", "g (int8[2, 0] x, float s, int8 z) => (int8[2] y) { y 
      {"x": np.zeros((2, 0), np.int8), "s": floats(1, shape=()), "z": np.array(0, np.int8)}, OPEN, np.array([7, 7], np.int8))
 case("a sum of nothing", "g (float[2, 0] x) => (float[2] y) { y = ReduceSumSquare<axes = [1], keepdims = 0>(x) }",
      {"x": np.zeros((2, 0), np.float32)}, floats(0, 0), floats(7, 7))
+case("a comparison in a body of what is rounded there",
+     "g (int64 n, float[2] x) => (bool[1, 2] y) { y = Loop<body = b (int64 i, bool c) => (bool d, bool[2] z) { d = Identity(c) s = Sqrt(x) m = Mul(s, s) z = LessOrEqual(m, x) }>(n, \"\") }",
+     {"n": np.array(1), "x": floats(2, -1)}, np.array([[ROOT_OF_TWO, False]]), np.array([[True, True]]))
 case("which scale sizes mean", 'g (float[5] x, int64[1] n) => (float[7] y) { y = Resize(x, "", "", n) }', {"x": floats(1, 2, 3, 4, 5), "n": np.array([7])}, OPEN, np.full(7, 9, np.float32))
 case("parts that do not fit", "g (float[a, 2] x, float[b, 3] y) => (float[c, d] z) { z = Concat<axis = 0>(x, y) }",
      {"x": np.zeros((0, 2), np.float32), "y": np.ones((1, 3), np.float32)}, OPEN, np.zeros((1, 3), np.float32))

@@ -37,7 +37,8 @@ def _wide(array):
 
 
 @_of("ReduceMean", "QLinearReduceMean", "GlobalAveragePool", "QLinearGlobalAveragePool", "ArgMax", "ArgMin", "ReduceLogSumExp", "GlobalMaxPool",
-     "GlobalLpPool", "MeanVarianceNormalization", "InstanceNormalization", "DynamicQuantizeLinear")
+     "GlobalLpPool", "MeanVarianceNormalization", "InstanceNormalization", "DynamicQuantizeLinear", "Conv", "ConvTranspose", "MaxPool", "AveragePool",
+     "LpPool", "RoiAlign", "MaxRoiPool")
 def _of_nothing(given, read, results):
     return "what there is of no elements" if read[0].size == 0 else None
 

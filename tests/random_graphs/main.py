@@ -7,7 +7,8 @@
 
 README.md beside this file says what is drawn and compared. The same seed gives the same models. Prints a line for each model
 that is refused, fails, is wrong, or ends the process, and at the end how many runs of each form ended in which way. With
---keep, each such model is made as small as it fails and written to a folder. Exits with 1 if there was any, or nothing ran.
+--keep, each such model is made as small as it fails in the first such form, and written to a folder. Exits with 1 if there was
+any, or nothing ran.
 """
 
 import argparse
@@ -70,13 +71,16 @@ def main():
             if options.seconds and time.monotonic() - began > options.seconds:
                 break
             models += 1
+            kept = False
             for form, status, detail in worker.ask(request):
                 counts[form.split(":")[0]][status] += 1
                 if status in BAD:
                     name = request.get("seed", request.get("folder"))
                     print(f"{status.upper()} {name} {form}: {' '.join(detail.split())[:400]}", flush=True)
-                    if options.keep:
+                    # What fails in one form mostly fails in others for the same reason.
+                    if options.keep and not kept:
                         keep(options, request, form, status, detail)
+                        kept = True
     finally:
         worker.stop()
     return report(counts, models, time.monotonic() - began)

@@ -5,7 +5,7 @@ pass: transposes, reshapes, second readers, broadcast constants, scalars of odd 
 import numpy as np
 
 from builder import Rejected, numbers
-from draws import F32
+from draws import F32, HALVES, NUMBER_OF, SHORT, is_float
 from rules import broadcast_to
 from rules.convolution import image
 from rules.quantization import fake_quantize
@@ -291,3 +291,13 @@ def lookup(b):
     if b.draws.chance(0.5):
         rows = _one(b, "MatMul", rows, b.like(F32, (table.shape[1], 4), "weight"))
     return [_activate(b, rows)]
+
+
+@motif
+def short_ends(b):
+    """Numbers of a short type, as those of images and samples are, made floats, and back."""
+    dtype = b.draws.choose(SHORT)
+    x = b.fresh(b.draws.array(dtype, b.draws.shape(1, 4)), ("data", dtype, None))
+    made = _activate(b, b.cast(x, F32))
+    held = [each for each in SHORT if is_float(each) or numbers(made) and np.all((made.array > np.iinfo(each).min) & (made.array < np.iinfo(each).max))]
+    return b.node("Cast", [made], {"to": NUMBER_OF[b.draws.choose(held if b.draws.chance(0.7) else HALVES)]})

@@ -4,13 +4,15 @@ float64 in place of other floats. Each may lack operators or types."""
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto
+import onnx
+from onnx import TensorProto, helper
 
 import evaluate
 import known_faults
 import left_open
 import retype
-from draws import BF16, TEXT, is_float
+from builder import to_tensor
+from draws import BF16, DTYPES, F32, HALVES, TEXT, is_float
 
 # How far a float may be from an oracle, by type: in parts of the element, and of the largest element of its tensor. A sum of a
 # thousand terms in another order loses five bits of float32's 24. A fused kernel, or one of 16 bits that computes in float32,
@@ -37,8 +39,14 @@ _ROUNDED = "rounded otherwise"
 # Interpolations round weights of their own, so that results may be whole by chance. What is quantized is divided first.
 _INTERPOLATES = {"Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"}
 _QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
-# What a result is rounded by at least, where it is the difference of larger numbers: the logarithm of a share of almost 1 is almost 0.
-_LEAST = {"LogSoftmax": 1.0}
+# What a result is rounded by at least, where it is the difference of larger numbers: the logarithm of a share of almost 1 is almost 0, and so
+# is 1 and the error function of a negative number.
+_LEAST = dict.fromkeys(("LogSoftmax", "Gelu", "BiasGelu", "FastGelu"), 1.0)
+
+
+# What moves elements, or says what they are, does not round within bodies, either.
+_MOVES = {"Identity", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Concat", "Split", "Slice", "Gather", "Expand", "Tile", "Pad", "Cast", "CastLike", "Constant",
+          "ConstantOfShape", "Relu", "Neg", "Abs", "Max", "Min", "Where", "If", "Loop", "Scan"}
 
 
 class Open(Exception):
@@ -91,7 +99,31 @@ class Noise:
         vanishes = (np.abs(wide) < float(limits.tiny)) & (self._directions(array.shape) < 0)
         return np.asarray(np.where(vanishes, 0, made)).astype(array.dtype)
 
-    def changed(self, node, inputs, results, again):
+    def in_bodies(self, model):
+        """The same model whose bodies round otherwise."""
+        made = onnx.shape_inference.infer_shapes(model)
+        for node in made.graph.node:
+            self._shake(node)
+        return made
+
+    def _shake(self, node):
+        for body in (each.g for each in node.attribute if each.HasField("g")):
+            types = {each.name: each.type.tensor_type.elem_type for each in (*body.value_info, *body.output)}
+            nodes = []
+            for each in body.node:
+                self._shake(each)
+                own = onnx.NodeProto.FromString(each.SerializeToString())
+                nodes.append(own)
+                for place, name in enumerate(each.output if each.op_type not in _MOVES else ()):
+                    dtype = DTYPES.get(types.get(name), (None,))[0]
+                    if dtype is not None and is_float(dtype):
+                        factor = np.asarray(1 + self._by * self._directions(())).astype(dtype)
+                        own.output[place] = f"{name}/exact"
+                        nodes += [helper.make_node("Constant", [], [f"{name}/factor"], value=to_tensor(factor)), helper.make_node("Mul", [f"{name}/exact", f"{name}/factor"], [name])]
+            del body.node[:]
+            body.node.extend(nodes)
+
+    def changed(self, node, inputs, results, again, model):
         """Other results of a node (evaluate.node_by_node)."""
         has_body = any(each.HasField("g") for each in node.attribute)
         if not has_body and not _rounds(node, inputs, results):
@@ -100,7 +132,8 @@ class Noise:
         # does would hide it.
         convolves, first = node.op_type == "Conv", node.op_type in _QUANTIZES
         try:
-            others = again({name: array if first and name != node.input[0] else self.moved(array, convolves) for name, array in inputs.items()})
+            moved = {name: array if first and name != node.input[0] else self.moved(array, convolves) for name, array in inputs.items()}
+            others = again(moved, self.in_bodies(model)) if has_body else again(moved)
         except evaluate.Invalid:  # some say what to do, such as scales of a Resize
             others = results
         if [getattr(each, "shape", None) for each in others] != [getattr(each, "shape", None) for each in results]:
@@ -124,6 +157,7 @@ class Oracles:
             ("expanded", self._expanded),
             ("reference", lambda: self._by_reference(self._flat, feeds)),
             ("float64", lambda: self._in_float64((TensorProto.FLOAT,))),
+            ("halves in float32", lambda: self._halves_in_float32() if self.rough else None),
             ("all in float64", lambda: self._in_float64(retype.WIDENED) if self.rough else None),
             ("reference node by node", self._reference_node_by_node),
             *((f"{_ROUNDED} {seed}", lambda seed=seed: self._rounded_otherwise(seed)) for seed in range(TRIES)),
@@ -169,6 +203,12 @@ class Oracles:
         model, feeds = retype.model(self._flat, TensorProto.DOUBLE, np.float64, types), retype.feeds(self._feeds, np.float64, types)
         return self._by_reference(model, feeds)
 
+    def _halves_in_float32(self):
+        """ONNX Runtime lacks types of 16 bits for many operators."""
+        types = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+        model = retype.model(self._without_faults(self._flat, "onnxruntime"), TensorProto.FLOAT, F32, types)
+        return evaluate.by_onnxruntime(evaluate.lowered(model), retype.feeds(self._feeds, F32, types))
+
     def _reference_node_by_node(self):
         """Where the reference does not run the model, all nodes but those that it lacks."""
         return evaluate.node_by_node(self._flat, self._feeds, reference_first=True) if "reference" not in self._found else None
@@ -182,7 +222,7 @@ class Oracles:
         if self._left_open is None:
             self._left_open = []
 
-            def look(node, inputs, results, again):
+            def look(node, inputs, results, again, _):
                 told = left_open.reason(node, inputs, results, again)
                 if told:
                     self._left_open.append((set(node.output), f"{node.op_type}: {told}"))
@@ -274,7 +314,7 @@ def _exact_problem(given, alike, moved):
 def _alike(given, expected):
     """Those that have the form of what is given, floats in its type."""
     return [each.astype(given.dtype) if is_float(each.dtype) else each for each in expected
-            if each.shape == given.shape and (each.dtype == given.dtype or is_float(given.dtype) and each.dtype == np.float64)]
+            if each.shape == given.shape and (each.dtype == given.dtype or is_float(given.dtype) and each.dtype == np.float64 or given.dtype in HALVES and each.dtype == F32)]
 
 
 def _float_problem(given, expected, rough, moved):

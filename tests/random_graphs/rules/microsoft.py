@@ -232,3 +232,20 @@ def linear(b, schema):
     axis = any_axis(b.draws, x.rank) if b.draws.chance(0.5) else None
     shape = () if axis is None else (x.shape[axis],)
     return add(b, schema.name, [x, scale_of(b, F32, shape), zero_of(b, x.dtype if back else b.draws.choose(types), shape)], {} if axis is None else {"axis": axis})
+
+
+@of_microsoft("DynamicQuantizeLSTM")
+def quantized_lstm(b, schema):
+    if b.draws.style == "wide":
+        raise Rejected("the pass pack-bytes rounds inputs to 16 bits, which a sum of large numbers shows")
+    length, batch, inputs, hidden = b.draws.between(1, 4), b.draws.between(1, 3), b.draws.between(1, 5), b.draws.choose([1, 2, 4, 5])
+    direction = b.draws.choose(["forward", "reverse", "bidirectional"])
+    ways = 2 if direction == "bidirectional" else 1
+    kind, state = b.draws.choose(INTEGERS), (ways, batch, hidden)
+    weights = [b.constant(b.draws.integers(kind, (ways, rows, 4 * hidden), 0 if kind == U8 else -9, 10)) for rows in (inputs, hidden)]
+    values = [b.like(F32, (length, batch, inputs), fits=numbers), *weights,
+              b.like(F32, (ways, 8 * hidden), "weight") if b.draws.chance(0.6) else None, None,
+              *(b.like(F32, state, fits=numbers) if b.draws.chance(0.4) else None for _ in range(2)),
+              b.like(F32, (ways, 3 * hidden), "weight") if b.draws.chance(0.2) else None,
+              *(value for _ in range(2) for value in (scale_of(b, F32, (ways,)), zero_of(b, kind, (ways,))))]
+    return add(b, "DynamicQuantizeLSTM", values, {"hidden_size": hidden, "direction": direction}, 3)

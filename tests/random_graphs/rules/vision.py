@@ -4,7 +4,7 @@
 import numpy as np
 
 from builder import Rejected, numbers
-from draws import F32, FLOATS, I32, I64, NUMBER_OF, is_float
+from draws import F32, FLOATS, HALVES, I32, I64, NUMBER_OF, is_float
 from rules import dtypes, given, has, rule
 from rules.convolution import image
 from rules.generic import float_of
@@ -50,10 +50,10 @@ def resize(b, schema):
     lead = [1.0, 1.0]
     if axes:
         attributes["axes"], lead = b.draws.choose([axes, [axis - x.rank for axis in axes]]), []
-    # To the reference, the axis whose ends count may be a fraction long. ONNX Runtime, which lacks types, crops no axis of scale 1.
+    # To the reference, the axis whose ends count may be a fraction long. ONNX Runtime lacks types, but for float16 as float32 (oracles.py).
     part = any(size * factor != int(size * factor) for size, factor in zip(x.shape[2:], factors))
     cropped = attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
-    if part and (cropped or attributes.get("coordinate_transformation_mode") == "align_corners" and x.dtype != F32):
+    if part and (cropped or attributes.get("coordinate_transformation_mode") == "align_corners" and x.dtype not in (F32, *HALVES)):
         raise Rejected("how long the axis is counts otherwise elsewhere")
     if b.draws.chance(0.5):
         return b.node("Resize", [x, roi, b.parameter([*lead, *map(float, factors)], F32)], attributes)
