@@ -11,6 +11,13 @@ namespace {
 // Expressions longer than this get a symbol of their own.
 constexpr std::size_t kSimpleText = 96;
 
+// Whether a block makes the value, so far as it is lowered. A body that is lowered again makes its values
+// anew, and so does another block at the same address.
+bool IsMadeIn(const Value& value, const Block& block) {
+  return value.producer == nullptr ||
+         std::find(block.nodes.rbegin(), block.nodes.rend(), value.producer) != block.nodes.rend();
+}
+
 }  // namespace
 
 Type TensorOf(DLDataType dtype, Shape dims) {
@@ -162,7 +169,7 @@ Shape Graph::OwnDims(Value* value, const Shape& dims, const Block* block) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].text().size() <= kSimpleText) continue;
     std::string& symbol = symbol_of_text_[{block, own[i].text()}];
-    if (symbol.empty()) {
+    if (symbol.empty() || !IsMadeIn(*symbols_.at(symbol).value, *block)) {
       symbol = FreshSymbol("");
       DefineSymbol(symbol, value, static_cast<std::uint32_t>(i));
       own_symbols_.emplace(symbol, own[i]);

@@ -134,6 +134,37 @@ TEST_CASE("a carried value of no known rank is refused where the number of turns
         "the rank of input 0, 'carried', is not known; fixing dimensions (--dim) may show it");
 }
 
+// A body with a value that grows is lowered for the size that it begins with, and again for any. The input's
+// dimension has a name that is long enough for values of the body to get a symbol of their own for it.
+TEST_CASE("a body that is lowered again reads no sizes of what was lowered before") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  const std::string input(120, 'n');
+  SetValue(graph->add_input(), input, {""});
+  AddInts(graph, "three", {3}, true);
+  AddFloats(graph, "one", {1}, {7});
+  onnx::NodeProto* loop = AddNode(graph, "Loop", {"three", "", "one"}, "grown");
+  loop->add_output("rows");
+  onnx::GraphProto* body = AddGraph(loop, "body");
+  SetValue(body->add_input(), "turn", {}, onnx::TensorProto::INT64);
+  SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_input(), "before", {""});
+  AddInt(AddNode(body, "Concat", {"before", "one"}, "after"), "axis", 0);
+  AddNode(body, "Exp", {input}, "first");
+  AddNode(body, "Neg", {"first"}, "second");
+  SetValue(body->add_output(), "go_on", {}, onnx::TensorProto::BOOL);
+  SetValue(body->add_output(), "after", {""});
+  SetValue(body->add_output(), "second", {""});
+  AddNode(graph, "ReduceSum", {"rows"}, "all");
+  AddNode(graph, "Add", {"grown", "all"}, "y");
+  graph->add_output()->set_name("y");
+  compiler::CompileOptions options;
+  options.check_passes = true;
+  const Outcome outcome = CompileProto(model, options);
+  INFO(outcome.message);
+  CHECK(outcome.message.empty());
+}
+
 // y = x W^3, where W and a term are carried along. The term is changed once it is doubled.
 TEST_CASE("what a body gives on as it is stays the constant that it was") {
   const bool doubled = GENERATE(false, true);
