@@ -14,6 +14,7 @@ any, or nothing ran.
 import argparse
 import collections
 import pathlib
+import signal
 import sys
 import time
 
@@ -64,6 +65,7 @@ def main():
     from worker import Worker
 
     options = arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a long run that is ended says how far it came
     counts, models, began = collections.defaultdict(collections.Counter), 0, time.monotonic()
     worker = Worker(options.limit)
     try:
@@ -81,6 +83,9 @@ def main():
                     if options.keep and not kept:
                         keep(options, request, form, status, detail)
                         kept = True
+    except KeyboardInterrupt:
+        print(f"stopped in the model {request.get('seed', request.get('folder'))}", flush=True)
+        models -= 1
     finally:
         worker.stop()
     return report(counts, models, time.monotonic() - began)

@@ -86,6 +86,8 @@ FAULTS = [
           "if (quotient && «*quotient * b == a») return quotient;", "true", COMPILER),
     Fault("passes", "a symbol stands for one expression", "graph.cc",
           "symbol_of_text_[{block, «own[i].text()»}];", "std::string()", COMPILER),
+    Fault("passes", "a body that is lowered again has symbols of its own", "graph.cc",
+          "if (symbol.empty() || «!IsMadeIn(*symbols_.at(symbol).value, *block)») {", "false", COMPILER),
     Fault("passes", "products of separable convolutions take all positions", "fuse_separable.cc",
           "«AreAll(node, \"strides\", 1)»", "true", PACKING),
     Fault("passes", "nothing else reads what lies between the two of a separable convolution", "fuse_separable.cc",
