@@ -16,7 +16,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-python test-faults docs format tidy install-deps clean
+.PHONY: help demo test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-python test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -83,6 +83,12 @@ bench-models: build ## compare with ONNX Runtime and OpenVINO on real models (te
 	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
 	tests/support/environments.py --run $(MODELS) tests/bench/models.py --bin $(BUILD)/bin \
 	  --peer $(BUILD)/tests/bin/bench-peer --openvino --cases $(BUILD)/models $(ARGS)
+
+bench-operators: install-deps ## compare operators one by one with ONNX Runtime and OpenVINO (tests/bench/operators); ARGS="--only MaxPool"
+	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
+	cmake --build build/release --parallel $(JOBS) --target bench-operators rewire_kernels_cpu
+	tests/support/environments.py $(OPENVINO)
+	tests/support/environments.py --run $(MODELS) tests/bench/operators/main.py --bin build/release/tests/bin $(ARGS)
 
 bench-python: install-deps ## measure what a call from Python costs, beside ONNX Runtime
 	tests/support/environments.py $(PYTHON)

@@ -11,7 +11,6 @@
 // from the expected outputs, in parts of the largest value).
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -22,9 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/base/dtype.h"
-#include "rewire/executable_format/tensor_files/npy.h"
 #include "rewire/tests/bench/peer.h"
+#include "rewire/tests/bench/peer_case.h"
 
 namespace rewire::bench {
 namespace {
@@ -45,41 +43,6 @@ std::uint64_t Resident(const std::string& field) {
   throw std::runtime_error("/proc/self/status has no " + field);
 }
 
-HostTensor Read(const std::filesystem::path& path) {
-  Result<HostTensor> tensor = ReadNpy(path.string());
-  if (!tensor) throw std::runtime_error(tensor.error().message());
-  return *std::move(tensor);
-}
-
-// Memory like the expected value's, for the peer to write to.
-NamedTensors MakeOutputs(const NamedTensors& expected) {
-  NamedTensors outputs = expected;
-  for (auto& [name, tensor] : outputs) {
-    std::byte* data = nullptr;
-    tensor.bytes = AllocateBytes(tensor.bytes.view.size(), &data);
-  }
-  return outputs;
-}
-
-double Apart(const NamedTensors& outputs, const NamedTensors& expected) {
-  double apart = 0;
-  for (const auto& [name, tensor] : expected) {
-    if (tensor.dtype != kFloat32) continue;
-    const auto values = [](const HostTensor& of) {
-      const auto* data = reinterpret_cast<const float*>(of.bytes.view.data());
-      return std::vector<float>(data, data + of.bytes.view.size() / sizeof(float));
-    };
-    const std::vector<float> given = values(outputs.at(name)), wanted = values(tensor);
-    double most = 0, difference = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      most = std::max(most, std::fabs(double{wanted[i]}));
-      difference = std::max(difference, std::fabs(double{given[i]} - double{wanted[i]}));
-    }
-    apart = std::max(apart, difference / (most > 0 ? most : 1));
-  }
-  return apart;
-}
-
 std::unique_ptr<Peer> Load(const std::string& name, const PeerSettings& settings,
                            const NamedTensors& inputs) {
   if (name == "onnxruntime") return LoadOnnxRuntime(settings);
@@ -89,12 +52,7 @@ std::unique_ptr<Peer> Load(const std::string& name, const PeerSettings& settings
 
 Json Measure(const std::string& name, const PeerSettings& settings, const std::filesystem::path& folder,
              double seconds) {
-  NamedTensors inputs, expected;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "in"))
-    inputs[entry.path().stem().string()] = Read(entry.path());
-  std::ifstream names_file(folder / "out" / "names.json");
-  for (const std::string& output : Json::parse(names_file).get<std::vector<std::string>>())
-    expected[output] = Read(folder / "out" / (std::to_string(expected.size()) + ".npy"));
+  const auto& [inputs, expected] = ReadCase(folder);
   const NamedTensors outputs = MakeOutputs(expected);
 
   const std::uint64_t before = Resident("VmRSS");
@@ -105,7 +63,7 @@ Json Measure(const std::string& name, const PeerSettings& settings, const std::f
   const Clock::time_point bound = Clock::now();
   peer->Run();
   const Clock::time_point ran = Clock::now();
-  const double apart = Apart(outputs, expected);
+  const double apart = FloatsApart(outputs, expected);
   for (int i = 0; i < 2; ++i) peer->Run();
   const std::uint64_t memory = Resident("VmHWM") - before;  // without the list of times
 

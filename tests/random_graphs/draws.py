@@ -81,7 +81,12 @@ def edges(dtype, extreme):
 
 
 class Draws:
-    """A source of random choices for one model: what it draws has the model's style."""
+    """A source of random choices for one model: what it draws has the model's style. Rules ask `extent` and `extent_of` for the
+    sizes of axes, and `between` and `choose` for all other numbers, so that another source (tests/bench/operators) makes the same
+    operators larger."""
+
+    kernels = (1, 2, 3, 3, 4, 5)  # sizes of windows
+    boxes = 1  # how large boxes are
 
     def __init__(self, seed):
         self._random = random.Random(seed)
@@ -109,6 +114,18 @@ class Draws:
     def between(self, low, high):
         """Both inclusive."""
         return self._random.randint(low, high)
+
+    def extent(self, low, high):
+        """The size of an axis."""
+        return self.between(low, high)
+
+    def extent_of(self, options):
+        """The size of an axis that usually is one of a few, such as channels."""
+        return self.choose(options)
+
+    def pads(self, kernel, least):
+        """How far a window reaches over the two ends of an axis."""
+        return self.between(least, max(kernel - 1, least)), self.between(0, kernel - 1)
 
     def real(self, low, high):
         return self._random.uniform(low, high)

@@ -13,9 +13,9 @@ ML = "ai.onnx.ml"
 def _rows(b, schema=None, free=False, only_numbers=False):
     """Rows of features, of the types that the schema names. Attributes tell how many features there are, so that this size is
     not left open, unless it is `free`."""
-    columns = b.draws.between(1, 5)
+    columns = b.draws.extent(1, 5)
     fits = lambda v: v.shape[1] == columns and v.shape[0] > 0 and (numbers(v) or not only_numbers)
-    x = b.pick(dtypes(schema, 0) if schema and b.draws.chance(0.3) else [F32], (2, 2), fits, shape=(b.draws.between(1, 4), columns))
+    x = b.pick(dtypes(schema, 0) if schema and b.draws.chance(0.3) else [F32], (2, 2), fits, shape=(b.draws.extent(1, 4), columns))
     return (x if free else _with_features(b, x)), columns
 
 

@@ -16,9 +16,9 @@ class Windows:
         draws = b.draws
         self.kernel, self.strides, self.dilations, begins, ends = [], [], [], [], []
         for size in spatial:
-            kernel = draws.choose([1, 2, 3, 3, 4, 5])
+            kernel = draws.choose(draws.kernels)
             dilation = draws.choose([1, 1, 1, 2]) if dilate else 1
-            begin, end = draws.between(least_pad, max(kernel - 1, least_pad)), draws.between(0, kernel - 1)
+            begin, end = draws.pads(kernel, least_pad)
             if size + begin + end < dilation * (kernel - 1) + 1:
                 kernel, dilation, begin, end = 1, 1, 0, 0
             if size + begin + end < 1:
@@ -68,8 +68,8 @@ def image(b, allowed, channels=None, ranks=(3, 5), fits=numbers):
     """An image of numbers: an infinity or NaN spreads in Winograd's form (docs/compiler.md), and pools differ on NaN."""
     rank = b.draws.choose([4, 4, 4, 3, 5])
     rank = min(max(rank, ranks[0]), ranks[1])
-    channels = channels or b.draws.choose([1, 2, 3, 4, 6, 8, 16] + ([24, 32, 33, 64] if b.draws.roomy else []))
-    spatial = [b.draws.between(1, 9 if rank == 4 else 5) for _ in range(rank - 2)]
+    channels = channels or b.draws.extent_of([1, 2, 3, 4, 6, 8, 16] + ([24, 32, 33, 64] if b.draws.roomy else []))
+    spatial = [b.draws.extent(1, 9 if rank == 4 else 5) for _ in range(rank - 2)]
     return b.pick(allowed, ranks, lambda v: v.shape[1] > 0 and all(v.shape[2:]) and fits(v), shape=(b.draws.choose([1, 1, 2, 3]), channels, *spatial))
 
 
@@ -85,7 +85,7 @@ def conv(b, schema):
     windows = Windows(b, x.shape[2:])
     channels = x.shape[1]
     groups = b.draws.choose([1, 1, 1, channels, *[g for g in (2, 3, 4) if channels % g == 0]])
-    out = groups * b.draws.choose([1, 2, 3] if groups > 1 else [1, 2, 4, 8, 16, 3] + ([24, 32, 33, 64] if b.draws.roomy else []))
+    out = groups * (b.draws.choose([1, 2, 3]) if groups > 1 else b.draws.extent_of([1, 2, 4, 8, 16, 3] + ([24, 32, 33, 64] if b.draws.roomy else [])))
     shape = (out, channels // groups, *windows.kernel)
     if np.prod(shape) > b.most_elements:
         raise Rejected("too many weights")
@@ -103,7 +103,7 @@ def conv_transpose(b, schema):
     x = image(b, dtypes(schema, 0))
     channels = x.shape[1]
     groups = b.draws.choose([1, 1, channels, *[g for g in (2, 4) if channels % g == 0]])
-    per_group = b.draws.choose([1, 2, 3, 4])
+    per_group = b.draws.extent_of([1, 2, 3, 4]) if groups == 1 else b.draws.choose([1, 2, 3, 4])
     kernel = [b.draws.choose([1, 2, 3, 4]) for _ in x.shape[2:]]
     strides = kernel if b.draws.chance(0.3) else [b.draws.choose([1, 2, 3]) for _ in kernel]
     dilations = [1 if b.draws.chance(0.8) else 2 for _ in kernel]
@@ -171,8 +171,8 @@ def unpool(b, schema):
 @rule("DeformConv")
 def deform(b, schema):
     dtype = float_of(b, schema)
-    n, group, h, w = b.draws.between(1, 2), b.draws.choose([1, 1, 2]), b.draws.between(3, 6), b.draws.between(3, 6)
-    c, out, k = group * b.draws.choose([1, 2, 4]), group * b.draws.between(1, 3), b.draws.choose([1, 2, 3])
+    n, group, h, w = b.draws.between(1, 2), b.draws.choose([1, 1, 2]), b.draws.extent(3, 6), b.draws.extent(3, 6)
+    c, out, k = group * b.draws.extent_of([1, 2, 4]), group * b.draws.extent(1, 3), b.draws.choose([1, 2, 3])
     pad, stride, dilation = b.draws.choose([0, 0, 1]), b.draws.choose([1, 1, 2]), b.draws.choose([1, 1, 2])
     oh, ow = ((size + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for size in (h, w))
     if min(oh, ow) < 1:
@@ -191,12 +191,12 @@ def col2im(b, schema):
     spatial = b.draws.choose([2, 2, 1, 3])
     image_shape, block, strides, dilations, pads = [], [], [], [], []
     for _ in range(spatial):
-        image_shape.append(b.draws.between(2, 5)), block.append(b.draws.between(1, 2))
+        image_shape.append(b.draws.extent(2, 5)), block.append(b.draws.between(1, 2))
         strides.append(b.draws.choose([1, 1, 2])), dilations.append(b.draws.choose([1, 1, 2])), pads.append(b.draws.choose([0, 0, 1]))
     counts = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, d, p in zip(image_shape, block, strides, dilations, pads)]
     if min(counts) < 1:
         raise Rejected("no block fits")
-    x = b.like(float_of(b, schema), (b.draws.between(1, 2), b.draws.between(1, 3) * int(np.prod(block)), int(np.prod(counts))))
+    x = b.like(float_of(b, schema), (b.draws.between(1, 2), b.draws.extent(1, 3) * int(np.prod(block)), int(np.prod(counts))))
     listed = {"strides": (strides, [1]), "dilations": (dilations, [1]), "pads": (pads * 2, [0])}
     attributes = {name: values for name, (values, usual) in listed.items() if values != usual * len(values) or b.draws.chance(0.3)}
     return b.node("Col2Im", [x, b.parameter(image_shape), b.parameter(block)], attributes)
@@ -206,7 +206,7 @@ def col2im(b, schema):
 def qlinear_conv(b, schema):
     x = image(b, [U8, I8], ranks=(4, 4))
     windows = Windows(b, x.shape[2:])
-    channels, out = x.shape[1], b.draws.choose([1, 2, 4, 8])
+    channels, out = x.shape[1], b.draws.extent_of([1, 2, 4, 8])
     groups = channels if out % channels == 0 and b.draws.chance(0.3) else 1
     w = b.like(x.dtype if x.dtype == I8 else b.draws.choose([U8, I8]), (out, channels // groups, *windows.kernel), "weight")
     per_channel = b.draws.chance(0.3)

@@ -71,7 +71,7 @@ def scatter_nd(b, schema):
     depth = b.draws.between(1, x.rank)
     places = int(np.prod(x.shape[:depth]))
     attributes = _reduction(b, schema, x)
-    count = b.draws.between(0, min(places, 5))
+    count = b.draws.extent(0, min(places, 5))
     flat = b.draws.some(range(places), count) if attributes.get("reduction", "none") == "none" else [b.draws.between(0, places - 1) for _ in range(count)]
     indices = np.stack(np.unravel_index(np.array(flat, I64), x.shape[:depth]), -1).astype(I64).reshape(count, depth)
     return b.node("ScatterND", [x, b.fresh(indices, role="parameter"), b.like(x.dtype, (count, *x.shape[depth:]), fits=numbers if attributes else lambda v: True)], attributes)
@@ -138,7 +138,7 @@ def cumulate(b, schema):
 
 @rule("OneHot")
 def one_hot(b, schema):
-    depth = b.draws.between(1, 5)
+    depth = b.draws.extent(1, 5)
     index_type = b.draws.choose([dtype for dtype in (I64, I32, np.dtype(np.float32)) if dtype in dtypes(schema, 0)])
     indices = b.indices(b.draws.shape(0, 3), -depth, depth + 1, index_type)
     values = b.like(b.draws.dtype(dtypes(schema, 2)), (2,), "weight")

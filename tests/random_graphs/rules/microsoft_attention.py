@@ -15,7 +15,7 @@ class Sizes:
     def __init__(self, b, head=(1, 2, 4, 8)):
         if b.draws.style == "wide":
             raise Rejected("scores of float16 may overflow, which ONNX Runtime computes in float32")
-        self.batch, self.length, self.heads, self.head = b.draws.between(1, 3), b.draws.between(1, 5), b.draws.choose([1, 2, 4]), b.draws.choose(head)
+        self.batch, self.length, self.heads, self.head = b.draws.between(1, 3), b.draws.extent(1, 5), b.draws.choose([1, 2, 4]), b.draws.extent_of(head)
         self.past = b.draws.choose([0, 0, 1, 3])
 
     @property
@@ -55,7 +55,7 @@ def attention(b, schema):
 
 @of_microsoft("MultiHeadAttention")
 def multi_head(b, schema):
-    sizes, keys = Sizes(b), b.draws.between(1, 5)
+    sizes, keys = Sizes(b), b.draws.extent(1, 5)
     value = b.draws.choose([sizes.width, sizes.width, sizes.heads * 3])
     all_keys = keys + (sizes.past if value == sizes.width else 0)
     sizes.past = all_keys - keys

@@ -46,8 +46,8 @@ def layer_norm(b, schema):
 @rule("GroupNormalization")
 def group_norm(b, schema):
     groups = b.draws.choose([1, 2, 3])
-    channels = groups * b.draws.choose([1, 2, 4])
-    x = b.pick(dtypes(schema, 0), (3, 5), lambda v: v.shape[1] == channels and v.array.size > 0, shape=(b.draws.between(1, 2), channels, b.draws.between(1, 4), b.draws.between(1, 4)))
+    channels = groups * b.draws.extent_of([1, 2, 4])
+    x = b.pick(dtypes(schema, 0), (3, 5), lambda v: v.shape[1] == channels and v.array.size > 0, shape=(b.draws.between(1, 2), channels, b.draws.extent(1, 4), b.draws.extent(1, 4)))
     shape = (groups,) if schema.since_version < 21 else (channels,)
     stash = {"stash_type": 1} if has(schema, "stash_type") else {}
     return b.node("GroupNormalization", [x, b.like(x.dtype, shape, "weight"), b.like(x.dtype, shape, "weight")], {"num_groups": groups, **given(b.draws, epsilon=1e-3, **stash)})
@@ -81,7 +81,7 @@ def softmax(b, schema):
 def recurrent(b, schema):
     draws = b.draws
     dtype = float_of(b, schema)
-    length, batch, inputs, hidden = draws.between(1, 4), draws.between(1, 3), draws.between(1, 5), draws.choose([1, 2, 4, 5])
+    length, batch, inputs, hidden = draws.extent(1, 4), draws.between(1, 3), draws.extent(1, 5), draws.extent_of([1, 2, 4, 5])
     direction = draws.choose(["forward", "reverse", "bidirectional"])
     ways, gates = 2 if direction == "bidirectional" else 1, {"RNN": 1, "GRU": 3, "LSTM": 4}[schema.name]
     layout = draws.between(0, 1) if has(schema, "layout") and draws.chance(0.3) else 0
@@ -118,8 +118,8 @@ def recurrent(b, schema):
 
 @rule("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 def loss(b, schema):
-    classes = b.draws.between(1, 5)
-    n, more = b.draws.between(1, 4), b.draws.shape(0, 2)
+    classes = b.draws.extent(1, 5)
+    n, more = b.draws.extent(1, 4), b.draws.shape(0, 2)
     x = b.like(F32, (n, classes, *more))
     target = b.indices((n, *more), 0, classes, b.draws.choose([I64, I32]))
     for axis in range(target.rank):  # ONNX Runtime takes targets and weights of other sizes

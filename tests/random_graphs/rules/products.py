@@ -55,7 +55,7 @@ def einsum(b, schema):
 
 @rule("Attention")
 def attention(b, schema):
-    batch, heads, queries, keys, size = (b.draws.between(1, 3), b.draws.choose([1, 2, 4]), b.draws.between(1, 5), b.draws.between(1, 5), b.draws.choose([1, 2, 4, 8]))
+    batch, heads, queries, keys, size = (b.draws.between(1, 3), b.draws.choose([1, 2, 4]), b.draws.extent(1, 5), b.draws.extent(1, 5), b.draws.extent_of([1, 2, 4, 8]))
     shared = b.draws.choose([1, heads, *([2] if heads == 4 else [])])
     value_size = b.draws.choose([size, size, 3])
     dtype = float_of(b, schema)
@@ -94,7 +94,7 @@ def attention(b, schema):
 
 @rule("RotaryEmbedding")
 def rotary(b, schema):
-    batch, heads, length, half = b.draws.between(1, 3), b.draws.choose([1, 2]), b.draws.between(1, 4), b.draws.choose([1, 2, 4])
+    batch, heads, length, half = b.draws.between(1, 3), b.draws.choose([1, 2]), b.draws.extent(1, 4), b.draws.extent_of([1, 2, 4])
     dtype = float_of(b, schema)
     attributes = given(b.draws, interleaved=b.draws.between(0, 1))
     if b.draws.chance(0.5):
@@ -115,7 +115,7 @@ def rotary(b, schema):
 
 @rule("LinearAttention")
 def linear_attention(b, schema):
-    batch, heads, length, size, value = b.draws.between(1, 2), b.draws.between(1, 2), b.draws.between(1, 4), b.draws.choose([2, 4]), b.draws.choose([2, 3])
+    batch, heads, length, size, value = b.draws.between(1, 2), b.draws.between(1, 2), b.draws.extent(1, 4), b.draws.extent_of([2, 4]), b.draws.extent_of([2, 3])
     inputs = [b.like(F32, (batch, length, heads * size)), b.like(F32, (batch, length, heads * size)), b.like(F32, (batch, length, heads * value))]
     rule_name = b.draws.choose(["linear", "gated", "delta", "gated_delta"])
     past = b.like(F32, (batch, heads, size, value)) if b.draws.chance(0.5) else None
@@ -126,7 +126,7 @@ def linear_attention(b, schema):
 
 @rule("CausalConvWithState")
 def causal(b, schema):
-    batch, channels, length, window = b.draws.between(1, 2), b.draws.between(1, 4), b.draws.between(1, 5), b.draws.between(2, 4)
+    batch, channels, length, window = b.draws.between(1, 2), b.draws.extent(1, 4), b.draws.extent(1, 5), b.draws.between(2, 4)
     x = b.like(F32, (batch, channels, length))
     inputs = [x, b.like(F32, (channels, 1, window), "weight"), b.like(F32, (channels,), "weight") if b.draws.chance(0.5) else None,
               b.like(F32, (batch, channels, window - 1)) if b.draws.chance(0.5) else None]

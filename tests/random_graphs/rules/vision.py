@@ -69,7 +69,7 @@ def resize(b, schema):
 def grid_sample(b, schema):
     x = image(b, [dtype for dtype in dtypes(schema, 0) if dtype in (F32, np.dtype(np.float64))], ranks=(4, 4))
     modes = ["bilinear", "nearest", "bicubic"] if schema.since_version < 20 else ["linear", "nearest", "cubic"]
-    grid = b.fresh(b.draws.array(F32, (x.shape[0], b.draws.between(1, 4), b.draws.between(1, 4), 2), "normal"), role="data")
+    grid = b.fresh(b.draws.array(F32, (x.shape[0], b.draws.extent(1, 4), b.draws.extent(1, 4), 2), "normal"), role="data")
     if x.dtype != F32:
         grid = b.cast(grid, x.dtype)
     return b.node("GridSample", [x, grid], given(b.draws, mode=b.draws.choose(modes[:2]), padding_mode=b.draws.choose(["zeros", "border", "reflection"]), align_corners=b.draws.between(0, 1)))
@@ -81,18 +81,18 @@ def affine_grid(b, schema):
     spatial = b.draws.choose([2, 2, 3])
     theta = b.like(float_of(b, schema), (n, spatial, spatial + 1))
     # Where the corners of a single element are is open.
-    return b.node("AffineGrid", [theta, b.parameter([n, 2, *(b.draws.between(2, 4) for _ in range(spatial))])], given(b.draws, align_corners=b.draws.between(0, 1)))
+    return b.node("AffineGrid", [theta, b.parameter([n, 2, *(b.draws.extent(2, 4) for _ in range(spatial))])], given(b.draws, align_corners=b.draws.between(0, 1)))
 
 
 def _boxes(b, count):
-    low = b.draws.positive(F32, (count, 2), 0, 3)
-    return np.concatenate([low, low + b.draws.positive(F32, (count, 2), 0.5, 4)], 1)
+    low = b.draws.positive(F32, (count, 2), 0, 3 * b.draws.boxes)
+    return np.concatenate([low, low + b.draws.positive(F32, (count, 2), 0.5, 4 * b.draws.boxes)], 1)
 
 
 @rule("RoiAlign")
 def roi_align(b, schema):
     x = image(b, [F32], ranks=(4, 4))
-    count = b.draws.between(1, 3)
+    count = b.draws.extent(1, 3)
     attributes = given(b.draws, mode=b.draws.choose(["avg", "max"]), output_height=2, output_width=3, sampling_ratio=b.draws.choose([0, 1, 2]), spatial_scale=0.5)
     if has(schema, "coordinate_transformation_mode"):
         attributes.update(given(b.draws, coordinate_transformation_mode=b.draws.choose(["half_pixel", "output_half_pixel"])))
@@ -102,14 +102,14 @@ def roi_align(b, schema):
 @rule("MaxRoiPool")
 def roi_pool(b, schema):
     x = image(b, [F32], ranks=(4, 4))
-    count = b.draws.between(1, 3)
+    count = b.draws.extent(1, 3)
     boxes = np.concatenate([b.draws.integers(F32, (count, 1), 0, x.shape[0]), np.round(_boxes(b, count))], 1).astype(np.float32)
     return b.node("MaxRoiPool", [x, b.fresh(boxes, role="parameter")], {"pooled_shape": [b.draws.between(1, 2), b.draws.between(1, 2)], **given(b.draws, spatial_scale=0.5)})
 
 
 @rule("NonMaxSuppression")
 def suppression(b, schema):
-    batch, classes, count = b.draws.between(1, 2), b.draws.between(1, 2), b.draws.between(1, 5)
+    batch, classes, count = b.draws.between(1, 2), b.draws.between(1, 2), b.draws.extent(1, 5)
     boxes = np.stack([_boxes(b, count) for _ in range(batch)])
     scores = b.fresh(b.draws.positive(F32, (batch, classes, count), 0, 1), role="parameter")
     limits = [b.parameter(np.array([b.draws.between(1, 4)])), b.parameter(np.array([0.4]), F32), b.parameter(np.array([0.2]), F32)]
@@ -134,9 +134,9 @@ def mel(b, schema):
 
 @rule("DFT")
 def dft(b, schema):
-    length = b.draws.between(2, 8)
+    length = b.draws.extent(2, 8)
     inverse = b.draws.between(0, 1)
-    x = b.like(float_of(b, schema), (b.draws.between(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1), fits=numbers)
+    x = b.like(float_of(b, schema), (b.draws.extent(1, 2), length, 2 if inverse or b.draws.chance(0.3) else 1), fits=numbers)
     x = b.close(x, 1)
     attributes = {"inverse": inverse}
     attributes.update(given(b.draws, onesided=0))
@@ -147,7 +147,7 @@ def dft(b, schema):
 
 @rule("STFT")
 def stft(b, schema):
-    frame = b.draws.choose([4, 8])
-    x = b.like(F32, (b.draws.between(1, 2), frame + b.draws.between(0, 9), 1), fits=numbers)
+    frame = b.draws.extent_of([4, 8])
+    x = b.like(F32, (b.draws.between(1, 2), frame + b.draws.extent(0, 9), 1), fits=numbers)
     w = b.constant(b.draws.positive(F32, (frame,))) if b.draws.chance(0.5) else None
     return b.node("STFT", [x, b.parameter(np.array(b.draws.between(1, 4))), w, b.parameter(np.array(frame))], given(b.draws, onesided=b.draws.between(0, 1)))

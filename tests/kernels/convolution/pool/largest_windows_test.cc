@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/kernels/cpu/convolution/largest_windows.h"
+#include "rewire/kernels/cpu/convolution/pool/largest_windows.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "rewire/kernels/contract/convolution.h"
-#include "rewire/kernels/cpu/convolution/largest_windows.h"
-#include "rewire/kernels/cpu/convolution/pool_channels_last.h"
+#include "rewire/kernels/cpu/convolution/pool/largest_windows.h"
+#include "rewire/kernels/cpu/convolution/pool/pool_channels_last.h"
+#include "rewire/kernels/cpu/convolution/pool/sliding_windows.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -65,39 +66,73 @@ struct Covered {
   }
 };
 
-// body(covered, output index, plane number) for each output position.
+// body(covered, output index, plane number) for each output position of lines [first, last) of a plane.
+// Returns false if told to stop.
+template <typename T, typename Body>
+bool ForWindowsOfLines(TensorView x, const Window& window, std::int64_t plane, std::int64_t first,
+                       std::int64_t last, Pace& pace, const Body& body) {
+  const std::int64_t taps = window.taps(), columns = window.axes[2].output, rows = window.axes[1].output;
+  Covered<T> covered{
+      x.data<T>() + plane * window.inputs(), window.axes, taps > kPace ? &pace : nullptr, {}, {}, {}};
+  std::int64_t to = plane * window.outputs() + first * columns;
+  const auto run = [&](std::int64_t ox, std::int64_t end) {
+    for (; ox < end && !pace.stopped(); ++ox) {
+      covered.MoveTo(2, ox);
+      body(covered, to++, plane);
+    }
+  };
+  for (std::int64_t line = first; line < last; ++line) {
+    covered.MoveTo(0, line / rows);
+    covered.MoveTo(1, line % rows);
+    if (!pace.For(columns, std::min(taps, kPace), run)) return false;
+  }
+  return true;
+}
+
+// The same for all planes.
 template <typename T, typename Body>
 Status ForEachWindow(TensorView x, const Window& window, const Body& body) {
-  const std::int64_t outputs = window.outputs();
-  const std::int64_t taps = window.taps();
+  const std::int64_t lines = Times(window.axes[0].output, window.axes[1].output);
+  return ParallelFor(Times(x.dim(0), x.dim(1)), GrainOf(kGrain, window.outputs(), window.taps()),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       for (std::int64_t p = begin; p < end; ++p) {
+                         if (!ForWindowsOfLines<T>(x, window, p, 0, lines, pace, body)) return;
+                       }
+                     });
+}
+
+// Lines of a plane that are one task. Their windows share rows with those of the next task.
+constexpr std::int64_t kTaskLines = 64;
+
+// Pools in vectors where the windows fit, else by `body` as ForEachWindow does.
+template <typename T, typename Body>
+Status Slide(TensorView x, TensorView out, const Window& window, PoolKind kind, const Body& body) {
+  if (!CanSlide<T>(window)) return ForEachWindow<T>(x, window, body);
+  const SlideKernel<T> slide = ChooseSlideKernel<T>(kind);
+  const std::int64_t lines = Times(window.axes[0].output, window.axes[1].output);
+  const std::int64_t tasks = (lines + kTaskLines - 1) / kTaskLines;
+  const std::int64_t in_task = Times(std::min(lines, kTaskLines), window.axes[2].output);
   return ParallelFor(
-      Times(x.dim(0), x.dim(1)), GrainOf(kGrain, outputs, taps),
+      Times(x.dim(0), x.dim(1), tasks), GrainOf(4 * kGrain, in_task, window.taps()),
       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-        for (std::int64_t p = begin; p < end; ++p) {
-          Covered<T> covered{
-              x.data<T>() + p * window.inputs(), window.axes, taps > kPace ? &pace : nullptr, {}, {}, {}};
-          std::int64_t to = p * outputs;
-          const auto line = [&](std::int64_t ox, std::int64_t last) {
-            for (; ox < last && !pace.stopped(); ++ox) {
-              covered.MoveTo(2, ox);
-              body(covered, to++, p);
-            }
-          };
-          for (std::int64_t oz = 0; oz < window.axes[0].output; ++oz) {
-            covered.MoveTo(0, oz);
-            for (std::int64_t oy = 0; oy < window.axes[1].output; ++oy) {
-              covered.MoveTo(1, oy);
-              if (!pace.For(window.axes[2].output, std::min(taps, kPace), line)) return;
-            }
-          }
+        while (begin < end) {
+          const std::int64_t plane = begin / tasks, first = begin % tasks;
+          const std::int64_t last = std::min(tasks, first + end - begin);
+          const PoolLines<T> of{window, x.data<T>() + plane * window.inputs(),
+                                out.data<T>() + plane * window.outputs(), first * kTaskLines,
+                                std::min(lines, last * kTaskLines)};
+          if (!slide(of, pace) && !ForWindowsOfLines<T>(x, window, plane, of.first, of.last, pace, body))
+            return;
+          if (pace.stopped()) return;
+          begin += last - first;
         }
       });
 }
 
-// The most rows of a window, and the most work of one, for which LargestChannelsLast is made.
+// The most rows of a window, and the most work of one, for which PoolLine is made.
 constexpr std::int64_t kMostRows = 64;
 
-// Elements as LargestWindowsKernel has them.
+// Elements as WindowsKernel has them.
 template <typename T>
 using Listed = std::conditional_t<std::is_same_v<T, BFloat16>, std::uint16_t, T>;
 
@@ -106,12 +141,12 @@ bool IsListed(const Window& window, std::int64_t channels) {
          Times(window.taps(), channels) <= kPace;
 }
 
-// One row of the result of a max pool with the channels last.
+// One row of the result of a pool with the channels last.
 template <typename T>
-class LargestLine {
+class PoolLine {
  public:
-  LargestLine(TensorView x, TensorView out, const Window& window, std::int64_t line)
-      : columns_(window.axes[2]), channels_(x.dim(x.ndim() - 1)) {
+  PoolLine(TensorView x, TensorView out, const Window& window, std::int64_t line, PoolKind kind)
+      : columns_(window.axes[2]), channels_(x.dim(x.ndim() - 1)), kind_(kind) {
     const auto& [depth, rows, columns] = window.axes;
     const std::int64_t oy = line % rows.output, oz = line / rows.output % depth.output;
     const std::int64_t image = line / rows.output / depth.output;
@@ -119,6 +154,8 @@ class LargestLine {
     std::int64_t z0, z1, y0, y1;
     depth.Inside(oz, &z0, &z1);
     rows.Inside(oy, &y0, &y1);
+    const bool pads = kind == PoolKind::kMeanWithPads;
+    outer_count_ = Times(CoveredBy(depth, oz, pads), CoveredBy(rows, oy, pads));
     for (std::int64_t i = z0; i < z1; ++i) {
       const std::int64_t z = depth.start(oz) + i * depth.dilation;
       for (std::int64_t j = y0; j < y1; ++j) {
@@ -149,28 +186,38 @@ class LargestLine {
     const std::int64_t start = (columns_.start(position) + first * columns_.dilation) * channels_;
     const std::int64_t row_count = first < last ? row_count_ : 0;
     for (std::int64_t r = 0; r < row_count; ++r) from[r] = lines_[r] + start;
-    BestLargestWindowsKernel<Listed<T>>()(
-        WindowsInRow<Listed<T>>{channels_, count, columns_.stride * channels_, last - first,
-                                columns_.dilation * channels_, row_count, from, out_ + position * channels_});
+    WindowsInRow<Listed<T>> windows{
+        channels_, count, columns_.stride * channels_, last - first, columns_.dilation * channels_,
+        row_count, from,  out_ + position * channels_};
+    if constexpr (std::is_floating_point_v<T>) {
+      if (kind_ != PoolKind::kLargest) {
+        const std::int64_t covered = CoveredBy(columns_, position, kind_ == PoolKind::kMeanWithPads);
+        windows.divisor = static_cast<T>(Times(outer_count_, covered));
+        return BestMeanWindowsKernel<T>()(windows);
+      }
+    }
+    if constexpr (!std::is_same_v<T, double>) BestLargestWindowsKernel<Listed<T>>()(windows);
   }
 
   const WindowAxis& columns_;
   std::int64_t channels_;
+  PoolKind kind_;
+  std::int64_t outer_count_;  // positions of the two outer axes that the windows cover
   Listed<T>* out_;
   std::int64_t row_count_ = 0;  // that lie in the image
   const Listed<T>* lines_[kMostRows];
 };
 
 template <typename T>
-Status LargestChannelsLast(TensorView x, TensorView out, const Window& window) {
+Status PoolLinesChannelsLast(TensorView x, TensorView out, const Window& window, PoolKind kind) {
   const std::int64_t lines = Times(x.dim(0), window.axes[0].output, window.axes[1].output);
   const std::int64_t columns = window.axes[2].output;
   const std::int64_t work = Plus(1, Times(window.taps(), x.dim(x.ndim() - 1)));
   return ParallelFor(lines, GrainOf(8 * kGrain, columns, Plus(8 * kPositionWork, work)),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                        for (std::int64_t line = begin; line < end; ++line) {
-                         const LargestLine<T> largest(x, out, window, line);
-                         const auto run = [&](std::int64_t o, std::int64_t last) { largest.Run(o, last); };
+                         const PoolLine<T> of(x, out, window, line, kind);
+                         const auto run = [&](std::int64_t o, std::int64_t last) { of.Run(o, last); };
                          if (!pace.For(columns, work, run)) return;
                        }
                      });
@@ -229,7 +276,8 @@ struct MaxPool {
   template <typename T>
   static Status RunChannelsLast(TensorView x, TensorView out, const Window& window) {
     if constexpr (!std::is_same_v<T, double>) {
-      if (IsListed(window, x.dim(x.ndim() - 1))) return LargestChannelsLast<T>(x, out, window);
+      if (IsListed(window, x.dim(x.ndim() - 1)))
+        return PoolLinesChannelsLast<T>(x, out, window, PoolKind::kLargest);
     }
     return PoolChannelsLast<T>(
         x, out, window, Least<T>(),
@@ -245,11 +293,15 @@ struct MaxPool {
     const T least = Least<T>();
     T* to = out.data<T>();
     if (!indices) {
-      return ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+      const auto largest = [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
         T most = least;
         covered.ForEach([&](T value, std::int64_t) { most = Larger(most, value); });
         to[o] = most;
-      });
+      };
+      if constexpr (std::is_same_v<T, BFloat16>)
+        return ForEachWindow<T>(x, window, largest);
+      else
+        return Slide<T>(x, out, window, PoolKind::kLargest, largest);
     }
     std::int64_t* where = indices->data<std::int64_t>();
     return ForEachWindow<T>(x, window, [&](const Covered<T>& covered, std::int64_t o, std::int64_t plane) {
@@ -297,18 +349,21 @@ struct AveragePool {
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* to = out.data<T>();
-      return ForEachWindow<T>(x, window, [&, to](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+      const auto mean = [&, to](const Covered<T>& covered, std::int64_t o, std::int64_t) {
         T sum = 0;
         covered.ForEach([&](T value, std::int64_t) { sum += value; });
         const std::int64_t count = count_pad ? WithPads(window, covered.position) : covered.count();
         to[o] = count == 0 ? T{0} : sum / static_cast<T>(count);
-      });
+      };
+      return Slide<T>(x, out, window, count_pad ? PoolKind::kMeanWithPads : PoolKind::kMean, mean);
     });
   }
 
  private:
   template <typename T>
   Status RunChannelsLast(TensorView x, TensorView out, const Window& window) const {
+    if (IsListed(window, x.dim(x.ndim() - 1)))
+      return PoolLinesChannelsLast<T>(x, out, window, count_pad ? PoolKind::kMeanWithPads : PoolKind::kMean);
     return PoolChannelsLast<T>(
         x, out, window, T{0},
         [](const T* from, T* to, std::int64_t channels) {
@@ -324,11 +379,7 @@ struct AveragePool {
   // Window positions on the image or its pads: ceil_mode may reach past both.
   static std::int64_t WithPads(const Window& window, const std::int64_t (&position)[kMaxSpatial]) {
     std::int64_t count = 1;
-    for (int i = 0; i < kMaxSpatial; ++i) {
-      const WindowAxis& axis = window.axes[i];
-      const std::int64_t room = axis.input + axis.before + axis.after - position[i] * axis.stride;
-      count = Times(count, std::min(axis.kernel, (room - 1) / axis.dilation + 1));
-    }
+    for (int i = 0; i < kMaxSpatial; ++i) count = Times(count, CoveredBy(window.axes[i], position[i], true));
     return count;
   }
 };
@@ -349,11 +400,13 @@ struct LpPool {
       using T = typename decltype(tag)::type;
       T* to = out.data<T>();
       const auto power = static_cast<T>(p);
-      return ForEachWindow<T>(x, window, [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
+      const auto norm = [=](const Covered<T>& covered, std::int64_t o, std::int64_t) {
         T sum = 0;
         covered.ForEach([&](T value, std::int64_t) { sum += std::pow(std::fabs(value), power); });
         to[o] = std::pow(sum, 1 / power);
-      });
+      };
+      if (p > 2) return ForEachWindow<T>(x, window, norm);
+      return Slide<T>(x, out, window, p == 1 ? PoolKind::kSumOfMagnitudes : PoolKind::kRootOfSquares, norm);
     });
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest numbers under windows that lie side by side, channels last: the innermost loop of max pools.
+// The largest numbers and the means under windows that lie side by side, channels last: the innermost loops
+// of pools.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,30 @@ struct WindowsInRow {
   std::int64_t row_count;  // rows of the window
   const T* const* rows;    // where position 0 begins
   T* out;
+  T divisor = {};  // of means
 };
 
+//
+// A kernel of means adds these numbers in the order of r and t and divides by `divisor`. The result is 0 if
+// that is 0. T is float or double.
 template <typename T>
-using LargestWindowsKernel = void (*)(const WindowsInRow<T>& windows);
+using WindowsKernel = void (*)(const WindowsInRow<T>& windows);
 
 // For the best instruction set that this CPU and the build support.
 template <typename T>
-LargestWindowsKernel<T> ChooseLargestWindowsKernel();
+WindowsKernel<T> ChooseLargestWindowsKernel();
 // The same, chosen once per process.
 template <typename T>
-LargestWindowsKernel<T> BestLargestWindowsKernel() {
-  static const LargestWindowsKernel<T> kBest = ChooseLargestWindowsKernel<T>();
+WindowsKernel<T> BestLargestWindowsKernel() {
+  static const WindowsKernel<T> kBest = ChooseLargestWindowsKernel<T>();
+  return kBest;
+}
+
+template <typename T>
+WindowsKernel<T> ChooseMeanWindowsKernel();
+template <typename T>
+WindowsKernel<T> BestMeanWindowsKernel() {
+  static const WindowsKernel<T> kBest = ChooseMeanWindowsKernel<T>();
   return kBest;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/convolution/largest_windows.h"
+#include "rewire/kernels/cpu/convolution/pool/largest_windows.h"
 
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/largest_windows.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/pool/largest_windows.cc"
 #include <hwy/foreach_target.h>
 // Behind it.
 #include <hwy/highway.h>
@@ -118,40 +118,62 @@ HWY_INLINE void LargestAt(D d, const WindowsInRow<T>& windows, std::int64_t from
   }
 }
 
-// There are at least as many channels as lanes. The last vector overlaps the one before it.
 template <class Size, class D, typename T = hn::TFromD<D>>
-HWY_NOINLINE void LargestOfSize(D d, const WindowsInRow<T>& windows) {
+HWY_INLINE void MeanAt(D d, const WindowsInRow<T>& windows, std::int64_t from, T* out) {
+  auto sum = hn::Zero(d);
+  ForEachUnder<Size>(d, windows, from, [&](auto x) { sum = hn::Add(sum, x); });
+  hn::StoreU(windows.divisor == 0 ? hn::Zero(d) : hn::Div(sum, hn::Set(d, windows.divisor)), d, out);
+}
+
+template <bool kMeans, class Size, class D, typename T = hn::TFromD<D>>
+HWY_INLINE void ResultAt(D d, const WindowsInRow<T>& windows, std::int64_t from, T* out) {
+  if constexpr (kMeans)
+    MeanAt<Size>(d, windows, from, out);
+  else
+    LargestAt<Size>(d, windows, from, out);
+}
+
+// There are at least as many channels as lanes. The last vector overlaps the one before it.
+template <bool kMeans, class Size, class D, typename T = hn::TFromD<D>>
+HWY_NOINLINE void ResultsOfSize(D d, const WindowsInRow<T>& windows) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t channels = windows.channels;
   T* out = windows.out;
   for (std::int64_t o = 0, from = 0; o < windows.count; ++o, from += windows.stride, out += channels) {
     std::int64_t c = 0;
-    for (; c + lanes <= channels; c += lanes) LargestAt<Size>(d, windows, from + c, out + c);
-    if (c < channels) LargestAt<Size>(d, windows, from + channels - lanes, out + channels - lanes);
+    for (; c + lanes <= channels; c += lanes) ResultAt<kMeans, Size>(d, windows, from + c, out + c);
+    if (c < channels) ResultAt<kMeans, Size>(d, windows, from + channels - lanes, out + channels - lanes);
   }
 }
 
 // Rows of few channels take narrower vectors.
-template <class D, typename T = hn::TFromD<D>>
-void LargestBy(D d, const WindowsInRow<T>& windows) {
+template <bool kMeans, class D, typename T = hn::TFromD<D>>
+void ResultsBy(D d, const WindowsInRow<T>& windows) {
   if constexpr (hn::MaxLanes(D()) > 1) {
     if (windows.channels < static_cast<std::int64_t>(hn::Lanes(d)))
-      return LargestBy(hn::CappedTag<T, hn::MaxLanes(D()) / 2>(), windows);
+      return ResultsBy<kMeans>(hn::CappedTag<T, hn::MaxLanes(D()) / 2>(), windows);
   }
-  if (windows.row_count == 2 && windows.taps == 2) return LargestOfSize<WindowSize<2, 2>>(d, windows);
-  if (windows.row_count == 3 && windows.taps == 3) return LargestOfSize<WindowSize<3, 3>>(d, windows);
-  LargestOfSize<WindowSize<0, 0>>(d, windows);
+  if (windows.row_count == 2 && windows.taps == 2) return ResultsOfSize<kMeans, WindowSize<2, 2>>(d, windows);
+  if (windows.row_count == 3 && windows.taps == 3) return ResultsOfSize<kMeans, WindowSize<3, 3>>(d, windows);
+  ResultsOfSize<kMeans, WindowSize<0, 0>>(d, windows);
 }
 
 template <typename T>
 void LargestWindows(const WindowsInRow<T>& windows) {
-  LargestBy(hn::ScalableTag<T>(), windows);
+  ResultsBy<false>(hn::ScalableTag<T>(), windows);
 }
 
-LargestWindowsKernel<float> LargestFloats() { return &LargestWindows<float>; }
-LargestWindowsKernel<std::uint16_t> LargestBf16() { return &LargestWindows<std::uint16_t>; }
-LargestWindowsKernel<std::uint8_t> LargestUnsigned() { return &LargestWindows<std::uint8_t>; }
-LargestWindowsKernel<std::int8_t> LargestSigned() { return &LargestWindows<std::int8_t>; }
+template <typename T>
+void MeanWindows(const WindowsInRow<T>& windows) {
+  ResultsBy<true>(hn::ScalableTag<T>(), windows);
+}
+
+WindowsKernel<float> LargestFloats() { return &LargestWindows<float>; }
+WindowsKernel<std::uint16_t> LargestBf16() { return &LargestWindows<std::uint16_t>; }
+WindowsKernel<std::uint8_t> LargestUnsigned() { return &LargestWindows<std::uint8_t>; }
+WindowsKernel<std::int8_t> LargestSigned() { return &LargestWindows<std::int8_t>; }
+WindowsKernel<float> MeanFloats() { return &MeanWindows<float>; }
+WindowsKernel<double> MeanDoubles() { return &MeanWindows<double>; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -163,22 +185,32 @@ HWY_EXPORT(LargestFloats);
 HWY_EXPORT(LargestBf16);
 HWY_EXPORT(LargestUnsigned);
 HWY_EXPORT(LargestSigned);
+HWY_EXPORT(MeanFloats);
+HWY_EXPORT(MeanDoubles);
 
 template <>
-LargestWindowsKernel<float> ChooseLargestWindowsKernel<float>() {
+WindowsKernel<float> ChooseLargestWindowsKernel<float>() {
   return HWY_DYNAMIC_DISPATCH(LargestFloats)();
 }
 template <>
-LargestWindowsKernel<std::uint16_t> ChooseLargestWindowsKernel<std::uint16_t>() {
+WindowsKernel<std::uint16_t> ChooseLargestWindowsKernel<std::uint16_t>() {
   return HWY_DYNAMIC_DISPATCH(LargestBf16)();
 }
 template <>
-LargestWindowsKernel<std::uint8_t> ChooseLargestWindowsKernel<std::uint8_t>() {
+WindowsKernel<std::uint8_t> ChooseLargestWindowsKernel<std::uint8_t>() {
   return HWY_DYNAMIC_DISPATCH(LargestUnsigned)();
 }
 template <>
-LargestWindowsKernel<std::int8_t> ChooseLargestWindowsKernel<std::int8_t>() {
+WindowsKernel<std::int8_t> ChooseLargestWindowsKernel<std::int8_t>() {
   return HWY_DYNAMIC_DISPATCH(LargestSigned)();
+}
+template <>
+WindowsKernel<float> ChooseMeanWindowsKernel<float>() {
+  return HWY_DYNAMIC_DISPATCH(MeanFloats)();
+}
+template <>
+WindowsKernel<double> ChooseMeanWindowsKernel<double>() {
+  return HWY_DYNAMIC_DISPATCH(MeanDoubles)();
 }
 
 }  // namespace rewire::kernel::cpu
