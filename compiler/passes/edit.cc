@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rewire/compiler/ir/half.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/indexing.h"
 
@@ -51,6 +52,7 @@ void Edit::TakeOver(Node* node, Node* user) {
   node->outputs[0] = user->outputs[0];
   node->outputs[0]->producer = node;
   if (!same) node->extents = user->extents;
+  node->source = JoinNotes(node->source, user->source);
   Erase(user);
 }
 
@@ -60,6 +62,7 @@ void Edit::Absorb(Node* passed, Node* last) {
   // Only a node whose dimensions have symbols of their own has another expression of its size.
   if (same && ShapeText(passed->extents[0].dims) != ShapeText(dims)) last->extents = passed->extents;
   graph_.MoveSymbols({{passed->outputs[0], last->outputs[0]}});
+  last->source = JoinNotes(last->source, passed->source);
   Erase(passed);
 }
 

@@ -13,6 +13,7 @@
 #include "rewire/python/bindings/errors.h"
 #include "rewire/python/bindings/program.h"
 #include "rewire/python/bindings/running.h"
+#include "rewire/tools/measure/usual_times.h"
 #include "rewire/vm/kernel/kernel.h"
 #include "rewire/vm/observer.h"
 
@@ -89,9 +90,40 @@ nb::tuple Profile(const Arguments& given) {
   return nb::make_tuple(runs, calls);
 }
 
+std::vector<std::int64_t> IntegersOf(nb::handle list, const char* name) {
+  std::vector<std::int64_t> integers;
+  for (const nb::handle each : list) integers.push_back(ToInteger(each, name));
+  return integers;
+}
+
+// Returns ([(run_ns, share, fastest_ns, slowest_ns)] of the places and last of the time outside, the
+// positions of the places in their order, and the disturbed runs), as the tools rank.
+nb::tuple UsualTimes(const Arguments& given) {
+  const std::vector<std::int64_t> runs = IntegersOf(given[0], "runs");
+  std::vector<std::vector<std::int64_t>> places;
+  for (const nb::handle each : given[1]) {
+    places.push_back(IntegersOf(each, "places"));
+    places.back().resize(runs.size());
+  }
+  const tools::UsualTimes usual = tools::UsualTimesOf(runs, places);
+  nb::list times, ranked, disturbed;
+  const auto add = [&](const tools::UsualTime& time) {
+    times.append(nb::make_tuple(time.run, time.share, time.fastest, time.slowest));
+  };
+  for (const tools::UsualTime& time : usual.places) add(time);
+  add(usual.outside);
+  for (const std::size_t place : tools::RankedPlaces(usual)) ranked.append(place);
+  for (const std::size_t run : usual.disturbed) disturbed.append(run);
+  return nb::make_tuple(times, ranked, disturbed);
+}
+
 }  // namespace
 
 void AddProfile(nb::module_& module) {
+  FunctionOf(module,
+             "def _usual_times(runs: list[int], places: list[list[int]]) -> "
+             "tuple[list[tuple[float, float, int, int]], list[int], list[int]]",
+             &UsualTimes, "Returns what places of a program usually take in a run.");
   FunctionOf(
       module,
       "def _profile(program: Program, args: tuple[typing.Any, ...], function: str | None, repeat: int, "

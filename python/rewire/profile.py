@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence, Tuple
 
 from rewire import page
+from rewire._native import _rewire
 
 Call = Tuple[int, str, str, str, str, int, int, int, str]
 """A call as the extension gives it: run, name, kernel, node, function, pc, start, end, arguments."""
@@ -79,28 +80,24 @@ class Profile:
     @property
     def disturbed(self) -> list[int]:
         """The runs that took more than 1.5 times the median: something else had the processor, or memory was new."""
-        usual = statistics.median(self.runs)
-        return [run for run, time in enumerate(self.runs) if time > 1.5 * usual]
+        return _rewire._usual_times(self.runs, [])[2]
 
     def rows(self) -> list[Row]:
         """One Row for each node and kernel, the longest `run_ns` first; the last one is the time outside of kernels."""
         times: dict[tuple[str, str], list[int]] = {}
         counts: dict[tuple[str, str], int] = {}
-        outside = list(self.runs)
         for call in self.calls:
             key = (call.node or call.name, call.kernel)
             counts[key] = counts.get(key, 0) + 1
             times.setdefault(key, [0] * len(self.runs))[call.run] += call.duration_ns
-            outside[call.run] -= call.duration_ns
-        last = ("(outside kernels)", "")
-        usual = {key: statistics.median(each) for key, each in times.items()}
-        order = sorted(times, key=lambda key: -usual[key]) + [last]
-        # Kernels of several threads may take more than their run.
-        times[last], counts[last] = [max(0, time) for time in outside], len(self.runs)
-        usual[last] = statistics.median(times[last])
-        total = max(1.0, sum(usual.values()))
-        return [Row(*key, counts[key], sum(times[key]), int(usual[key]), min(times[key]), max(times[key]), usual[key] / total)
-                for key in order]
+        usual, ranked, _ = _rewire._usual_times(self.runs, list(times.values()))
+        rows = []
+        for (key, each), (run_ns, share, fastest, slowest) in zip(times.items(), usual):
+            rows.append(Row(*key, counts[key], sum(each), int(run_ns), fastest, slowest, share))
+        run_ns, share, fastest, slowest = usual[-1]
+        outside = max(0, self.total_ns - sum(row.total_ns for row in rows))
+        last = Row("(outside kernels)", "", len(self.runs), outside, int(run_ns), fastest, slowest, share)
+        return [rows[place] for place in ranked] + [last]
 
     def to_pandas(self) -> Any:
         """The calls as a pandas.DataFrame, one row each. Needs pandas."""

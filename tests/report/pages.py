@@ -4,10 +4,11 @@
 
 usage: pages.py BIN [--keep DIR]
 
-BIN is the folder of vm-run. --keep writes pages and pictures of them, on a light and a dark screen, to a folder. The models: the
+BIN is the folder of vm-run. --keep writes pages and pictures of them, on a light and a dark screen and on a phone, to a folder. The models: the
 digit classifier of the examples (functions, symbolic sizes), a loop with a branch, and 2,000 kernel calls with branches. For
 each page: no message on the console, every node of the graph and every call of the timeline drawn, each block of memory,
-a search that finds a node, a click that shows it, and at most 3 MB.
+a search that finds a node, a click that shows it, a bar for each time of the histogram, no empty part beside the memory, no call above
+what the machine can do, a comparison with the page itself that finds no difference, nodes of the model that have all of the time, and at most 3 MB.
 """
 import argparse
 import json
@@ -89,6 +90,18 @@ addEventListener('load', () => {
   seen.filtered = document.querySelectorAll('#sites tr').length;
   byId('graph').dispatchEvent(new WheelEvent('wheel', {deltaY: -200, clientX: 300, clientY: 300, cancelable: true}));
   seen.scale = graphView.scale;
+  seen.bars = document.querySelectorAll('#histogram rect').length;
+  // The memory begins at the left edge.
+  seen.empty = Math.min(...[...document.querySelectorAll('#blocks rect')].map((block) => Number(block.getAttribute('x')))) - LEFT;
+  // Beside itself, through the text of a page; and a file that is no page.
+  showComparison('other.html', dataOfPage(document.documentElement.outerHTML));
+  seen.compared = document.querySelectorAll('#comparison tr').length;
+  seen.same = [...document.querySelectorAll('#comparison tr td:last-child')].every((cell) => ['1.00 times', ''].includes(cell.textContent));
+  seen.refused = dataOfPage('<html></html>') === null && dataOfPage('<script type="application/json" id="data">{}</' + 'script>') === null;
+  // Each node of the model has its time, also one that calls a function; only what computes sizes is not drawn.
+  const whole = data.sites.reduce((sum, site) => sum + site.share, 0);
+  seen.told = data.graph[0].nodes.reduce((sum, node) => sum + shareOf(node), 0) / whole;
+  seen.above = data.sites.filter((site) => site.attainable > site.median * 1.000001).length;
   const result = document.createElement('pre');
   result.id = 'seen';
   result.textContent = JSON.stringify(seen);
@@ -136,9 +149,12 @@ def check(name, page):
     expected = {
         "nodes": len(main["nodes"]), "edges": len(main["edges"]), "blocks": len(data["memory"]["blocks"]),
         "rows": 1 + min(200, len(data["sites"])), "outputs": 1 + len(data["outputs"]), "placed": True, "details": True,
-        "advice": max(1, len(data["advice"])),
+        "advice": max(1, len(data["advice"])), "bars": len(data["runs"]["histogram"]), "empty": 0, "same": True, "refused": True,
+        "compared": 2 + min(199, len({(site["node"] or site["name"], site["kernel"]) for site in data["sites"]})), "above": 0,
     }
     faults = [f"{key}: {seen[key]}, expected {value}" for key, value in expected.items() if seen[key] != value]
+    if not 0.8 < seen["told"] < 1.000001:
+        faults.append(f"told: the nodes of the model have {seen['told']:.3f} of the time of all calls, expected nearly all")
     # Calls that would share a third of a pixel are one.
     calls = len(data["timeline"]["calls"])
     if not min(calls, 300) <= seen["calls"] <= calls:
@@ -177,8 +193,13 @@ def main():
             failed += bool(faults)
             if options.keep:
                 for scheme, setting in {"light": 1, "dark": 0}.items():
-                    chromium("--window-size=1400,2200", f"--blink-settings=preferredColorScheme={setting}",
+                    chromium("--window-size=1400,2800", f"--blink-settings=preferredColorScheme={setting}",
                              f"--screenshot={folder / name}-{scheme}.png", page.as_uri())
+                    # As wide as a phone; a window of the browser is wider.
+                    narrow = folder / f"{name}-phone.html"
+                    narrow.write_text(f'<iframe src="{page.name}" style="width: 390px; height: 4200px; border: 0"></iframe>')
+                    chromium("--window-size=500,4300", f"--blink-settings=preferredColorScheme={setting}",
+                             f"--screenshot={folder / name}-phone-{scheme}.png", narrow.as_uri())
     sys.exit(1 if failed else 0)
 
 

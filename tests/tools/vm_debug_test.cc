@@ -209,6 +209,7 @@ TEST_CASE("catch stops behind the kernel that writes NaN or infinities") {
   const Session session;
   const std::string nan = session.Out("steps.asm", "catch nan\nrun\nprint %2\n", {"-i", "x=4xf32=1,2,-3,4"});
   CHECK_THAT(nan, Contains("log at logs@17 has written 1 NaN and 0 infinite of 4 elements to argument 1\n"
+                           "  made by Log 'logarithm'\n"
                            "=>  logs@24        ret %2\n"));
   CHECK_THAT(nan, Contains("%2: f32[4]\n[0.693147,  1.38629,      nan,  2.07944]\n"));
   const std::vector<std::string> zero = {"-i", "x=4xf32=0"};

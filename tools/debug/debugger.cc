@@ -175,6 +175,7 @@ void Debugger::OnInstruction(const Instruction& instruction) {
   if (InterruptCount() > 0) reason = "interrupted\n";
   if (!pending_.empty()) reason = std::exchange(pending_, "") + reason.value_or("");
   if (reason) StopHere(*reason);
+  if (catches_nan_) nan_maker_.BeforeInstruction(instruction);
   ++executed_;
 }
 
@@ -198,6 +199,9 @@ void Debugger::OnKernel(const KernelCall& call) {
     pending_ += fmt::format("{} at {} has written {} NaN and {} infinite of {} elements to argument {}\n",
                             printer_.KernelText(call.kernel), SiteText(module_, {call.function, call.pc}),
                             summary.nans, summary.infinities, summary.count, i);
+    if (summary.nans == 0) continue;
+    const std::string maker = nan_maker_.Of(module_, call.function, call.pc);
+    if (!maker.empty()) pending_ += fmt::format("  made by {}\n", maker);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "rewire/tools/debug/line_source.h"
 #include "rewire/tools/debug/run_inputs.h"
 #include "rewire/tools/debug/stops.h"
+#include "rewire/tools/record/nan_maker.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::tools {
@@ -107,6 +108,7 @@ class Debugger final : private Observer {
   VirtualMachine vm_;
   CallStack stack_;
   Stops stops_;
+  NanMaker nan_maker_;                                // of what `catch` catches
   std::uint32_t selected_ = 0;                        // of the stack, outwards
   std::vector<std::unique_ptr<LineSource>> sources_;  // the next one last
   std::string repeated_;                              // what an empty line stands for

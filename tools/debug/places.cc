@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/tools/record/value_names.h"
 
 namespace rewire::tools {
@@ -36,14 +38,19 @@ Result<std::vector<Site>> AtPc(const Module& module, std::uint32_t index, std::u
 std::vector<Site> OfNode(const Module& module, std::string_view text) {
   std::vector<Site> sites;
   for (std::uint32_t f = 0; f < module.functions.size(); ++f) {
-    const std::string* previous = nullptr;
+    // The nodes of the last note that `text` names: a stretch of code ends where another one is named.
+    std::vector<std::string_view> before;
     for (const SourceNote& note : module.functions[f].notes) {
-      const bool continues = previous != nullptr && *previous == note.text;
-      previous = &note.text;
-      const NoteParts names = SplitNote(note.text);
-      if (!continues && !text.empty() && (names.whole == text || names.name == text || names.kind == text)) {
-        sites.push_back({f, note.pc});
+      std::vector<std::string_view> named;
+      bool begins = false;
+      for (const std::string_view node : NodesOf(note.text)) {
+        const NoteParts names = SplitNote(node);
+        if (text.empty() || (names.whole != text && names.name != text && names.kind != text)) continue;
+        begins = begins || std::find(before.begin(), before.end(), node) == before.end();
+        named.push_back(node);
       }
+      if (begins) sites.push_back({f, note.pc});
+      before = std::move(named);
     }
   }
   return sites;
@@ -94,8 +101,10 @@ std::vector<std::string> PlaceNames(const Module& module) {
   for (const Function& function : module.functions) {
     names.insert(function.name);
     for (const SourceNote& note : function.notes) {
-      const NoteParts parts = SplitNote(note.text);
-      names.emplace(parts.name.empty() ? parts.whole : parts.name);
+      for (const std::string_view node : NodesOf(note.text)) {
+        const NoteParts parts = SplitNote(node);
+        names.emplace(parts.name.empty() ? parts.whole : parts.name);
+      }
     }
   }
   return {names.begin(), names.end()};

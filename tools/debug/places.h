@@ -29,7 +29,7 @@ std::vector<std::uint32_t> InstructionStarts(const Function& function);
 //   "main"          the first one of a function
 //   "main@12"       the one at word 12
 //   "12" or "@12"   the same in the function `here`
-//   "conv_1"        the first one of each stretch of code that was made for this node of the model
+//   "conv_1"        the first one of each stretch of code that does the work of this node of the model
 //   "Conv"          the same for every node of this operator
 // A function is preferred to a node. Errors: kNotFound, with similar names, or the nearest instructions.
 Result<std::vector<Site>> FindPlace(const Module& module, std::string_view text,

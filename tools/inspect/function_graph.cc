@@ -99,7 +99,10 @@ class Builder {
         break;
       default:
         node.title = std::string(Info(opcode).mnemonic);
-        if (opcode == Opcode::kInvoke) node.title += " " + printer_.FunctionText(instruction[1]);
+        if (opcode == Opcode::kInvoke) {
+          node.callee = instruction[1];
+          node.title += " " + printer_.FunctionText(instruction[1]);
+        }
         node.lines.push_back(printer_.Text(function_, pc, kMostOperands));
     }
     node_at_[pc] = graph_.nodes.size();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@ namespace rewire::tools {
 struct GraphNode {
   enum class Kind { kInput, kParameter, kConstant, kKernel, kInstruction };
   Kind kind = Kind::kInstruction;
-  std::uint32_t pc = 0;            // of the instruction; 0 for an input
-  std::string title;               // "image", "rewire.add", "if"
-  std::vector<std::string> lines;  // type, instruction
-  std::string source;              // the model's node, "Conv 'conv_1'"; empty if it is not known
+  std::uint32_t pc = 0;                   // of the instruction; 0 for an input
+  std::string title;                      // "image", "rewire.add", "if"
+  std::vector<std::string> lines;         // type, instruction
+  std::string source;                     // the model's node, "Conv 'conv_1'"; empty if it is not known
+  std::optional<std::uint32_t> callee{};  // the function that an `invoke` calls
 };
 
 // The value of `from` may arrive at `to`.

@@ -18,7 +18,8 @@ std::vector<HistogramRow> HistogramOf(std::vector<std::int64_t> samples, std::si
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   const std::int64_t fastest = samples.front();
-  const std::int64_t most = samples[(samples.size() * 99 + 99) / 100 - 1];  // the 99th percentile
+  const std::int64_t slow = samples[(samples.size() * 99 + 99) / 100 - 1];  // the 99th percentile
+  const std::int64_t most = std::min(slow, 2 * samples[(samples.size() - 1) / 2]);
   const std::int64_t step = (most - fastest) / static_cast<std::int64_t>(rows) + 1;
   std::vector<HistogramRow> histogram;
   for (std::int64_t from = fastest; from <= most; from += step) histogram.push_back({from, from + step, 0});

@@ -14,8 +14,9 @@ struct HistogramRow {
   std::size_t count = 0;
 };
 
-// At most `rows` rows of equal width from the fastest to the 99th percentile; the last row also has all
-// slower samples. Empty for no samples, one row if all are equal.
+// At most `rows` rows of equal width from the fastest to the 99th percentile. They end at twice the median,
+// so that one disturbed sample does not put all others into one row. The last row also has all slower
+// samples. Empty for no samples, one row if all are equal.
 std::vector<HistogramRow> HistogramOf(std::vector<std::int64_t> samples, std::size_t rows = 12);
 
 // A line for each row: its times, the number of samples, and a bar.

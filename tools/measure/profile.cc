@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "rewire/executable_format/instruction_text.h"
@@ -56,6 +55,8 @@ void Profiler::OnKernel(const KernelCall& call) {
     site.node = SourceTextAt(function, call.pc);
   }
   site.durations.push_back(call.end_ns - call.start_ns);
+  site.in_runs.resize(runs_.size() + 1);  // AddRun comes behind the calls of a run
+  site.in_runs.back() += site.durations.back();
   if (!keep_calls_) return;
   const std::uint64_t hash = HashOf(call.args);
   auto arguments = std::find_if(site.arguments.begin(), site.arguments.end(),
@@ -87,49 +88,62 @@ void Profiler::AddRun(const std::string& function, std::int64_t start_ns, std::i
   runs_.push_back({function, start_ns, end_ns});
 }
 
-double Profiler::TotalOfRuns() const {
-  double total = 0;
-  for (const Run& run : runs_) total += static_cast<double>(run.end_ns - run.start_ns);
-  return total;
+std::vector<std::int64_t> Profiler::run_times() const {
+  std::vector<std::int64_t> times;
+  for (const Run& run : runs_) times.push_back(run.end_ns - run.start_ns);
+  return times;
+}
+
+UsualTimes Profiler::UsualTimesOfSites(const std::vector<const Site*>& sites) const {
+  std::vector<std::vector<std::int64_t>> places;
+  for (const Site* site : sites) places.emplace_back(site->in_runs).resize(runs_.size());
+  return UsualTimesOf(run_times(), places);
 }
 
 template <typename NamesOf>
 std::vector<Profiler::Row> Profiler::RowsBy(NamesOf names_of) const {
-  std::map<Names, std::vector<std::int64_t>> by_name;
+  struct Times {
+    std::vector<std::int64_t> calls, runs;
+  };
+  std::map<Names, Times> by_name;
   for (const auto& [place, site] : sites_) {
-    Names names = names_of(site);
-    if (names.first.empty()) continue;
-    std::vector<std::int64_t>& durations = by_name[std::move(names)];
-    durations.insert(durations.end(), site.durations.begin(), site.durations.end());
+    Times& times = by_name[names_of(site)];
+    times.calls.insert(times.calls.end(), site.durations.begin(), site.durations.end());
+    times.runs.resize(runs_.size());
+    for (std::size_t r = 0; r < std::min(runs_.size(), site.in_runs.size()); ++r)
+      times.runs[r] += site.in_runs[r];
   }
-  const double total = TotalOfRuns();
+  std::vector<std::vector<std::int64_t>> places;
+  for (const auto& [names, times] : by_name) places.push_back(times.runs);
+  const UsualTimes usual = UsualTimesOf(run_times(), places);
+  double outside_kernels = 0;
+  for (const std::int64_t run : run_times()) outside_kernels += static_cast<double>(run);
+  std::vector<Row> unranked;
+  for (auto& [names, times] : by_name) {
+    unranked.push_back(
+        {names.first, names.second, PercentilesOf(std::move(times.calls)), usual.places[unranked.size()]});
+    outside_kernels -= unranked.back().times.total;
+  }
   std::vector<Row> rows;
-  for (auto& [names, durations] : by_name) {
-    Row row{names.first, names.second, PercentilesOf(std::move(durations)), 0};
-    row.share = total > 0 ? row.times.total / total : 0;
-    rows.push_back(std::move(row));
+  for (const std::size_t place : RankedPlaces(usual)) {
+    if (!unranked[place].name.empty()) rows.push_back(std::move(unranked[place]));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.times.total > b.times.total; });
+  Row outside{"(outside kernels)", "", {}, usual.outside};
+  outside.times.count = runs_.size();
+  outside.times.total = std::max(0.0, outside_kernels);
+  outside.times.median = usual.outside.run;
+  rows.push_back(std::move(outside));
   return rows;
 }
 
 std::vector<Profiler::Row> Profiler::NodeRows() const {
-  return RowsBy([](const Site& site) { return Names(site.node, site.kernel); });
+  std::vector<Row> rows = RowsBy([](const Site& site) { return Names(site.node, site.kernel); });
+  rows.pop_back();  // what Rows() says of the time outside
+  return rows;
 }
 
 std::vector<Profiler::Row> Profiler::Rows() const {
-  std::vector<Row> rows = RowsBy([](const Site& site) { return Names(site.name, site.kernel); });
-  const double total = TotalOfRuns();
-  const double in_kernels = std::accumulate(rows.begin(), rows.end(), 0.0,
-                                            [](double sum, const Row& row) { return sum + row.times.total; });
-  Row outside{"(outside kernels)", "", {}, 0};
-  outside.times.count = runs_.size();
-  outside.times.total = std::max(0.0, total - in_kernels);
-  outside.times.median = runs_.empty() ? 0 : outside.times.total / static_cast<double>(runs_.size());
-  outside.share = total > 0 ? outside.times.total / total : 0;
-  rows.push_back(std::move(outside));
-  return rows;
+  return RowsBy([](const Site& site) { return Names(site.name, site.kernel); });
 }
 
 nlohmann::ordered_json Profiler::Timeline(const Module& module, const std::string& process_name) const {
@@ -168,13 +182,30 @@ nlohmann::ordered_json Profiler::Timeline(const Module& module, const std::strin
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
 }
 
-std::string ProfileText(const std::vector<Profiler::Row>& rows) {
-  std::vector<std::vector<std::string>> table = {{"name", "calls", "total", "share", "median", "kernel"}};
-  for (const Profiler::Row& row : rows) {
-    table.push_back({row.name, std::to_string(row.times.count), DurationText(row.times.total),
-                     fmt::format("{:.1f} %", 100 * row.share), DurationText(row.times.median), row.kernel});
+std::string RunsText(const std::vector<std::int64_t>& runs) {
+  if (runs.empty()) return "no runs";
+  const UsualTimes usual = UsualTimesOf(runs, {});
+  std::string text = runs.size() == 1
+                         ? "1 run of " + DurationText(usual.run)
+                         : fmt::format("{} runs, median {}", runs.size(), DurationText(usual.run));
+  if (!usual.disturbed.empty()) {
+    const auto slowest = static_cast<double>(*std::max_element(runs.begin(), runs.end()));
+    text += fmt::format(", {} disturbed (up to {})", usual.disturbed.size(), DurationText(slowest));
   }
-  return TableText(table, {1, 2, 3, 4});
+  return text;
+}
+
+std::string ProfileText(const std::vector<Profiler::Row>& rows) {
+  std::vector<std::vector<std::string>> table;
+  table.push_back({"name", "calls", "a run", "fastest", "slowest", "share", "a call", "kernel"});
+  for (const Profiler::Row& row : rows) {
+    table.push_back({row.name, std::to_string(row.times.count), DurationText(row.usual.run),
+                     DurationText(static_cast<double>(row.usual.fastest)),
+                     DurationText(static_cast<double>(row.usual.slowest)),
+                     fmt::format("{:.1f} %", 100 * row.usual.share), DurationText(row.times.median),
+                     row.kernel});
+  }
+  return TableText(table, {1, 2, 3, 4, 5, 6});
 }
 
 nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows) {
@@ -184,7 +215,10 @@ nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows) {
                     {"kernel", row.kernel},
                     {"calls", row.times.count},
                     {"total_ns", row.times.total},
-                    {"share", row.share},
+                    {"run_ns", row.usual.run},
+                    {"fastest_ns", row.usual.fastest},
+                    {"slowest_ns", row.usual.slowest},
+                    {"share", row.usual.share},
                     {"median_ns", row.times.median}});
   }
   return json;

@@ -12,6 +12,7 @@
 
 #include "rewire/tools/measure/operation_count.h"
 #include "rewire/tools/measure/statistics.h"
+#include "rewire/tools/measure/usual_times.h"
 #include "rewire/vm/observer.h"
 
 namespace rewire::tools {
@@ -32,13 +33,13 @@ class Profiler : public Observer {
   struct Row {
     std::string name;    // debug name, or else the kernel's name; or the model's node
     std::string kernel;  // what is imported; empty for the last row
-    Percentiles times;   // nanoseconds
-    double share = 0;    // of the total time of the runs, 0 to 1
+    Percentiles times;   // of a call, nanoseconds
+    UsualTime usual;     // of a run
   };
-  // By debug name, sorted by time, longest first. The last row is the time outside kernels.
+  // By debug name, sorted by the usual time in a run, longest first. The last row is the time outside
+  // kernels.
   std::vector<Row> Rows() const;
-  // By the model's node and the kernel that it calls, sorted by time, longest first. Empty for a program
-  // without notes.
+  // By the model's node and the kernel that it calls, in the same order. Empty for a program without notes.
   std::vector<Row> NodeRows() const;
 
   // Runs, kernel calls and waits for devices as slices in the Trace Event Format ("Trace Event Format",
@@ -61,6 +62,7 @@ class Profiler : public Observer {
     std::string node;                     // of the model; empty without a note
     std::vector<std::int64_t> durations;  // nanoseconds
     std::deque<Arguments> arguments;      // empty unless calls are kept
+    std::vector<std::int64_t> in_runs{};  // nanoseconds in each run up to the last one that came here
   };
   struct Call {
     const Site* site;
@@ -82,13 +84,15 @@ class Profiler : public Observer {
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<DeviceWait>& waits() const { return waits_; }
   std::vector<const Site*> sites() const;  // by function and pc
+  std::vector<std::int64_t> run_times() const;
+  // The result has these sites as its places.
+  UsualTimes UsualTimesOfSites(const std::vector<const Site*>& sites) const;
 
  private:
   using Names = std::pair<std::string, std::string>;
   // For calls with the same pair of names, which `names_of` returns. Calls without a first name are left out.
   template <typename NamesOf>
   std::vector<Row> RowsBy(NamesOf names_of) const;
-  double TotalOfRuns() const;
 
   bool keep_calls_;
   std::unordered_map<std::uint64_t, Site> sites_;  // by function and pc
@@ -97,6 +101,8 @@ class Profiler : public Observer {
   std::vector<Run> runs_;
 };
 
+// "30 runs, median 1.20 ms, 1 disturbed (up to 3.40 ms)".
+std::string RunsText(const std::vector<std::int64_t>& runs);
 // The table that --profile prints.
 std::string ProfileText(const std::vector<Profiler::Row>& rows);
 nlohmann::ordered_json ProfileJson(const std::vector<Profiler::Row>& rows);

@@ -21,6 +21,7 @@ Percentiles PercentilesOf(std::vector<std::int64_t> samples) {
   percentiles.median = (lower + upper) / 2;
   percentiles.p90 = rank(90);
   percentiles.p99 = rank(99);
+  percentiles.maximum = static_cast<double>(samples.back());
   percentiles.total = std::accumulate(samples.begin(), samples.end(), 0.0);
   return percentiles;
 }

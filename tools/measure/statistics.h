@@ -10,7 +10,7 @@ namespace rewire::tools {
 
 struct Percentiles {
   std::size_t count = 0;
-  double minimum = 0, median = 0, p90 = 0, p99 = 0, total = 0;
+  double minimum = 0, median = 0, p90 = 0, p99 = 0, maximum = 0, total = 0;
 };
 
 // The p-th percentile is the smallest sample that at least p % of the samples do not exceed; the median of an

@@ -9,6 +9,7 @@
 #include "rewire/base/dtype.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/executable_format/tensor_files/npy.h"
 #include "rewire/tools/record/new_folder.h"
 #include "rewire/tools/run/outputs.h"
@@ -34,6 +35,12 @@ ValueDump::ValueDump(std::string folder, VirtualMachine* vm)
       vm_(*vm),
       watcher_(vm->program().executable().module(), [this](const MadeValue& made) { Take(made); }) {}
 
+void ValueDump::OnInstruction(const Instruction& instruction) {
+  // First what the last instruction has made, with what is known of that one.
+  watcher_.OnInstruction(instruction);
+  nan_maker_.BeforeInstruction(instruction);
+}
+
 void ValueDump::Take(const MadeValue& made) {
   for (const ValueLeaf& leaf : LeavesOf(made.value)) {
     if (status_) Write(made, leaf);
@@ -45,12 +52,14 @@ void ValueDump::Write(const MadeValue& made, const ValueLeaf& leaf) {
   const Function& function = made.module.functions[made.function];
   const KernelImport* kernel = KernelAt(made);
   const std::string note = SourceTextAt(function, made.pc);
-  const NoteParts parts = SplitNote(note);
+  const std::vector<std::string_view> nodes = NodesOf(note);
+  const NoteParts parts = SplitNote(nodes.front());
   const std::string node(parts.name.empty() ? parts.whole : parts.name);
   const std::string value = made.name.empty() ? "" : made.name + leaf.path;
   Json entry = {{"value", value},
                 {"node", node},
                 {"operator", parts.kind},
+                {"nodes", note.empty() ? Json::array() : Json(nodes)},
                 {"kernel", kernel == nullptr ? "" : kernel->name},
                 {"function", function.name},
                 {"pc", made.pc},
@@ -65,6 +74,13 @@ void ValueDump::Write(const MadeValue& made, const ValueLeaf& leaf) {
   const HostTensor tensor = made.channels_last ? ChannelsFirst(**held) : **held;
   entry["dtype"] = DTypeName(tensor.dtype);
   entry["shape"] = tensor.shape;
+  const bool first_nan = first_nan_.empty() && CountNan(tensor) > 0;
+  std::string maker;
+  if (first_nan) {
+    maker = nan_maker_.Of(made.module, made.function, made.pc);
+    if (maker.empty()) maker = kernel == nullptr ? rewire::RegisterText(function, made.reg) : kernel->name;
+    entry["makes_nan"] = maker;
+  }
   const Result<std::vector<std::byte>> bytes = SerializeNpy(tensor);
   if (!bytes) {
     entry["type"] = bytes.error().message();
@@ -78,6 +94,7 @@ void ValueDump::Write(const MadeValue& made, const ValueLeaf& leaf) {
                                              : "";
   const std::string name = fmt::format("{:05}-{}.npy", entries_.size(), FileNamePart(of));
   entry["file"] = name;
+  if (first_nan) first_nan_ = fmt::format("{} has made the first NaN, in {}", maker, name);
   entries_.push_back(std::move(entry));
   status_ = WriteFileAtomically(folder_ + "/" + name, {bytes->data(), bytes->size()});
   if (status_) ++files_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/record/value_names.h"
@@ -20,9 +21,6 @@ constexpr double kWorthOrder = 0.05, kWorthCopies = 0.10, kWorthCasts = 0.03, kW
                  kWorthWaits = 0.05, kWorthProduct = 0.10, kWorthKernel = 0.40;
 // A product that takes this many times what the CPU could do it in is slow.
 constexpr double kSlowProduct = 3;
-// The slowest runs beside the usual one.
-constexpr double kUnsteady = 1.5;
-constexpr std::size_t kRunsForPercentiles = 10;
 
 // "transpose" of "rewire.transpose"; empty for kernels that compute shapes.
 std::string_view KindOf(const SiteFacts& site) {
@@ -30,8 +28,13 @@ std::string_view KindOf(const SiteFacts& site) {
   return !names::IsShapeFunction(kernel) ? kernel.substr(kernel.rfind('.') + 1) : "";
 }
 
+// "Conv 'c'", "Sqrt 'a' and 7 more nodes".
 std::string PlaceOf(const SiteFacts& site) {
-  return site.site->node.empty() ? "kernel " + site.site->name : site.site->node;
+  if (site.site->node.empty()) return fmt::format("'{}'", site.site->name);
+  const std::vector<std::string_view> nodes = NodesOf(site.site->node);
+  const std::string first(nodes.front());
+  if (nodes.size() == 1) return first;
+  return fmt::format("{} and {} more node{}", first, nodes.size() - 1, nodes.size() == 2 ? "" : "s");
 }
 
 template <typename Wanted>
@@ -78,21 +81,21 @@ bool IsOneOf(std::string_view kind, std::initializer_list<std::string_view> kind
 }
 
 void AddKernels(const RunFacts& facts, std::vector<Advice>* advice) {
-  const auto add = [&](double worth, const auto& wanted, const auto& text) {
+  const auto add = [&](double worth, const auto& wanted, const auto& text, const char* action) {
     const std::vector<const SiteFacts*> sites =
         Chosen(facts, [&](const SiteFacts& site) { return wanted(KindOf(site)); });
-    if (const double share = ShareOf(sites); share >= worth) advice->push_back({share, text(share, sites)});
+    if (const double share = ShareOf(sites); share >= worth)
+      advice->push_back({share, text(share, sites), action});
   };
   using Sites = std::vector<const SiteFacts*>;
   add(
       kWorthOrder, [](std::string_view kind) { return kind == "transpose"; },
       [](double share, const Sites& sites) {
         const std::string beside = Neighbor(sites);
-        return fmt::format(
-            "Transposes{} take {} of the time: {}. A model whose axes are in one order "
-            "throughout does not need them.",
-            beside.empty() ? "" : " around " + beside, Percent(share), Places(sites));
-      });
+        return fmt::format("Transposes{} take {} of the time: {}.", beside.empty() ? "" : " around " + beside,
+                           Percent(share), Places(sites));
+      },
+      "Export the model with its axes in one order throughout, which needs no transposes.");
   add(
       kWorthCopies,
       [](std::string_view kind) {
@@ -102,18 +105,26 @@ void AddKernels(const RunFacts& facts, std::vector<Advice>* advice) {
       [](double share, const Sites& sites) {
         return fmt::format("Copies of data (concat, slice, pad and the like) take {} of the time: {}.",
                            Percent(share), Places(sites));
-      });
+      },
+      "Sizes that are fixed while compiling (vm-compile --dim N=SIZE) let more parts be written where they "
+      "end up.");
   add(
       kWorthCasts,
       [](std::string_view kind) {
         return IsOneOf(kind, {"cast", "cast_narrow", "quantize_linear", "dequantize_linear", "requantize"});
       },
       [](double share, const Sites& sites) {
-        return fmt::format(
-            "Conversions between dtypes take {} of the time: {}. Keep one dtype between the "
-            "operators that are fast in it.",
-            Percent(share), Places(sites));
-      });
+        return fmt::format("Conversions between dtypes take {} of the time: {}.", Percent(share),
+                           Places(sites));
+      },
+      "Keep one dtype between the operators that are fast in it.");
+}
+
+// How many times what the CPU needs a call takes, if that is many and its time is worth a word; else 0.
+double SlownessOf(const SiteFacts& site) {
+  if (site.share < kWorthProduct || site.work.operations == 0 || site.attainable == 0) return 0;
+  const double times = site.times.median / site.attainable;
+  return times < kSlowProduct ? 0 : times;
 }
 
 // The kernel that most of the time goes to, where one stands out.
@@ -122,26 +133,32 @@ void AddLargest(const RunFacts& facts, std::vector<Advice>* advice) {
   for (const SiteFacts& site : facts.sites) kernels[site.site->kernel].push_back(&site);
   for (const auto& [kernel, sites] : kernels) {
     const double share = ShareOf(sites);
-    if (share < kWorthKernel) continue;
-    advice->push_back({share, fmt::format("The kernel {} takes {} of the time, in {} places: {}.", kernel,
-                                          Percent(share), sites.size(), Places(sites))});
+    // AddProducts says more of a single slow one.
+    if (share < kWorthKernel || (sites.size() == 1 && SlownessOf(*sites[0]) > 0)) continue;
+    const std::string places = sites.size() == 1 ? "in one place" : fmt::format("in {} places", sites.size());
+    advice->push_back({share,
+                       fmt::format("The kernel {} takes {} of the time, {}: {}.", kernel, Percent(share),
+                                   places, Places(sites)),
+                       sites.front()->work.operations > 0
+                           ? "vm-compile --precision bf16, or int8 with samples, makes products shorter; "
+                             "--threads uses more cores."
+                           : ""});
   }
 }
 
 void AddProducts(const RunFacts& facts, std::vector<Advice>* advice) {
   for (const SiteFacts& site : facts.sites) {
-    if (site.share < kWorthProduct || site.work.operations == 0 || site.attainable == 0) continue;
-    const double times = site.times.median / site.attainable;
-    if (times < kSlowProduct) continue;
+    const double times = SlownessOf(site);
+    if (times == 0) continue;
     const bool packed = site.site->kernel.find(".packed.") != std::string::npos ||
                         site.site->kernel.find(".onednn.") != std::string::npos;
     advice->push_back(
         {site.share,
          fmt::format(
-             "{} takes {} of the time, {:.1f} times what this CPU needs for so many operations and "
-             "bytes.{}",
-             PlaceOf(site), Percent(site.share), times,
-             packed ? "" : " Its weights are not packed; vm-compile packs weights that are constants.")});
+             "{} takes {} of the time, {:.1f} times what this CPU needs for so many operations and bytes.",
+             PlaceOf(site), Percent(site.share), times),
+         packed ? "Larger batches let it work on more at a time."
+                : "Its weights are not packed. vm-compile packs weights that are constants or parameters."});
   }
 }
 
@@ -156,8 +173,12 @@ void AddWaits(const RunFacts& facts, const Profiler& profiler, std::vector<Advic
   if (all < kWorthWaits) return;
   const auto most = std::max_element(causes.begin(), causes.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  advice->push_back({all, fmt::format("The host waits for devices in {} of the time, most of it because {}.",
-                                      Percent(all), most->first)});
+  advice->push_back(
+      {all,
+       fmt::format("The host waits for devices in {} of the time, most of it because {}.", Percent(all),
+                   most->first),
+       "vm-run --record-device repeats the work with one call of the driver; inputs and outputs in "
+       "the device's memory need no copies."});
 }
 
 }  // namespace
@@ -175,29 +196,37 @@ std::vector<Advice> AdviceOn(const RunFacts& facts, const Profiler& profiler) {
     for (const SiteFacts& site : facts.sites) calls += site.times.count;
     advice.push_back(
         {facts.outside,
-         fmt::format(
-             "{} of the time is spent outside of kernels: {} calls a run, each after some bookkeeping. "
-             "Larger batches make kernels longer; measuring itself costs here, too.",
-             Percent(facts.outside), calls / std::max<std::size_t>(1, facts.times.count))});
+         fmt::format("{} of the time is spent outside of kernels: {} calls a run, each after some "
+                     "bookkeeping, of which measuring is a part.",
+                     Percent(facts.outside), calls / std::max<std::size_t>(1, facts.times.count)),
+         "Larger batches make kernels longer. vm-run --repeat without --profile and --report says what "
+         "measuring costs."});
   }
   std::stable_sort(advice.begin(), advice.end(),
                    [](const Advice& a, const Advice& b) { return a.share > b.share; });
   for (const OutputFacts& output : facts.outputs) {
     if (output.plan.rewired) continue;
-    advice.push_back({0, fmt::format("Output '{}' is copied into the caller's memory: {}.", output.name,
-                                     output.plan.reason)});
+    advice.push_back(
+        {0,
+         fmt::format("Output '{}' is copied into the caller's memory: {}.", output.name, output.plan.reason),
+         ""});
   }
   if (facts.run_times.size() == 1) {
-    advice.push_back({0, "This is one run, with what only a first run does. --repeat 20 shows usual times."});
-  } else if (facts.run_times.size() >= kRunsForPercentiles &&
-             facts.times.p90 > kUnsteady * facts.times.median) {
     advice.push_back(
-        {0, fmt::format("One run in ten takes {} or longer, and the usual one {}: other programs may use "
-                        "these cores.",
-                        DurationText(facts.times.p90), DurationText(facts.times.median))});
+        {0, "This is one run, with what only a first run does.", "--repeat 20 shows usual times."});
+  } else if (!facts.disturbed.empty()) {
+    advice.push_back(
+        {0,
+         fmt::format("{} of {} runs took more than {} times the median of {}, up to {}. Ranks and "
+                     "shares are by medians, which such runs do not change.",
+                     facts.disturbed.size(), facts.run_times.size(), kDisturbed,
+                     DurationText(facts.times.median), DurationText(facts.times.maximum)),
+         "End other programs on these cores, or use fewer of them (--threads)."});
   }
-  if (!facts.bound.bounded())
-    advice.push_back({0, "The memory of a run has no bound, because " + facts.bound.unbounded + "."});
+  if (!facts.bound.bounded()) {
+    advice.push_back({0, "The memory of a run has no bound, because " + facts.bound.unbounded + ".",
+                      "Largest sizes of its dimensions give it one (vm-compile --max-dim N=SIZE)."});
+  }
   return advice;
 }
 

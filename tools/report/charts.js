@@ -15,11 +15,18 @@ function kernelColors() {
 }
 
 function axis(svg, width, height, values, place, text) {
+  let taken = 0;
   for (const value of values) {
     const x = place(value);
     if (x < LEFT - 1 || x > width) continue;
     draw(svg, 'line', {class: 'grid', x1: x, x2: x, y1: 0, y2: height - 16});
-    draw(svg, 'text', {class: 'axis', x: x + 3, y: height - 4}, text(value));
+    const wide = 7 * text(value).length;
+    // Left of its line where there is no room on the right, and not over the text before it.
+    const fits = x + 3 + wide < width;
+    const left = fits ? x + 3 : x - 3 - wide;
+    if (left < taken) continue;
+    draw(svg, 'text', {class: 'axis', x: fits ? left : left + wide, y: height - 4, 'text-anchor': fits ? 'start' : 'end'}, text(value));
+    taken = left + wide;
   }
 }
 
@@ -97,6 +104,11 @@ function startTimeline() {
   return () => drawTimeline(colors);
 }
 
+// The instruction that makes the first block: those before it load constants, and nothing is to be seen there.
+function firstStep() {
+  return data.memory.blocks.reduce((first, [, , from]) => Math.min(first, from), data.memory.blocks.length ? data.memory.steps : 0);
+}
+
 // Bytes of storages after each instruction.
 function bytesInUse() {
   const changes = new Float64Array(data.memory.steps + 2);
@@ -118,8 +130,9 @@ function drawInUse(place) {
   const bound = data.memory.bound || 0;
   const most = Math.max(1, bound, data.memory.peak, ...used) * 1.12;
   const level = (bytes) => bottom - bytes / most * bottom;
-  let path = `M${place(0)},${bottom}`;
-  used.forEach((bytes, step) => { path += `L${place(step)},${level(bytes)}L${place(step + 1)},${level(bytes)}`; });
+  const first = firstStep();
+  let path = `M${place(first)},${bottom}`;
+  used.slice(first).forEach((bytes, i) => { const step = first + i; path += `L${place(step)},${level(bytes)}L${place(step + 1)},${level(bytes)}`; });
   draw(svg, 'path', {d: `${path}L${place(used.length)},${bottom}Z`, fill: 'var(--accent)', opacity: 0.35});
   const lines = [[data.memory.peak, 'held at most', 'var(--accent)']];
   if (bound) lines.push([bound, 'bound', 'var(--hot)']);
@@ -130,11 +143,11 @@ function drawInUse(place) {
   const near = bound && Math.abs(level(bound) - level(data.memory.peak)) < 14;
   lines.forEach(([bytes, name], i) => draw(svg, 'text', {class: 'axis', x: LEFT + 4 + (near ? 170 * i : 0),
     y: (near ? level(data.memory.peak) : level(bytes)) + 13}, `${name} ${bytesText(bytes)}`));
-  draw(svg, 'text', {class: 'axis', x: LEFT, y: height - 4}, 'instructions of the run, from left to right');
+  draw(svg, 'text', {class: 'axis', x: LEFT, y: height - 4}, `instructions ${first} to ${used.length}, from left to right`);
   tip(svg, (event) => {
     const share = (event.clientX - svg.getBoundingClientRect().left - LEFT) / (width - LEFT - 8);
-    const step = Math.floor(share * data.memory.steps);
-    return step < 0 || step >= used.length ? null : `instruction ${step}: tensors take ${bytesText(used[step])}`;
+    const step = first + Math.floor(share * (data.memory.steps - first));
+    return step < first || step >= used.length ? null : `instruction ${step}: tensors take ${bytesText(used[step])}`;
   });
 }
 
@@ -156,7 +169,8 @@ function drawBlocks(place) {
 
 function drawMemory() {
   const width = byId('blocks').clientWidth;
-  const place = (step) => LEFT + step / Math.max(1, data.memory.steps) * (width - LEFT - 8);
+  const first = firstStep();
+  const place = (step) => LEFT + (step - first) / Math.max(1, data.memory.steps - first) * (width - LEFT - 8);
   drawInUse(place);
   drawBlocks(place);
 }
@@ -165,6 +179,7 @@ function startMemory() {
   const memory = data.memory;
   const parts = ['Above: the bytes that tensors of the program take, and below what lies where; a grey box is a storage, a colored one a tensor in it.',
     'Inputs, constants and parameters are not in it. The broken lines also count objects, registers and what kernels need beside their tensors.'];
+  if (firstStep() > 0) parts.push(`The first ${firstStep()} instructions make nothing, as they load constants, and are not drawn.`);
   if (!memory.complete) parts.push(`Only the first ${memory.steps} instructions are shown.`);
   if (memory.left_out) parts.push(`${memory.left_out} small blocks are left out.`);
   if (memory.unbounded) parts.push(`There is no bound: ${memory.unbounded}.`);

@@ -80,4 +80,4 @@ function siteText(site) {
 }
 
 // How near a call comes to what the CPU could do, 0 to 1; undefined if that is not known.
-const reached = (site) => (site.attainable ? Math.min(1, site.attainable / site.median) : undefined);
+const reached = (site) => (site.attainable ? site.attainable / site.median : undefined);

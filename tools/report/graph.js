@@ -15,17 +15,36 @@ const lineOf = (edge, nodes) => {
   return path;
 };
 
-function fillOf(node, most) {
-  const site = data.sites[node.site];
-  if (!site || most === 0) return 'var(--cool)';
-  return `color-mix(in srgb, var(--hot) ${Math.round(100 * Math.sqrt(site.share / most))}%, var(--cool))`;
+// Shares of the time by function with all that it calls, and the places that call it.
+const functionShares = data.graph.map(() => null);
+const callersOf = data.graph.map((_, which) =>
+  data.graph.reduce((sum, graph) => sum + graph.nodes.filter((node) => node.calls === which).length, 0));
+
+function shareOfFunction(which) {
+  if (functionShares[which] !== null) return functionShares[which];
+  functionShares[which] = 0;  // a function that calls itself counts once
+  const own = data.sites.reduce((sum, site) => sum + (site.function === data.graph[which].name ? site.share : 0), 0);
+  const called = data.graph[which].nodes.reduce((sum, node) => sum + (node.calls === undefined ? 0 : shareOf(node)), 0);
+  functionShares[which] = own + called;
+  return functionShares[which];
 }
 
-function drawNode(node, index, most) {
+// Of the time; a call has an equal part of what its function takes, as the times of a function's places are of all its calls.
+function shareOf(node) {
+  if (node.calls !== undefined) return shareOfFunction(node.calls) / callersOf[node.calls];
+  return data.sites[node.site] ? data.sites[node.site].share : 0;
+}
+
+// From 0 to 1, beside the node of all functions that takes most time.
+const mostShare = data.graph.reduce((most, graph) => graph.nodes.reduce((more, node) => Math.max(more, shareOf(node)), most), 0);
+const heatOf = (node) => (mostShare > 0 ? Math.sqrt(shareOf(node) / mostShare) : 0);
+
+function drawNode(node, index) {
   const group = draw(graphView.layer, 'g', {class: 'node', transform: `translate(${node.x},${node.y})`});
   const site = data.sites[node.site];
-  if (site && most > 0 && Math.sqrt(site.share / most) > HOT_FROM) group.classList.add('hot');
-  const fill = fillOf(node, most);
+  const heat = heatOf(node);
+  if (heat > HOT_FROM) group.classList.add('hot');
+  const fill = `color-mix(in srgb, var(--hot) ${Math.round(100 * heat)}%, var(--cool))`;
   if (node.kind === 'kernel' || node.kind === 'instruction') {
     draw(group, 'rect', {x: -node.w / 2, y: -node.h / 2, width: node.w, height: node.h, rx: node.kind === 'kernel' ? 5 : 0, fill});
   } else {
@@ -93,6 +112,10 @@ function showDetails(node) {
     }
     rows.push(['place', `${site.function}, pc ${site.pc}`]);
   }
+  if (node.calls !== undefined) {
+    const places = callersOf[node.calls];
+    rows.push(['time', `${percentText(shareOf(node))}${places > 1 ? `, if each of its ${places} places takes the same` : ''}`]);
+  }
   const list = make('dl');
   for (const [name, text] of rows) list.append(make('dt', {}, name), make('dd', {}, text));
   for (const line of node.lines) list.append(make('dd', {}, line));
@@ -134,19 +157,16 @@ function showGraph(which) {
   const svg = byId('graph');
   svg.replaceChildren();
   Object.assign(graphView, {shown: graph, nodes: [], edges: [], layer: draw(svg, 'g', {})});
-  const most = Math.max(0, ...graph.nodes.map((node) => (data.sites[node.site] || {share: 0}).share));
   for (const edge of graph.edges) {
     const path = draw(graphView.layer, 'path', {class: 'edge', d: lineOf(edge, graph.nodes)});
     if (edge.label) tip(path, () => edge.label);
     graphView.edges.push(path);
   }
-  graph.nodes.forEach((node, index) => drawNode(node, index, most));
+  graph.nodes.forEach((node, index) => drawNode(node, index));
   byId('which').value = String(which);
   byId('graph-note').textContent = graph.note || '';
   startView();
-  const hottest = graph.nodes.reduce((best, node, index) =>
-    ((data.sites[node.site] || {share: 0}).share > (data.sites[(graph.nodes[best] || {}).site] || {share: -1}).share ? index : best), 0);
-  chooseNode(hottest);
+  chooseNode(graph.nodes.reduce((best, node, index) => (shareOf(node) > shareOf(graph.nodes[best]) ? index : best), 0));
 }
 
 function startGraph() {

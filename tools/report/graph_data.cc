@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rewire/executable_format/instruction.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/tools/inspect/function_graph.h"
 #include "rewire/tools/record/value_names.h"
@@ -56,16 +57,21 @@ std::string_view KindText(GraphNode::Kind kind) {
   return "";
 }
 
-std::string Shortened(std::string_view text) {
-  if (text.size() <= kLongestTitle) return std::string(text);
-  return std::string(text.substr(0, kLongestTitle - 3)) + "...";
+std::string Shortened(std::string_view text, const std::string& end = "") {
+  if (text.size() + end.size() <= kLongestTitle) return std::string(text) + end;
+  return std::string(text.substr(0, kLongestTitle - 3 - end.size())) + "..." + end;
 }
 
 // The texts in a box: the model's operator and what it is called, or else the kernel.
 std::pair<std::string, std::string> TextsOf(const GraphNode& node) {
-  const NoteParts note = SplitNote(node.source);
-  if (node.kind == GraphNode::Kind::kKernel && !note.kind.empty())
-    return {Shortened(note.kind), Shortened(note.name)};
+  const std::vector<std::string_view> nodes = NodesOf(node.source);
+  const NoteParts first = SplitNote(nodes.front());
+  if (node.kind == GraphNode::Kind::kKernel && !first.kind.empty()) {
+    std::string kinds(first.kind), name(first.name);
+    for (std::size_t i = 1; i < nodes.size(); ++i) (kinds += " + ") += SplitNote(nodes[i]).kind;
+    const std::string more = nodes.size() > 1 ? " and " + std::to_string(nodes.size() - 1) + " more" : "";
+    return {Shortened(kinds), Shortened(name, more)};
+  }
   const std::string_view title = node.title;
   return {Shortened(names::IsStock(title) ? title.substr(names::kStock.size()) : title), ""};
 }
@@ -95,7 +101,9 @@ std::vector<bool> Drawn(const FunctionGraph& graph) {
   return drawn;
 }
 
-Json FunctionData(const FunctionGraph& graph, const std::map<std::uint32_t, std::size_t>& sites) {
+// `functions` are those of the page, and `sites` the places in this one by pc.
+Json FunctionData(const FunctionGraph& graph, const std::vector<std::uint32_t>& functions,
+                  const std::map<std::uint32_t, std::size_t>& sites) {
   std::vector<std::size_t> places(graph.nodes.size());
   GraphPicture picture;
   Json nodes = Json::array();
@@ -115,6 +123,8 @@ Json FunctionData(const FunctionGraph& graph, const std::map<std::uint32_t, std:
     if (!node.source.empty()) drawn["lines"].push_back(node.source);
     const auto site = sites.find(node.pc);
     if (node.kind == GraphNode::Kind::kKernel && site != sites.end()) drawn["site"] = site->second;
+    if (node.callee)
+      drawn["calls"] = std::find(functions.begin(), functions.end(), *node.callee) - functions.begin();
     nodes.push_back(std::move(drawn));
   }
   std::map<std::pair<std::size_t, std::size_t>, std::string> lines;
@@ -172,12 +182,13 @@ Json FunctionData(const FunctionGraph& graph, const std::map<std::uint32_t, std:
 
 Json GraphData(const Module& module, std::uint32_t function, const RunFacts& facts) {
   Json graphs = Json::array();
-  for (const std::uint32_t index : Reachable(module, function)) {
+  const std::vector<std::uint32_t> functions = Reachable(module, function);
+  for (const std::uint32_t index : functions) {
     std::map<std::uint32_t, std::size_t> sites;  // by pc
     for (std::size_t i = 0; i < facts.sites.size(); ++i) {
       if (facts.sites[i].site->function == index) sites[facts.sites[i].site->pc] = i;
     }
-    graphs.push_back(FunctionData(GraphOf(module, index), sites));
+    graphs.push_back(FunctionData(GraphOf(module, index), functions, sites));
   }
   return graphs;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rewire/tools/measure/histogram.h"
 #include "rewire/tools/report/advice.h"
 
 namespace rewire::tools {
@@ -17,12 +18,13 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostCalls = 20000, kMostBlocks = 20000;
 
 Json SiteData(const Module& module, const SiteFacts& facts) {
-  Json site = {{"f", facts.site->function},    {"function", module.functions[facts.site->function].name},
-               {"pc", facts.site->pc},         {"name", facts.site->name},
-               {"kernel", facts.site->kernel}, {"node", facts.site->node},
-               {"arguments", facts.arguments}, {"calls", facts.times.count},
-               {"total", facts.times.total},   {"median", facts.times.median},
-               {"share", facts.share},         {"bytes", facts.work.bytes}};
+  Json site = {{"f", facts.site->function},      {"function", module.functions[facts.site->function].name},
+               {"pc", facts.site->pc},           {"name", facts.site->name},
+               {"kernel", facts.site->kernel},   {"node", facts.site->node},
+               {"arguments", facts.arguments},   {"calls", facts.times.count},
+               {"run", facts.usual.run},         {"fastest", facts.usual.fastest},
+               {"slowest", facts.usual.slowest}, {"median", facts.times.median},
+               {"share", facts.share},           {"bytes", facts.work.bytes}};
   if (facts.work.operations > 0) site["operations"] = facts.work.operations;
   if (facts.attainable > 0) site["attainable"] = facts.attainable;
   return site;
@@ -123,18 +125,30 @@ Json OutputData(const RunFacts& facts) {
   return outputs;
 }
 
+Json HistogramData(const RunFacts& facts) {
+  Json rows = Json::array();
+  for (const HistogramRow& row : HistogramOf(facts.run_times))
+    rows.push_back({{"from", row.from}, {"to", row.to}, {"count", row.count}});
+  return rows;
+}
+
 }  // namespace
 
 Json ReportData(const Module& module, const RunFacts& facts, const Profiler& profiler,
                 const MemoryLog& memory) {
   Json advice = Json::array();
-  for (const Advice& each : AdviceOn(facts, profiler)) advice.push_back(each.text);
+  for (const Advice& each : AdviceOn(facts, profiler))
+    advice.push_back({{"text", each.text}, {"action", each.action}});
   Json sites = Json::array();
   for (const SiteFacts& site : facts.sites) sites.push_back(SiteData(module, site));
   Json data = {{"file", facts.file},
                {"function", facts.function},
                {"runs",
                 {{"count", facts.times.count},
+                 {"slowest", facts.times.maximum},
+                 {"disturbed", facts.disturbed},
+                 {"disturbed_from", kDisturbed * facts.times.median},
+                 {"histogram", HistogramData(facts)},
                  {"median", facts.times.median},
                  {"p90", facts.times.p90},
                  {"fastest", facts.times.minimum}}},

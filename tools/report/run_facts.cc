@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/tools/record/value_names.h"
 
 namespace rewire::tools {
@@ -20,7 +21,9 @@ Profiler::Run NearestToMedian(const std::vector<Profiler::Run>& runs, double med
 }
 
 // The operator of the model that a call belongs to: "Resize" of "Resize 'up1'".
-std::string OperatorOf(const Profiler::Site& site) { return std::string(SplitNote(site.node).kind); }
+std::string OperatorOf(const Profiler::Site& site) {
+  return std::string(SplitNote(FirstNodeOf(site.node)).kind);
+}
 
 void AddCalls(const Profiler& profiler, const Profiler::Run& shown,
               std::unordered_map<const Profiler::Site*, SiteFacts*>* sites) {
@@ -41,35 +44,50 @@ void AddCalls(const Profiler& profiler, const Profiler::Run& shown,
   }
 }
 
+// A clock of nanoseconds says little of shorter calls.
+constexpr double kLeastTime = 1000;
+
 }  // namespace
+
+void AddAttainable(RunFacts* facts) {
+  CpuSpeed& cpu = facts->cpu;
+  if (cpu.operations <= 0 || cpu.bytes <= 0) return;
+  for (const SiteFacts& site : facts->sites) {
+    if (site.times.median < kLeastTime) continue;
+    cpu.operations = std::max(cpu.operations, 1e9 * site.work.operations / site.times.median);
+    cpu.bytes = std::max(cpu.bytes, 1e9 * site.work.bytes / site.times.median);
+  }
+  for (SiteFacts& site : facts->sites) {
+    if (site.times.median < kLeastTime) continue;
+    site.attainable = 1e9 * std::max(site.work.operations / cpu.operations, site.work.bytes / cpu.bytes);
+  }
+}
 
 RunFacts FactsOf(const Program& program, std::uint32_t function, const Profiler& profiler,
                  const CpuSpeed& cpu, const Array<std::pair<std::string, std::int64_t>>& sizes) {
   RunFacts facts;
   const Function& code = program.executable().module().functions[function];
   facts.function = code.name;
-  for (const Profiler::Run& run : profiler.runs()) facts.run_times.push_back(run.end_ns - run.start_ns);
+  facts.run_times = profiler.run_times();
   facts.times = PercentilesOf(facts.run_times);
   facts.cpu = cpu;
   if (!profiler.runs().empty()) facts.shown = NearestToMedian(profiler.runs(), facts.times.median);
 
   std::unordered_map<const Profiler::Site*, SiteFacts*> by_site;
-  for (const Profiler::Site* site : profiler.sites()) {
+  const std::vector<const Profiler::Site*> sites = profiler.sites();
+  const UsualTimes usual = profiler.UsualTimesOfSites(sites);
+  for (const std::size_t place : RankedPlaces(usual)) {
     SiteFacts& added = facts.sites.emplace_back();
-    added.site = site;
-    added.times = PercentilesOf(site->durations);
-    if (facts.times.total > 0) added.share = added.times.total / facts.times.total;
+    added.site = sites[place];
+    added.times = PercentilesOf(sites[place]->durations);
+    added.usual = usual.places[place];
+    added.share = added.usual.share;
   }
   for (SiteFacts& site : facts.sites) by_site[site.site] = &site;
+  facts.outside = usual.outside.share;
+  facts.disturbed = usual.disturbed;
   AddCalls(profiler, facts.shown, &by_site);
-  facts.outside = 1;
-  for (SiteFacts& site : facts.sites) {
-    facts.outside -= site.share;
-    if (cpu.operations > 0 && cpu.bytes > 0)
-      site.attainable = 1e9 * std::max(site.work.operations / cpu.operations, site.work.bytes / cpu.bytes);
-  }
-  std::stable_sort(facts.sites.begin(), facts.sites.end(),
-                   [](const SiteFacts& a, const SiteFacts& b) { return a.times.total > b.times.total; });
+  AddAttainable(&facts);
 
   for (std::uint32_t leaf = 0; leaf < code.output_names.size(); ++leaf) {
     Result<OutputPlan> plan = program.TryOutputPlan({function, leaf});

@@ -23,7 +23,8 @@ struct SiteFacts {
   std::string arguments;      // of its first call in the shown run; empty if that run did not come here
   OperationCount work;        // of that call
   Percentiles times;          // of all its calls in all runs
-  double share = 0;           // of the time of all runs, 0 to 1
+  UsualTime usual;            // in a run
+  double share = 0;           // of the usual time of a run, 0 to 1
   double attainable = 0;      // nanoseconds that this CPU would need for a call, by its operations and bytes
   std::string after, before;  // operators of the nodes whose calls come before and after it in the shown run
 };
@@ -39,13 +40,18 @@ struct RunFacts {
   std::vector<std::int64_t> run_times;  // nanoseconds, in order
   Percentiles times;                    // of these
   CpuSpeed cpu;
-  std::vector<SiteFacts> sites;  // the one that took most time first
-  double outside = 0;            // share of the time that no kernel took
-  Profiler::Run shown;           // the run whose time is nearest to the median
+  std::vector<SiteFacts> sites;        // the one that usually takes most time first
+  double outside = 0;                  // share of the usual time that no kernel took
+  std::vector<std::size_t> disturbed;  // runs that took much longer than usual
+  Profiler::Run shown;                 // the run whose time is nearest to the median
   std::vector<OutputFacts> outputs;
   MemoryBound bound;  // for the sizes of this run's inputs
   std::uint64_t peak_bytes = 0;
 };
+
+// Raises the CPU's figures to the best that is known of it, and then says what each call could reach. That is
+// what was measured, or a call of these runs that did better, such as one in bf16 or from the cache.
+void AddAttainable(RunFacts* facts);
 
 // `sizes` are the values of symbolic dimensions in this run.
 RunFacts FactsOf(const Program& program, std::uint32_t function, const Profiler& profiler,

@@ -6,5 +6,6 @@ showOutputs();
 byId('filter').addEventListener('input', showSites);
 showSites();
 startGraph();
-const redraw = [startTimeline(), startMemory()];
+const redraw = [startTimeline(), startMemory(), startRuns()];
+startComparison();
 addEventListener('resize', () => redraw.forEach((again) => again()));

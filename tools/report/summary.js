@@ -18,7 +18,7 @@ function showHead() {
   ];
   if (data.cpu.operations) {
     figures.push([`${(data.cpu.operations / 1e9).toPrecision(3)} GFLOP/s`,
-      `a large product here; ${(data.cpu.bytes / 1e9).toPrecision(3)} GB/s for copies`]);
+      `the best of a large product and these calls; ${(data.cpu.bytes / 1e9).toPrecision(3)} GB/s`]);
   }
   for (const [figure, meaning] of figures) {
     byId('figures').append(make('div', {class: 'card'}, make('b', {}, figure), make('span', {}, meaning)));
@@ -26,7 +26,11 @@ function showHead() {
 }
 
 function showAdvice() {
-  for (const text of data.advice) byId('advice').append(make('li', {}, text));
+  for (const {text, action} of data.advice) {
+    const item = make('li', {}, text);
+    if (action) item.append(make('span', {class: 'action'}, action));
+    byId('advice').append(item);
+  }
   if (data.advice.length === 0) byId('advice').append(make('li', {}, 'Nothing.'));
 }
 
@@ -50,6 +54,9 @@ const COLUMNS = [
   ['arguments', (site) => site.arguments, (site) => site.arguments],
   ['share', (site) => site.share, null],
   ['calls', (site) => site.calls, (site) => String(site.calls)],
+  ['a run', (site) => site.run, (site) => durationText(site.run)],
+  ['fastest to slowest', (site) => site.slowest - site.fastest,
+    (site) => (data.runs.count > 1 ? `${durationText(site.fastest)} to ${durationText(site.slowest)}` : '')],
   ['a call', (site) => site.median, (site) => durationText(site.median)],
   ['GFLOP/s', (site) => (site.operations || 0) / site.median,
     (site) => (site.operations ? (site.operations / site.median).toPrecision(3) : '')],

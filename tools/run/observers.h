@@ -31,6 +31,9 @@ class Observers : public Observer {
   void OnKernel(const KernelCall& call) override {
     for (Observer* observer : observers_) observer->OnKernel(call);
   }
+  void OnWait(const Wait& wait) override {
+    for (Observer* observer : observers_) observer->OnWait(wait);
+  }
 
  private:
   std::vector<Observer*> observers_;

@@ -164,10 +164,9 @@ Result<std::vector<std::string>> WriteOutputs(const Function& function,
 
 std::string OutputHead(const Output& output) { return fmt::format("{}: {}\n", output.name, output.type); }
 
-std::uint64_t CountNan(const Output& output) {
-  if (!output.tensor) return 0;
-  const DLDataType dtype = output.tensor->dtype;
-  const Span<const std::byte> bytes = output.tensor->bytes.view;
+std::uint64_t CountNan(const HostTensor& tensor) {
+  const DLDataType dtype = tensor.dtype;
+  const Span<const std::byte> bytes = tensor.bytes.view;
   if (dtype == kFloat32) return CountAbove<std::uint32_t>(bytes, 0x7F800000);
   if (dtype == kFloat64) return CountAbove<std::uint64_t>(bytes, 0x7FF0000000000000);
   if (dtype == kFloat16) return CountAbove<std::uint16_t>(bytes, 0x7C00);

@@ -49,7 +49,7 @@ std::string OutputText(const Output& output);
 // Its first line alone: name and type.
 std::string OutputHead(const Output& output);
 // How many elements are NaN; 0 for element types that have none, or that no kernel computes with.
-std::uint64_t CountNan(const Output& output);
+std::uint64_t CountNan(const HostTensor& tensor);
 // Elements (strings where they stand for such) as a flat list, only for up to 1000 of them. NaN and
 // infinities are strings.
 nlohmann::ordered_json OutputJson(const Output& output);

@@ -178,6 +178,10 @@ Status Runner::FinishDump(ValueDump* dump, const std::string& function, const St
     return written;
   json_["dumped"] = {{"folder", options_.dump_values}, {"files", dump->files()}};
   if (!options_.json) Tell(fmt::format("wrote {} values to {}\n", dump->files(), options_.dump_values));
+  if (!dump->first_nan().empty()) {
+    json_["first_nan"] = dump->first_nan();
+    if (!options_.json) Tell(dump->first_nan() + "\n");
+  }
   return invoked;
 }
 
@@ -208,7 +212,7 @@ Result<int> Runner::CompareWithRecord(const RecordedCall& call, Result<int> exit
 Status Runner::ReportProfile(const Module& module) {
   if (options_.profile) {
     const std::vector<Profiler::Row> rows = profiler_.Rows();
-    Say("profile:\n" + ProfileText(rows));
+    Say(fmt::format("profile: {}\n", RunsText(profiler_.run_times())) + ProfileText(rows));
     json_["profile"] = ProfileJson(rows);
     if (const std::vector<Profiler::Row> nodes = profiler_.NodeRows(); !nodes.empty()) {
       Say("by node of the model:\n" + ProfileText(nodes));
@@ -250,7 +254,8 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
     // Who measures wants the times, and --quiet leaves out what is not asked for.
     if (!output.used && !output.is_list && !IsQuiet())
       Say(MostRuns() > 1 ? OutputHead(output) : OutputText(output));
-    if (const std::uint64_t count = CountNan(output); count > 0) {
+    const std::uint64_t count = output.tensor ? CountNan(*output.tensor) : 0;
+    if (count > 0) {
       json_["outputs"].back()["nan"] = count;
       Say(fmt::format("{}: {} NaN; `catch nan` of vm-debug stops where the first is made\n", output.name,
                       count));
@@ -276,9 +281,10 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
 void Runner::ReportTimes(const VirtualMachine& vm) {
   const Percentiles times = PercentilesOf(times_);
   json_["resident"] = {{"before_load_bytes", resident_before_}, {"peak_bytes", resident_peak_}};
-  json_["timing"] = {{"load_ns", load_time_},        {"runs", times.count}, {"min_ns", times.minimum},
-                     {"median_ns", times.median},    {"p90_ns", times.p90}, {"p99_ns", times.p99},
-                     {"peak_bytes", vm.bytes_peak()}};
+  json_["timing"] = {{"load_ns", load_time_},         {"runs", times.count},
+                     {"min_ns", times.minimum},       {"median_ns", times.median},
+                     {"p90_ns", times.p90},           {"p99_ns", times.p99},
+                     {"peak_bytes", vm.bytes_peak()}, {"disturbed", UsualTimesOf(times_, {}).disturbed}};
   if (MostRuns() > 1) {
     Say(fmt::format("loaded in {}\n", DurationText(static_cast<double>(load_time_))));
     Say(fmt::format("{} runs after {} to warm up: median {}, p90 {}, p99 {}, fastest {}; at most {} held\n",

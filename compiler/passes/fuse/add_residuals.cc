@@ -6,6 +6,7 @@
 
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/product.h"
@@ -40,7 +41,7 @@ class Residuals {
       add->attributes = product->attributes;
       add->inputs = product->inputs;
       add->inputs.push_back(residual);
-      add->source = product->source;
+      add->source = JoinNotes(product->source, add->source);
       edit_.Absorb(product, add);
       if (IsBlocked(*add)) return;
       TakeActivation(&edit_, add);

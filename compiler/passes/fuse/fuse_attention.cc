@@ -15,6 +15,7 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/match/sources.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/attention.h"
 #include "rewire/kernels/contract/elementwise.h"
@@ -197,6 +198,8 @@ class AttentionFusing {
   void Fuse(Node* node, const Match& match, std::vector<Node*>* before) {
     Value* k = match.k;
     Value* v = match.v;
+    AddSourcesBehind(node, {match.q, match.k, match.v, match.bias,
+                            match.choice == nullptr ? nullptr : match.choice->inputs[0]});
     node->attributes = {{"scale", match.scale}};
     Value *joined_k = match.perm == kSwapHeads ? JoinedOf(k) : nullptr, *joined_v = JoinedBefore(v);
     if (joined_k != nullptr && joined_v != nullptr) {

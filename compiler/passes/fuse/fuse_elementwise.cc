@@ -12,6 +12,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/elementwise_program.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 
 namespace rewire::compiler {
@@ -105,12 +106,19 @@ class ElementwiseFusion {
     call.attributes = {{"program", program.text()}};
     call.inputs = program.inputs();
     if (graph_.kernels == nullptr || !graph_.kernels->Check(call)) return false;
+    std::string note;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      // A node without a source was made for the one that ends the chain.
+      const std::string& source = nodes[i]->source.empty() ? last->source : nodes[i]->source;
+      AddSteps(source, program.steps_of_nodes()[i], &note);
+    }
     last->kernel = std::move(call.kernel);
     last->attributes = std::move(call.attributes);
     last->inputs = std::move(call.inputs);
     for (Node* node : nodes) {
       if (node != last) edit_.Absorb(node, last);
     }
+    last->source = std::move(note);
     return true;
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/match/sources.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 
@@ -165,6 +166,7 @@ void FuseGelu(Graph* graph) {
       node->kernel = names::kGelu;
       node->attributes.clear();
       if (by_tanh) node->attributes = {{"approximate", std::string("tanh")}};
+      AddSourcesBehind(node, {x});
       node->inputs = {x};
     }
   });

@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/normalization.h"
 
@@ -72,7 +73,7 @@ bool TakeReshapes(const Edit& edit, Node* node) {
   node->kernel = names::kGroupNorm;
   node->attributes = norm->attributes;
   node->attributes.push_back({"num_groups", *groups});
-  node->source = norm->source;
+  node->source = JoinNotes(JoinNotes(norm->source, first->source), node->source);
   node->inputs = {x, norm->inputs[1], norm->inputs[2]};
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/match/sources.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 
@@ -63,6 +64,7 @@ void FuseHardSwish(Graph* graph) {
       if (x == nullptr || ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) continue;
       node->kernel = names::kHardSwish;
       node->attributes.clear();
+      AddSourcesBehind(node, {x});
       node->inputs = {x};
     }
   });

@@ -7,6 +7,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/match/sources.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/normalization.h"
@@ -97,6 +98,7 @@ void FuseLayerNorm(Graph* graph) {
       }
       node->kernel = names::kLayerNorm;
       node->attributes = {{"axis", std::int64_t{-1}}, {"epsilon", match->epsilon}};
+      AddSourcesBehind(node, {match->x});
       node->inputs = {match->x, match->scale, match->bias};
     }
   });

@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/convolution.h"
 
 namespace rewire::compiler {
@@ -71,6 +72,7 @@ class SeparableFusing {
     product->kernel = names::kPackedSeparable;
     product->inputs = std::move(inputs);
     product->attributes = std::move(attributes);
+    product->source = JoinNotes(depthwise->source, product->source);
     edit_.Erase(depthwise);
   }
 

@@ -2,6 +2,7 @@
 //
 // Fuses x * sigmoid(x), which models of vision have behind most convolutions, into one activation.
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/match/sources.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 
@@ -32,6 +33,7 @@ void FuseSwish(Graph* graph) {
       if (x == nullptr || ShapeText(x->type.dims) != ShapeText(node->outputs[0]->type.dims)) continue;
       node->kernel = names::kSwish;
       node->attributes.clear();
+      AddSourcesBehind(node, {x});
       node->inputs = {x};
     }
   });

@@ -82,7 +82,11 @@ bool IsSlowAlone(const Node& node) {
 
 ElementwiseProgram::ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes) {
   FindInputs(edit, nodes);
-  for (const Node* node : nodes) AddNode(*node);
+  for (const Node* node : nodes) {
+    const std::size_t before = steps_;
+    AddNode(*node);
+    steps_of_nodes_.push_back(steps_ - before);
+  }
 }
 
 void ElementwiseProgram::FindInputs(const Edit& edit, const std::vector<Node*>& nodes) {

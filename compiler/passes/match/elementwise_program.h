@@ -27,6 +27,8 @@ class ElementwiseProgram {
 
   // As the kernel's attribute has it.
   const std::string& text() const { return text_; }
+  // How many steps each node has become, in their order.
+  const std::vector<std::size_t>& steps_of_nodes() const { return steps_of_nodes_; }
   // In the order of the program. The first one is one that the output may overwrite, if there is one.
   const std::vector<Value*>& inputs() const { return inputs_; }
 
@@ -39,6 +41,7 @@ class ElementwiseProgram {
 
   std::string text_;
   std::size_t steps_ = 0;
+  std::vector<std::size_t> steps_of_nodes_;
   std::vector<Value*> inputs_;
   std::unordered_map<const Value*, std::string> names_;
 };

@@ -16,6 +16,7 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/product.h"
@@ -130,9 +131,11 @@ class IntegerPacking : public Packing {
     for (Value*& input : inputs) {
       if (input == nullptr) input = NewFloats(&graph_, "none", {0}, {});
     }
+    std::string source = node->source;
+    for (const Node* passed : tail.passed) source = JoinNotes(source, passed->source);
+    last->source = JoinNotes(source, last->source);
     for (Node* passed : tail.passed) edit_.Absorb(passed, last);
     last->kernel = KernelOf(product.kind);
-    last->source = node->source;
     last->attributes = std::move(attributes);
     last->inputs = std::move(inputs);
     if (tail.scale != nullptr && last->outputs[0]->type.dtype == kFloat32) TakeMovedActivation(&edit_, last);

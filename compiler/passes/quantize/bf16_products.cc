@@ -11,6 +11,7 @@
 #include "rewire/compiler/passes/quantize/calibration_data.h"
 #include "rewire/compiler/passes/quantize/compared_outputs.h"
 #include "rewire/compiler/passes/quantize/quantize_products.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/product.h"
 
@@ -57,7 +58,8 @@ Result<CalibrationReport> UseBf16(Graph* graph, const Calibration& calibration, 
   graph->bf16 = true;
   CalibrationReport report;
   for (const FloatProduct& product : FloatProducts(*graph))
-    report.products.push_back({product.node->source, false, std::numeric_limits<double>::quiet_NaN(), ""});
+    report.products.push_back({std::string(FirstNodeOf(product.node->source)), false,
+                               std::numeric_limits<double>::quiet_NaN(), ""});
   progress("measuring what bf16 does");
   if (calibration.data.empty()) {
     CompareOnRandomInputs(*graph, building, &report);
@@ -78,15 +80,15 @@ void FindBf16Products(const Graph& graph, std::vector<ProductPrecision>* product
     for (const Node* node : block.nodes) {
       for (const Block& inner : node->blocks) again(inner, again);
       if (node->kind != NodeKind::kKernel) continue;
+      const std::string source(FirstNodeOf(node->source));
       if (node->kernel == names::kPackedWinograd)
-        found.emplace(node->source, "Winograd's form in f32 is faster; its weights are rounded to bf16");
+        found.emplace(source, "Winograd's form in f32 is faster; its weights are rounded to bf16");
       if (node->kernel == names::kPackedDepthwise)
-        found.emplace(node->source, "it is depthwise, and adds no products of several channels");
+        found.emplace(source, "it is depthwise, and adds no products of several channels");
       if (node->kernel == names::kPackedMatMulBytes)
-        found.emplace(node->source, "");  // with 16 bits, of which bf16 has 8
+        found.emplace(source, "");  // with 16 bits, of which bf16 has 8
       for (const Value* input : node->inputs) {
-        if (input != nullptr && input->type.IsTensor() && input->type.dtype == kBFloat16)
-          found[node->source] = "";
+        if (input != nullptr && input->type.IsTensor() && input->type.dtype == kBFloat16) found[source] = "";
       }
     }
   };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "rewire/base/near_names.h"
@@ -15,20 +16,21 @@
 #include "rewire/compiler/passes/quantize/quantization_noise.h"
 #include "rewire/compiler/passes/quantize/quantize_products.h"
 #include "rewire/compiler/passes/quantize/ranges_of_products.h"
+#include "rewire/executable_format/names/source_note.h"
 
 namespace rewire::compiler {
 namespace {
 
 // "conv1" of "Conv 'conv1'".
-std::string NameIn(const std::string& source) {
+std::string NameIn(std::string_view source) {
   const std::size_t first = source.find('\'');
-  if (first == std::string::npos || source.back() != '\'') return source;
-  return source.substr(first + 1, source.size() - first - 2);
+  if (first == std::string::npos || source.back() != '\'') return std::string(source);
+  return std::string(source.substr(first + 1, source.size() - first - 2));
 }
 
 Status KeepFloat(const std::set<std::string>& names, std::vector<FloatProduct>* products) {
   std::vector<std::string> known;
-  for (const FloatProduct& product : *products) known.push_back(NameIn(product.node->source));
+  for (const FloatProduct& product : *products) known.push_back(NameIn(FirstNodeOf(product.node->source)));
   for (const std::string& name : names) {
     bool found = false;
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -84,8 +86,8 @@ Result<CalibrationReport> QuantizeBySamples(Graph* graph, const Calibration& cal
   for (std::size_t i = 0; i < products.size(); ++i) {
     std::string reason = std::move(products[i].reason);
     if (reason.empty() && !found->limits[i]) reason = "outputs would move too far";
-    report.products.push_back(
-        {products[i].node->source, found->limits[i].has_value(), (*noise)[i], std::move(reason)});
+    report.products.push_back({std::string(FirstNodeOf(products[i].node->source)),
+                               found->limits[i].has_value(), (*noise)[i], std::move(reason)});
   }
   return report;
 }

@@ -7,6 +7,7 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/quantization.h"
 
@@ -63,7 +64,7 @@ class Fusing {
     if (range->least) quantize->attributes.push_back({"least", *range->least});
     if (range->most) quantize->attributes.push_back({"most", *range->most});
     quantize->inputs = {stored[0], stored[1]};
-    quantize->source = add->source;
+    quantize->source = JoinNotes(JoinNotes(add->source, activation->source), quantize->source);
     for (Node* passed : {add, activation}) {
       if (passed != quantize) edit_.Absorb(passed, quantize);
     }

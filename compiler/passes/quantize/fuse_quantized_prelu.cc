@@ -9,6 +9,7 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/quantization.h"
 
@@ -37,7 +38,7 @@ Node* Fuse(const Node& prelu, const Edit& edit) {
                           {"scale", double{by->scale}},
                           {"zero", by->zero}};
   quantize->inputs = {stored, prelu.inputs[1]};
-  quantize->source = prelu.source;
+  quantize->source = JoinNotes(prelu.source, quantize->source);
   return quantize;
 }
 

@@ -295,6 +295,9 @@ def _compile(model: Any, folder: str, name: str, dims: dict[str, int], max_dims:
 def compiler_passes() -> list[str]:
     """Returns the names of the passes that can be disabled."""
 
+def _usual_times(runs: list[int], places: list[list[int]]) -> tuple[list[tuple[float, float, int, int]], list[int], list[int]]:
+    """Returns what places of a program usually take in a run."""
+
 def _profile(program: Program, args: tuple[Any, ...], function: str | None, repeat: int, warmup: int) -> tuple[list[tuple[int, int]], list[rewire.profile.Call]]:
     """
     Runs a program and returns the times of the runs and of every kernel call.

@@ -6,6 +6,7 @@
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/measure/histogram.h"
 #include "rewire/tools/measure/statistics.h"
+#include "rewire/tools/measure/usual_times.h"
 
 namespace rewire::tools {
 namespace {
@@ -66,6 +67,52 @@ TEST_CASE("percentiles of samples") {
   CHECK(hundred.total == 5050);
 }
 
+// 20 runs of four places; each takes a little more in some runs than in others. Place `held_up` of run
+// `disturbed` takes a thousand times as long.
+UsualTimes Measured(std::size_t held_up, std::size_t disturbed) {
+  constexpr std::int64_t kUsual[] = {40, 700, 90, 300};
+  std::vector<std::int64_t> runs(20, 50);
+  std::vector<std::vector<std::int64_t>> places(4);
+  for (std::size_t place = 0; place < 4; ++place) {
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      const std::int64_t more = place == held_up && run == disturbed ? 1000000 : 0;
+      places[place].push_back(kUsual[place] + static_cast<std::int64_t>((run * 7 + place) % 5) + more);
+      runs[run] += places[place].back();
+    }
+  }
+  return UsualTimesOf(runs, places);
+}
+
+TEST_CASE("one call that is held up changes neither ranks nor shares, wherever it is") {
+  const UsualTimes calm = Measured(4, 20);
+  CHECK(calm.disturbed.empty());
+  CHECK(RankedPlaces(calm) == std::vector<std::size_t>{1, 3, 2, 0});
+  for (std::size_t place = 0; place < 4; ++place) {
+    for (std::size_t run = 0; run < 20; ++run) {
+      const UsualTimes held_up = Measured(place, run);
+      CHECK(held_up.disturbed == std::vector<std::size_t>{run});
+      CHECK(RankedPlaces(held_up) == RankedPlaces(calm));
+      for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(held_up.places[i].share == Approx(calm.places[i].share).epsilon(0.03));
+        CHECK((held_up.places[i].slowest > 1000000) == (i == place));
+      }
+    }
+  }
+}
+
+TEST_CASE("what places usually take and what is outside of them add up to a run") {
+  const UsualTimes usual = UsualTimesOf({100, 110, 1000}, {{10, 20, 900}, {60, 60, 60}});
+  CHECK(usual.places[0].run == 20);
+  CHECK(usual.places[0].fastest == 10);
+  CHECK(usual.places[0].slowest == 900);
+  CHECK(usual.outside.run == 30);
+  CHECK(usual.places[0].share + usual.places[1].share + usual.outside.share == Approx(1));
+  CHECK(usual.disturbed == std::vector<std::size_t>{2});
+  // Kernels of several threads take more than their run.
+  CHECK(UsualTimesOf({100}, {{80}, {70}}).outside.run == 0);
+  CHECK(UsualTimesOf({}, {{}}).places[0].run == 0);
+}
+
 TEST_CASE("tables align their columns and end without spaces") {
   CHECK(TableText({{"name", "n"}, {"a", "10"}, {"bcdef", "7"}}, {1}) ==
         "  name    n\n  a      10\n  bcdef   7\n");
@@ -76,6 +123,13 @@ TEST_CASE("a histogram has every sample once, the slowest in its last row") {
   CHECK(HistogramOf({}).empty());
   REQUIRE(HistogramOf({5, 5, 5}).size() == 1);
   CHECK(HistogramOf({5, 5, 5})[0].count == 3);
+  const std::vector<HistogramRow> disturbed = HistogramOf({100, 101, 150, 199, 90000}, 4);
+  REQUIRE(disturbed.size() == 4);
+  CHECK(disturbed[0].count == 3);
+  CHECK(disturbed[3].from < 300);
+  CHECK(disturbed[3].to == 90000);
+  CHECK(disturbed[3].count == 1);
+
   std::vector<std::int64_t> samples;
   for (std::int64_t i = 0; i < 1000; ++i) samples.push_back(100 + i);
   samples.push_back(1000000);

@@ -200,8 +200,9 @@ TEST_CASE("advice names what takes time and what stands beside it") {
   std::vector<Advice> advice = AdviceOn(facts, profiler);
   REQUIRE(advice.size() == 2);
   CHECK(advice[0].text.find("MatMul 'fc' takes 30 % of the time, 10.0 times what this CPU needs") == 0);
-  CHECK(advice[0].text.find("not packed") != std::string::npos);
-  CHECK(advice[1].text.find("Transposes around Resize take 24 % of the time: Transpose 'back'.") == 0);
+  CHECK(advice[0].action.find("not packed") != std::string::npos);
+  CHECK(advice[1].text == "Transposes around Resize take 24 % of the time: Transpose 'back'.");
+  CHECK(advice[1].action.find("Export the model") == 0);
 
   facts.outside = 0.4;
   facts.bound.unbounded = "main@3 is a loop";
@@ -210,6 +211,43 @@ TEST_CASE("advice names what takes time and what stands beside it") {
   CHECK(advice[0].text.find("40 % of the time is spent outside of kernels") == 0);
   CHECK(advice[3].text == "The memory of a run has no bound, because main@3 is a loop.");
   CHECK(AdviceOn(RunFacts(), profiler).empty());
+}
+
+TEST_CASE("one slow product is said once, and a kernel of one place is not in several") {
+  Profiler::Site product{0, 8, "m", "rewire.matmul", "", {}, {}};
+  Profiler::Site pool{0, 4, "p", "rewire.max_pool", "MaxPool 'pool'", {}, {}};
+  RunFacts facts;
+  facts.run_times = {100, 100};
+  facts.times.total = 200;
+  facts.sites = {SiteOf(product, 0.5, ""), SiteOf(pool, 0.45, "")};
+  facts.sites[0].work = {1000, 10};
+  facts.sites[0].attainable = 10;
+  facts.sites[0].times.median = 100;
+  const std::vector<Advice> advice = AdviceOn(facts, Profiler(true));
+  REQUIRE(advice.size() == 2);
+  CHECK(advice[0].text.find("'m' takes 50 % of the time, 10.0 times what") == 0);
+  CHECK(advice[1].text == "The kernel rewire.max_pool takes 45 % of the time, in one place: MaxPool 'pool'.");
+}
+
+TEST_CASE("no call is faster than what the CPU can do") {
+  RunFacts facts;
+  facts.cpu.operations = 2e9;
+  facts.cpu.bytes = 5e9;
+  // The sites run at the pace of the CPU, at 10 times and at a quarter of it. The last is too short to be
+  // measured.
+  facts.sites.resize(4);
+  const double operations[] = {20000, 200000, 5000, 200000}, median[] = {10000, 10000, 10000, 500};
+  for (std::size_t i = 0; i < 4; ++i) {
+    facts.sites[i].work = {operations[i], 100};
+    facts.sites[i].times.median = median[i];
+  }
+  AddAttainable(&facts);
+  CHECK(facts.cpu.operations == 2e10);
+  CHECK(facts.cpu.bytes == 5e9);
+  CHECK(facts.sites[0].attainable == Approx(1000));
+  CHECK(facts.sites[1].attainable == Approx(10000));
+  CHECK(facts.sites[2].attainable == Approx(250));
+  CHECK(facts.sites[3].attainable == 0);
 }
 
 // A kernel's name, its attributes, the shapes of its arguments, and the operations that these are.
