@@ -79,6 +79,20 @@ std::string ReductionOf(DLDataType dtype, const std::string& reduction) {
   return reduction == "mul" ? "min" : reduction;
 }
 
+// Strings among those of another list.
+Status LowerScatterOfTexts(Op& op, const Operator& row, Attributes attributes) {
+  const StringTables& strings = op.lowering().strings();
+  if (strings.Has(op.in(0)) != strings.Has(op.in(2)) || strings.Has(op.in(1)))
+    return op.Invalid("some inputs are strings, others are not");
+  if (const std::string reduction = op.String("reduction", "none"); reduction != "none")
+    return op.Unsupported("strings under the reduction '{}'", reduction);
+  const JoinedTexts joined = JoinTexts(op, {op.in(0), op.in(2)});
+  Value* positions = op.Call(row.kernel, {joined.positions[0], op.in(1), joined.positions[1]},
+                             std::move(attributes), TensorOf(kInt64, op.in(0)->type.dims));
+  SetJoined(op, 0, positions, joined);
+  return {};
+}
+
 Status LowerScatter(Op& op, const Operator& row) {
   const std::string asked = op.String("reduction", "none");
   Type type = op.in(0)->type;
@@ -87,6 +101,9 @@ Status LowerScatter(Op& op, const Operator& row) {
   const std::string reduction = reduces ? ReductionOf(given, asked) : asked;
   Attributes attributes = {{"reduction", reduction}};
   if (op.type() != "ScatterND") attributes.push_back({"axis", op.Int("axis", 0)});
+  for (int i = 0; i < 3; ++i) {
+    if (op.lowering().strings().Has(op.in(i))) return LowerScatterOfTexts(op, row, std::move(attributes));
+  }
   if (reduces) type.dtype = ReducedAs(given);
   // i64 orders the upper half of u64 before the lower one. With the highest bit flipped, it orders as u64
   // does.
@@ -237,9 +254,10 @@ std::span<const Operator> IndexingOperators() {
       {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, names::kGatherNd, kMovesStrings},
       {"NonZero", 9, 0, 1, 1, "", LowerNonZero, names::kNonZero},
       {"OneHot", 9, 0, 3, 3, "axis", LowerOneHot, names::kOneHot},
-      {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, names::kScatterElements},
-      {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, names::kScatterElements},
-      {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, names::kScatterNd},
+      {"Scatter", 9, 0, 3, 3, "axis", LowerScatter, names::kScatterElements, kTakesStrings},
+      {"ScatterElements", 11, 0, 3, 3, "axis reduction", LowerScatter, names::kScatterElements,
+       kTakesStrings},
+      {"ScatterND", 11, 0, 3, 3, "reduction", LowerScatter, names::kScatterNd, kTakesStrings},
       {"TopK", 1, 0, 1, 2, "axis k<10 largest sorted", LowerTopK, names::kTopK},
       {"Unique", 11, 0, 1, 1, "axis sorted", LowerUnique, names::kUnique, kTakesStrings},
   };

@@ -54,6 +54,13 @@ def _reduction_of_nan(given, read, results):
     return _order_of_nan(given, read, results) if "reduction" in given and given["reduction"].s in (b"max", b"min") else None
 
 
+@_of("ScatterND")
+def _other_updates(given, read, results):
+    """The reference does not look at these."""
+    x, indices, updates = read
+    return "updates of other sizes" if updates.shape != (*indices.shape[:-1], *x.shape[indices.shape[-1]:]) else None
+
+
 @_of("QuantizeLinear", "DynamicQuantizeLinear")
 def _step_of_no_number(given, read, results):
     return "which step is NaN or an infinity" if not np.isfinite(_wide(read[0])).all() else None
@@ -98,10 +105,12 @@ def _longer_than_it_is(given, read, results):
 
 @_of("Resize")
 def _scale_of_sizes(given, read, results):
-    """Which scale a size means differs, but for factors in quarters, which are exact."""
+    """Which scale a size means differs, but for factors in quarters, which are exact. What integers are rounded from is exact for 1 and 2."""
     if len(read) < 4 or read[3] is None:
         return None
-    exact = all(size == 0 or 4 * made % size == 0 for size, made in zip(read[0].shape, results[0].shape))
+    between = not is_float(read[0].dtype) and "mode" in given and given["mode"].s != b"nearest"
+    factors = [made / size for size, made in zip(read[0].shape, results[0].shape) if size]
+    exact = all(factor in (1, 2) if between else 4 * factor == int(4 * factor) for factor in factors)
     return None if exact else "which scale a size means"
 
 

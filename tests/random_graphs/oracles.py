@@ -77,10 +77,12 @@ def _faults(proto, oracle):
 
 
 class Noise:
-    """Other roundings of floats. The first two are all upwards and all downwards, so that what is at a border falls on either side."""
+    """Other roundings of floats. The first two are all upwards and all downwards, so that what is at a border falls on either side. The third
+    makes whole numbers of what is near them, as powers of negative numbers need."""
 
     def __init__(self, seed, by):
         self._draws, self._by, self._sign = np.random.Generator(np.random.PCG64(seed)), by, {0: 1.0, 1: -1.0}.get(seed)
+        self._to_whole = seed == 2
 
     def _directions(self, shape):
         return self._draws.uniform(-1, 1, shape) if self._sign is None else np.full(shape, self._sign)
@@ -93,6 +95,8 @@ class Noise:
             return array
         size = np.abs(wide[np.isfinite(wide)]).max(initial=least) if by_largest else np.maximum(np.abs(wide), least)
         made = wide + self._by * self._directions(array.shape) * size
+        if self._to_whole:
+            made = np.where(np.abs(wide - np.rint(wide)) <= self._by * size, np.rint(wide), made)
         limits = ml_dtypes.finfo(array.dtype)
         # The largest number stays one, and below the least normal one functions may end at 0.
         made = np.where(np.isfinite(wide), np.clip(made, -float(limits.max), float(limits.max)), wide)

@@ -116,6 +116,28 @@ TEST_CASE("a constant of strings gives its elements") {
   CHECK(ListOf(outcome.compiled.module, "strings main.0") == R"(["b","a","c"])");
 }
 
+TEST_CASE("strings are scattered among those of another list") {
+  onnx::ModelProto model = Words();
+  onnx::GraphProto* graph = model.mutable_graph();
+  const bool by_row = GENERATE(false, true);
+  for (const auto& [name, values] : {std::pair("names", Texts{"b", "a"}), std::pair("more", Texts{"c"})}) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    onnx::TensorProto* texts = AddWeight(graph, name, onnx::TensorProto::STRING, {count});
+    for (const std::string& value : values) texts->add_string_data(value);
+  }
+  AddInts(graph, "flat", {1});
+  onnx::TensorProto* row = AddWeight(graph, "row", onnx::TensorProto::INT64, {1, 1});
+  row->add_int64_data(1);
+  onnx::NodeProto* node = AddNode(graph, by_row ? "ScatterND" : "ScatterElements",
+                                  {"names", by_row ? "row" : "flat", "more"}, "y");
+  Give(&model, "y", onnx::TensorProto::STRING);
+  CHECK(ListOf(CompileProto(model).compiled.module, "strings main.0") == R"(["b","a","c"])");
+  AddString(node, "reduction", "max");
+  const Outcome reduced = CompileProto(model);
+  REQUIRE(reduced.unsupported.size() == 1);
+  CHECK(reduced.unsupported[0].reason == "strings under the reduction 'max'");
+}
+
 TEST_CASE("what strings cannot become is refused") {
   onnx::ModelProto model = Words();
   onnx::GraphProto* graph = model.mutable_graph();
@@ -134,6 +156,11 @@ TEST_CASE("what strings cannot become is refused") {
   }
   SECTION("one part of several") {
     AddInt(AddNode(graph, "Concat", {"word", "x"}, "y"), "axis", 0);
+    reason = "some inputs are strings, others are not";
+  }
+  SECTION("what is scattered") {
+    AddInts(graph, "zero", {0});
+    AddNode(graph, "ScatterElements", {"word", "zero", "x"}, "y");
     reason = "some inputs are strings, others are not";
   }
   SECTION("one branch of a choice") {
