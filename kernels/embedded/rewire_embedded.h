@@ -4,8 +4,8 @@
 // allocation, input or output. docs/kernels-embedded.md lists them.
 //
 // The function for the stock kernel rewire.NAME is rewire_embedded_NAME_DTYPE, with the dots as underscores.
-// It takes a constant struct of what is known when the program is built (sizes, attributes), then the
-// kernel's tensors in the order of docs/kernels.md, a workspace where it needs one, and what it writes. A
+// It takes a constant struct of sizes and attributes, which are known when the program is built. Then come
+// the kernel's tensors in the order of docs/kernels.md, a workspace where it needs one, and what it writes. A
 // missing tensor is NULL. Kernels for any element size have no dtype in their names.
 //
 // Tensors are contiguous, row-major and aligned for their elements. Each holds less than 2 GiB and fewer
@@ -23,7 +23,7 @@ extern "C" {
 
 // Activations.
 //
-// What happens to each element of a product before it is stored, as a list: the activation, then
+// A list says what happens to each element of a product before it is stored: the activation, then
 // rewire_embedded_activate_move if post_scale and post_shift are given. Only the functions that a program
 // names are linked. A null list is the activation "none".
 struct rewire_embedded_activation {
@@ -131,11 +131,11 @@ struct rewire_embedded_packed_matmul_integer {
   int32_t rows, depth, columns;
   struct rewire_embedded_integer_finish finish;
 };
-void rewire_embedded_packed_matmul_integer(const struct rewire_embedded_packed_matmul_integer* p,
-                                           const void* x, const int8_t* w, const void* x_zero,
-                                           const int8_t* w_zero, const float* scale,
-                                           const int32_t* whole_bias, const float* bias, void* workspace,
-                                           void* out);
+void rewire_embedded_packed_matmul_integer_bytes(const struct rewire_embedded_packed_matmul_integer* p,
+                                                 const void* x, const int8_t* w, const void* x_zero,
+                                                 const int8_t* w_zero, const float* scale,
+                                                 const int32_t* whole_bias, const float* bias,
+                                                 void* workspace, void* out);
 
 // rewire.packed.conv_integer: as rewire.packed.conv.
 struct rewire_embedded_packed_conv_integer {
@@ -143,50 +143,17 @@ struct rewire_embedded_packed_conv_integer {
   struct rewire_embedded_axis rows, columns;
   struct rewire_embedded_integer_finish finish;
 };
-void rewire_embedded_packed_conv_integer(const struct rewire_embedded_packed_conv_integer* p, const void* x,
-                                         const int8_t* w, const void* x_zero, const int8_t* w_zero,
-                                         const float* scale, const int32_t* whole_bias, const float* bias,
-                                         void* workspace, void* out);
+void rewire_embedded_packed_conv_integer_bytes(const struct rewire_embedded_packed_conv_integer* p,
+                                               const void* x, const int8_t* w, const void* x_zero,
+                                               const int8_t* w_zero, const float* scale,
+                                               const int32_t* whole_bias, const float* bias, void* workspace,
+                                               void* out);
 
 // rewire.packed.depthwise_integer: out_channels is in_channels. Needs no workspace.
-void rewire_embedded_packed_depthwise_integer(const struct rewire_embedded_packed_conv_integer* p,
-                                              const void* x, const int8_t* w, const void* x_zero,
-                                              const int8_t* w_zero, const float* scale,
-                                              const int32_t* whole_bias, const float* bias, void* out);
-
-// Products, f32.
-//
-// rewire.gemm and rewire.dense: out [m, n] = alpha * sum over k of a[i * a_row + k * a_column] *
-// b[k * b_row + j * b_column], plus beta * c[i * c_row + j * c_column]. c may be null. Transposes and
-// broadcasting are steps in elements.
-struct rewire_embedded_gemm {
-  int32_t m, n, k;
-  int32_t a_row, a_column, b_row, b_column, c_row, c_column;
-  float alpha, beta;
-};
-void rewire_embedded_gemm_f32(const struct rewire_embedded_gemm* p, const float* a, const float* b,
-                              const float* c, float* out);
-
-// rewire.matmul: `batches` (row-major, rank batch_rank) of such products, each of `one`; a_steps and b_steps
-// are the elements from one index of each batch axis to the next, 0 where it is broadcast.
-#define REWIRE_EMBEDDED_MOST_RANK 8
-struct rewire_embedded_matmul {
-  struct rewire_embedded_gemm one;
-  int32_t batch_rank;
-  int32_t batches[REWIRE_EMBEDDED_MOST_RANK], a_steps[REWIRE_EMBEDDED_MOST_RANK],
-      b_steps[REWIRE_EMBEDDED_MOST_RANK];
-};
-void rewire_embedded_matmul_f32(const struct rewire_embedded_matmul* p, const float* a, const float* b,
-                                float* out);
-
-// rewire.conv: x [images, in_channels, rows, columns], w [out_channels, in_channels / groups, kernel...],
-// out [images, out_channels, rows, columns].
-struct rewire_embedded_conv {
-  int32_t images, in_channels, out_channels, groups;
-  struct rewire_embedded_axis rows, columns;
-};
-void rewire_embedded_conv_f32(const struct rewire_embedded_conv* p, const float* x, const float* w,
-                              const float* bias, float* out);
+void rewire_embedded_packed_depthwise_integer_bytes(const struct rewire_embedded_packed_conv_integer* p,
+                                                    const void* x, const int8_t* w, const void* x_zero,
+                                                    const int8_t* w_zero, const float* scale,
+                                                    const int32_t* whole_bias, const float* bias, void* out);
 
 // Pools.
 //
@@ -208,7 +175,7 @@ struct rewire_embedded_avg_pool {
 };
 void rewire_embedded_avg_pool_f32(const struct rewire_embedded_avg_pool* p, const float* x, float* out);
 
-// Normalization, f32.
+// Softmax, f32.
 //
 // Views of x as [outer, count, inner], with the axis in the middle. out may be x.
 struct rewire_embedded_along {
@@ -217,48 +184,19 @@ struct rewire_embedded_along {
 void rewire_embedded_softmax_f32(const struct rewire_embedded_along* p, const float* x, float* out);
 void rewire_embedded_log_softmax_f32(const struct rewire_embedded_along* p, const float* x, float* out);
 
-// rewire.layer_norm and rewire.rms_norm of `rows` rows of `count`; out_mean and out_inv_std may be null.
-struct rewire_embedded_row_norm {
-  int32_t rows, count;
-  float epsilon;
-};
-void rewire_embedded_layer_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
-                                    const float* scale, const float* bias, float* out, float* out_mean,
-                                    float* out_inv_std);
-void rewire_embedded_rms_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
-                                  const float* scale, float* out);
-
-// rewire.group_norm (instance normalization with groups = channels) of x [images, channels, positions], or
-// with channels_last [images, positions, channels]. scale and bias have `channels` elements, or with
-// by_group one for each group.
-struct rewire_embedded_group_norm {
-  int32_t images, channels, positions, groups, channels_last, by_group;
-  float epsilon;
-};
-void rewire_embedded_group_norm_f32(const struct rewire_embedded_group_norm* p, const float* x,
-                                    const float* scale, const float* bias, float* out);
-
-// rewire.batch_norm of x [outer (images), count (channels), inner (positions)].
-struct rewire_embedded_batch_norm {
-  struct rewire_embedded_along view;
-  float epsilon;
-};
-void rewire_embedded_batch_norm_f32(const struct rewire_embedded_batch_norm* p, const float* x,
-                                    const float* scale, const float* bias, const float* mean,
-                                    const float* variance, float* out);
-
 // Elementwise.
 //
-// A row computes `count` elements of out from its inputs, where element i of input j is
-// x[j][i * steps[j]]: a step is 1, or 0 for an input that is broadcast. Where all inputs have out's shape or
-// one element, a program calls the row itself; rewire_embedded_broadcast calls it for each row of other
-// shapes. rewire_embedded_rows.h has the macros that make a row of an expression, which is how a chain of
-// operations (rewire.fused) becomes one function of the program, and lists the rows that are here.
+// A row computes `count` elements of out from its inputs. Element i of input j is x[j][i * steps[j]]: a step
+// is 1, or 0 for an input that is broadcast. Where all inputs have out's shape or one element, a program
+// calls the row itself; rewire_embedded_broadcast_rows calls it for each row of other shapes. The macros of
+// rewire_embedded_rows.h make a row of an expression: so a chain of operations (rewire.fused) becomes one
+// function of the program. That header also lists the rows that are here.
 typedef void rewire_embedded_row(int32_t count, const void* const* x, const int32_t* steps, void* out);
 
 // `dims` is out's shape; steps[j][i] the elements of input j from one index of axis i to the next, 0 where it
 // is broadcast. Adjacent axes may be merged. sizes[j] is the bytes of an element of input j, out_size of
 // out. out may be an input of out's shape and element size.
+#define REWIRE_EMBEDDED_MOST_RANK 8
 #define REWIRE_EMBEDDED_MOST_INPUTS 8
 struct rewire_embedded_broadcast {
   int32_t rank, inputs;
@@ -266,8 +204,8 @@ struct rewire_embedded_broadcast {
   int32_t steps[REWIRE_EMBEDDED_MOST_INPUTS][REWIRE_EMBEDDED_MOST_RANK];
   uint8_t sizes[REWIRE_EMBEDDED_MOST_INPUTS], out_size;
 };
-void rewire_embedded_broadcast(const struct rewire_embedded_broadcast* p, rewire_embedded_row* row,
-                               const void* const* x, void* out);
+void rewire_embedded_broadcast_rows(const struct rewire_embedded_broadcast* p, rewire_embedded_row* row,
+                                    const void* const* x, void* out);
 
 // Movement.
 //
@@ -280,7 +218,7 @@ struct rewire_embedded_move {
   int32_t dims[REWIRE_EMBEDDED_MOST_RANK], from_steps[REWIRE_EMBEDDED_MOST_RANK],
       to_steps[REWIRE_EMBEDDED_MOST_RANK];
 };
-void rewire_embedded_move(const struct rewire_embedded_move* p, const void* from, void* to);
+void rewire_embedded_move_elements(const struct rewire_embedded_move* p, const void* from, void* to);
 
 // Quantization.
 //
@@ -309,26 +247,6 @@ void rewire_embedded_add_quantized_i8(const struct rewire_embedded_add_quantized
                                       const int8_t* b, int8_t* out);
 void rewire_embedded_add_quantized_u8(const struct rewire_embedded_add_quantized* p, const uint8_t* a,
                                       const uint8_t* b, uint8_t* out);
-
-// Reductions, f32.
-//
-// x's axes are split into the kept ones and the reduced ones: out has one element for each index of the kept
-// axes, row-major. Steps are in elements of x. Adjacent axes of a kind may be merged.
-struct rewire_embedded_reduce {
-  int32_t kept_rank, reduced_rank;
-  int32_t kept[REWIRE_EMBEDDED_MOST_RANK], kept_steps[REWIRE_EMBEDDED_MOST_RANK];
-  int32_t reduced[REWIRE_EMBEDDED_MOST_RANK], reduced_steps[REWIRE_EMBEDDED_MOST_RANK];
-};
-#define REWIRE_EMBEDDED_REDUCTION(name) \
-  void rewire_embedded_reduce_##name##_f32(const struct rewire_embedded_reduce* p, const float* x, float* out)
-REWIRE_EMBEDDED_REDUCTION(sum);
-REWIRE_EMBEDDED_REDUCTION(mean);
-REWIRE_EMBEDDED_REDUCTION(prod);
-REWIRE_EMBEDDED_REDUCTION(max);
-REWIRE_EMBEDDED_REDUCTION(min);
-REWIRE_EMBEDDED_REDUCTION(sum_square);
-REWIRE_EMBEDDED_REDUCTION(l1);
-REWIRE_EMBEDDED_REDUCTION(l2);
 
 #ifdef __cplusplus
 }

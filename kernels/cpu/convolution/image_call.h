@@ -39,9 +39,9 @@ inline constexpr const char* kImageAttributes =
                                       const std::optional<TensorView>& addend, TensorView out,
                                       ImageCall* call);
 
-// An axis whose window does not move.
+// An axis whose window does not move, and lies on the image.
 inline bool IsPoint(const WindowAxis& axis) {
-  return axis.input == 1 && axis.output == 1 && axis.kernel == 1;
+  return axis.input == 1 && axis.output == 1 && axis.kernel == 1 && axis.before == 0;
 }
 
 // Axes of size 1 go to the front, so that lines are long.

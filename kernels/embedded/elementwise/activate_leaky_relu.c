@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/functions.h"
+
+REWIRE_EMBEDDED_ACTIVATION(leaky_relu) {
+  for (int32_t i = 0; i < count; ++i) values[i] = rewire_embedded_PRelu(values[i], activation->alpha);
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/functions.h"
+
+REWIRE_EMBEDDED_ACTIVATION(swish) {
+  (void)activation;
+  for (int32_t i = 0; i < count; ++i) values[i] = rewire_embedded_Swish(values[i]);
+}

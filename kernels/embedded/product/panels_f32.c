@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The innermost loop of the f32 products by packed weights. Panels are 32 columns wide, the last one 16 if it
+// has no more; column j of unit k is panel[k * width + j]. Eight columns at a time are summed in registers:
+// each in the order of its units, the bias first.
+#include "rewire/kernels/embedded/internal.h"
+
+#define PANEL 32
+#define HALF_PANEL 16
+#define AT_ONCE 8
+
+void rewire_embedded_panels_f32(const struct rewire_embedded_covered* covered, const float* x, const float* w,
+                                int32_t depth, int32_t columns, const float* bias, const float* addend,
+                                const struct rewire_embedded_activation* activation, float* out) {
+  // Positions beside each other are one run.
+  const int32_t joined = covered->tap_step == covered->channels;
+  const int32_t runs = joined ? 1 : covered->taps;
+  const int32_t run = joined ? covered->taps * covered->channels : covered->channels;
+  for (int32_t column = 0; column < columns; column += AT_ONCE) {
+    const int32_t panel = column & ~(PANEL - 1);
+    const int32_t width = columns - panel <= HALF_PANEL ? HALF_PANEL : PANEL;
+    const int32_t used = columns - column < AT_ONCE ? columns - column : AT_ONCE;
+    const float* first = w + panel * depth + (column - panel) + covered->w_first * width;
+    float sums[AT_ONCE];
+    for (int32_t j = 0; j < AT_ONCE; ++j) sums[j] = bias != NULL && j < used ? bias[column + j] : 0;
+    float s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+    float s4 = sums[4], s5 = sums[5], s6 = sums[6], s7 = sums[7];
+    for (int32_t row = 0; row < covered->rows; ++row) {
+      for (int32_t i = 0; i < runs; ++i) {
+        const float* a = x + covered->at + row * covered->row_step + i * covered->tap_step;
+        const float* b = first + (row * covered->w_row_step + i * run) * width;
+        for (const float* end = a + run; a != end; b += width) {
+          const float factor = *a++;
+          s0 = REWIRE_EMBEDDED_MUL_ADD(factor, b[0], s0);
+          s1 = REWIRE_EMBEDDED_MUL_ADD(factor, b[1], s1);
+          s2 = REWIRE_EMBEDDED_MUL_ADD(factor, b[2], s2);
+          s3 = REWIRE_EMBEDDED_MUL_ADD(factor, b[3], s3);
+          s4 = REWIRE_EMBEDDED_MUL_ADD(factor, b[4], s4);
+          s5 = REWIRE_EMBEDDED_MUL_ADD(factor, b[5], s5);
+          s6 = REWIRE_EMBEDDED_MUL_ADD(factor, b[6], s6);
+          s7 = REWIRE_EMBEDDED_MUL_ADD(factor, b[7], s7);
+        }
+      }
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+    sums[4] = s4;
+    sums[5] = s5;
+    sums[6] = s6;
+    sums[7] = s7;
+    for (int32_t j = 0; j < used; ++j)
+      out[column + j] = addend == NULL ? sums[j] : sums[j] + addend[column + j];
+  }
+  rewire_embedded_activate(activation, out, columns);
+}
