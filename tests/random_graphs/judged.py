@@ -97,6 +97,13 @@ case("a comparison in a body of what is rounded there",
      "g (int64 n, float[2] x) => (bool[1, 2] y) { y = Loop<body = b (int64 i, bool c) => (bool d, bool[2] z) { d = Identity(c) s = Sqrt(x) m = Mul(s, s) z = LessOrEqual(m, x) }>(n, \"\") }",
      {"n": np.array(1), "x": floats(2, -1)}, np.array([[ROOT_OF_TWO, False]]), np.array([[True, True]]))
 case("which scale sizes mean", 'g (float[5] x, int64[1] n) => (float[7] y) { y = Resize(x, "", "", n) }', {"x": floats(1, 2, 3, 4, 5), "n": np.array([7])}, OPEN, np.full(7, 9, np.float32))
+case("a factor that is exact", 'g (float[4] x, int64[1] n) => (float[5] y) { y = Resize(x, "", "", n) }', {"x": floats(1, 2, 3, 4), "n": np.array([5])},
+     floats(1, 2, 2, 3, 4), np.full(5, 9, np.float32))
+case("a window larger than the image", "g (float[1, 1, 1] x) => (float[a, b, c] y) { y = MaxPool<kernel_shape = [5], pads = [1, 2], strides = [3]>(x) }",
+     {"x": floats(1, shape=(1, 1, 1))}, OPEN, np.zeros((1, 1, 2), np.float32))
+case("shares of NaN", 'g (double[2] x, int64[1] n) => (double[4] y) { y = Resize(x, "", "", n) }', {"x": np.array([np.nan, 1]), "n": np.array([4])}, OPEN, np.array([np.nan, np.nan, 1, 5]))
+case("a power of what is almost whole", "g (float[2] x) => (float[2] y) { e = Exp(x) n = Neg(e) y = Pow(n, n) }", {"x": floats(np.log(7), 0.5)},
+     floats(-(7.0**-7), np.nan), floats(-(7.0**-7), 1))
 case("parts that do not fit", "g (float[a, 2] x, float[b, 3] y) => (float[c, d] z) { z = Concat<axis = 0>(x, y) }",
      {"x": np.zeros((0, 2), np.float32), "y": np.ones((1, 3), np.float32)}, OPEN, np.zeros((1, 3), np.float32))
 case("what is open elsewhere does not excuse", "g (float[3] x) => (float[3] z) { y = ReduceMax(x) z = Add(x, x) }", {"x": floats(1, np.nan, 2)}, floats(2, np.nan, 4), floats(2, np.nan, 5))

@@ -114,6 +114,30 @@ def _scale_of_sizes(given, read, results):
     return None if exact else "which scale a size means"
 
 
+@_of("Resize", "Upsample", "GridSample", "RoiAlign")
+def _share_of_no_number(given, read, results):
+    """The reference multiplies all neighbors by their shares, in the mode nearest by 0 and 1."""
+    return "no part of NaN or an infinity" if not np.isfinite(_wide(read[0])).all() else None
+
+
+@_of("MaxPool", "AveragePool", "LpPool", "Conv")
+def _window_beyond_the_image(given, read, results):
+    """Whether one window more or none fits where all of the image is smaller than one."""
+    image = read[0].shape[2:]
+    kernel = given["kernel_shape"].ints if "kernel_shape" in given else read[1].shape[2:]
+    pads, dilations = (given[name].ints if name in given else [default] * 2 * len(image) for name, default in (("pads", 0), ("dilations", 1)))
+    wide = [size + pads[i] + pads[i + len(image)] for i, size in enumerate(image)]
+    return "a window larger than the image" if any((size - 1) * step + 1 > most for size, step, most in zip(kernel, dilations, wide)) and "auto_pad" not in given else None
+
+
+@_of("RotaryEmbedding")
+def _other_positions(given, read, results):
+    """The reference broadcasts these."""
+    words = (read[0].shape[0], read[0].shape[-2])
+    positions = next((each for each in read if each is not None and each.dtype.kind == "i"), None)
+    return "positions of other words" if positions is not None and positions.ndim == 2 and positions.shape != words else None
+
+
 @_of("InstanceNormalization", "BatchNormalization", "GroupNormalization")
 def _other_channels(given, read, results):
     """ONNX's inference does not look at these."""

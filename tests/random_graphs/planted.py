@@ -6,7 +6,7 @@ the oracles about the results as if Rewire had given them. Rewire runs nothing h
     planted.py --count 200 --seed 1
 
 A fault counts where it changes an element by more than CLEARLY times what oracles.py lets float types differ. Prints how many of each were
-caught, and those that were not. Exits with 1 where more of a fault than MOST_MISSED are not caught.
+caught, and those that were not. Exits with 1 where more of a fault than MOST_MISSED are not caught, or than MOST_OPEN not judged.
 """
 
 import argparse
@@ -20,11 +20,13 @@ from onnx import AttributeProto, helper
 import evaluate
 import model
 from draws import TEXT, Draws, is_float
-from oracles import TOLERANCES, Oracles
+from oracles import TOLERANCES, Open, Oracles
 
 CLEARLY = 4
 # Of a model that magnifies what it is given, some elements say nothing (oracles.py).
 MOST_MISSED = 0.05
+# Some results follow from what ONNX leaves open (left_open.py).
+MOST_OPEN = 0.15
 
 RESULTS, NODES = {}, {}
 
@@ -234,7 +236,7 @@ def main():
     parser.add_argument("--count", type=int, default=200, help="how many models")
     parser.add_argument("--seed", type=int, default=1, help="the first model's seed")
     options = parser.parse_args()
-    caught, missed = collections.Counter(), collections.Counter()
+    caught, missed, left_open = collections.Counter(), collections.Counter(), collections.Counter()
     for seed in range(options.seed, options.seed + options.count):
         try:
             drawn = model.draw(seed)
@@ -245,7 +247,12 @@ def main():
             continue
         for name, place, given in wrong_results(drawn, oracles.runtime, Draws(seed)):
             kind = name.partition(":")[0]
-            if oracles.problem(place, given):
+            try:
+                noticed = oracles.problem(place, given)
+            except Open:  # nobody says what is right
+                left_open[kind] += 1
+                continue
+            if noticed:
                 caught[kind] += 1
             else:
                 missed[kind] += 1
@@ -253,8 +260,8 @@ def main():
     bad = 0
     for kind in sorted(caught | missed):
         total = caught[kind] + missed[kind]
-        bad += missed[kind] > MOST_MISSED * total + 1
-        print(f"{kind:24} {caught[kind]} of {total} caught")
+        bad += missed[kind] > MOST_MISSED * total + 1 or left_open[kind] > MOST_OPEN * total + 1
+        print(f"{kind:24} {caught[kind]} of {total} caught, {left_open[kind]} where ONNX leaves the result open")
     return 1 if bad or not caught else 0
 
 
