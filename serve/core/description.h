@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the Service tells about itself and its models, for front ends to word as their protocol does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rewire/base/dtype.h"
+
+namespace rewire::serve {
+
+struct ServerDescription {
+  std::string name;
+  std::string version;
+  std::vector<std::string> extensions;
+};
+
+struct TensorDescription {
+  std::string name;
+  DLDataType dtype{};
+  std::vector<std::int64_t> shape;  // -1: any size
+};
+
+struct BatchSettings {
+  // The most rows of the batch dimension that one run takes. 0: requests are not put together.
+  std::int64_t max_batch_size = 0;
+  // How long a request may wait for others while an instance is idle.
+  std::uint64_t max_queue_delay_us = 0;
+  // Sizes at which a batch is run at once although the delay is not over.
+  std::vector<std::int64_t> preferred_sizes;
+  // Sizes that a batch may have; it is filled up with zeroes to the next one. Empty: any.
+  std::vector<std::int64_t> allowed_sizes;
+};
+
+struct ModelDescription {
+  std::string name;
+  std::string version;
+  std::vector<std::string> versions;  // all that are ready
+  std::string platform;               // "rewire_rwx" or "rewire_onnx"
+  std::vector<TensorDescription> inputs;
+  std::vector<TensorDescription> outputs;
+  BatchSettings batching;
+  bool batchable = false;  // all tensors have the same symbolic first dimension
+  std::uint32_t instances = 1;
+  std::uint32_t max_queue_size = 0;  // 0: no limit
+};
+
+enum class ModelState : std::uint8_t { kLoading, kReady, kUnloading, kUnavailable };
+// "LOADING", "READY" and so on.
+const char* ModelStateName(ModelState state);
+
+struct ModelIndexEntry {
+  std::string name;
+  std::string version;  // may be empty if the model has never been loaded
+  ModelState state = ModelState::kUnavailable;
+  std::string reason;  // why it is not ready
+};
+
+struct DurationCount {
+  std::uint64_t count = 0;
+  std::uint64_t ns = 0;
+};
+
+struct BatchStatistics {
+  std::uint64_t batch_size = 0;
+  DurationCount compute_input;
+  DurationCount compute_infer;
+  DurationCount compute_output;
+};
+
+// Since the version was loaded.
+struct ModelStatistics {
+  std::string name;
+  std::string version;
+  std::uint64_t last_inference_ms = 0;  // since the epoch of Unix
+  std::uint64_t inference_count = 0;    // rows of batches
+  std::uint64_t execution_count = 0;    // runs
+  DurationCount success;                // from Submit to Finish
+  DurationCount fail;
+  DurationCount queue;
+  DurationCount compute_input;  // gathering
+  DurationCount compute_infer;
+  DurationCount compute_output;  // scattering
+  DurationCount cancel;
+  std::uint64_t rejected = 0;  // of them: the queue was full
+  std::uint64_t waiting = 0;   // now in the queue
+  std::vector<BatchStatistics> batches;
+};
+
+}  // namespace rewire::serve

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A request for inference, as every front end hands it to the Service, and its response.
+//
+// The front end owns the request and what its views refer to. It keeps both unchanged from Service::Submit until
+// Finish is called. Strings are views into the receive buffer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rewire/base/dtype.h"
+#include "rewire/base/span.h"
+#include "rewire/base/status.h"
+#include "rewire/serve/core/arena.h"
+
+namespace rewire::serve {
+
+using Clock = std::chrono::steady_clock;
+
+struct Parameter {
+  std::string_view name;
+  std::variant<bool, std::int64_t, double, std::string_view> value;
+};
+
+// One input: a contiguous tensor in the receive buffer, or in a region of shared memory.
+struct InputTensor {
+  std::string_view name;
+  DLDataType dtype{};
+  std::vector<std::int64_t> shape;
+  // It is used where it lies if it is aligned to its elements, and copied otherwise.
+  Span<const std::byte> data;
+  std::shared_ptr<const void> owner;  // keeps a region; null for a receive buffer
+};
+
+// One output that the client names. A request that names none gets all outputs, in the model's order.
+struct WantedOutput {
+  std::string_view name;
+  // Where the tensor is to be written: a region of the client's. Empty: memory of the response.
+  Span<std::byte> place;
+  std::shared_ptr<const void> owner;  // keeps the region
+};
+
+// One tensor of the response.
+struct OutputTensor {
+  std::string_view name;  // lives as long as Request::model
+  DLDataType dtype{};
+  std::vector<std::int64_t> shape;
+  // In Request::memory, in Request::batch, or the place that the client gave.
+  const std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint32_t wanted = 0;  // index in Request::wanted; without that, the number of the output
+};
+
+class Request {
+ public:
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  virtual ~Request() = default;
+
+  // Called once for each Submit, when `status` and `results` are set: before Submit returns, in Lane::Run, or
+  // later on any thread. The Service does not touch the request again. It must not block, and it must not call
+  // Submit or Lane::Run.
+  virtual void Finish() = 0;
+
+  // The question.
+  std::string_view model;
+  std::string_view version;  // empty: the newest that is ready
+  std::string_view id;
+  std::vector<Parameter> parameters;
+  std::vector<InputTensor> inputs;
+  std::vector<WantedOutput> wanted;
+  // The request ends with kDeadlineExceeded when this has passed, whether it waits or runs.
+  Clock::time_point deadline = Clock::time_point::max();
+
+  // The answer.
+  Status status;
+  std::vector<OutputTensor> results;
+  std::string_view used_model;    // names of the model and version that answered; they live as long as `program`
+  std::string_view used_version;
+  std::shared_ptr<const void> program;  // the model's version
+  std::shared_ptr<const void> batch;    // memory of the batch that the results are parts of; may be null
+  Arena memory;                         // outputs that are made for this request alone
+
+  // Makes the request empty, so that it can be filled again. Vectors and `memory` keep their room.
+  void Reset();
+
+  // The Service's own.
+  Clock::time_point submitted;
+  std::atomic<bool> cancelled{false};
+};
+
+}  // namespace rewire::serve

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The element types of the Open Inference Protocol, and the codes that its transports have for errors.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "rewire/base/dtype.h"
+#include "rewire/base/status.h"
+
+namespace rewire::serve {
+
+// "FP32", "INT64", "BOOL" and so on; empty for a type that the protocol does not have.
+std::string_view WireName(DLDataType dtype);
+// The inverse. BYTES is not among them: no model has tensors of texts as inputs or outputs yet.
+std::optional<DLDataType> ParseWireName(std::string_view name);
+
+// What a front end answers with. The code of a Status is the only thing that decides: kBusy is a server that is
+// full, draining or still loading, so that a client may try again.
+struct WireCode {
+  int http;  // status of HTTP
+  int grpc;  // status of gRPC
+};
+WireCode WireCodeOf(StatusCode code);
+
+}  // namespace rewire::serve
