@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rewire/base/status.h"
@@ -46,8 +48,9 @@ class EventLoop {
   Timer At(Clock::time_point when, std::function<void()> task);
   void Cancel(const Timer& timer);
 
-  // Called whenever everything that was ready has been handled, before the loop sleeps: Lane::Run belongs here.
-  void OnTurn(std::function<void()> task) { turn_.push_back(std::move(task)); }
+  // Called whenever everything that was ready has been handled, before the loop sleeps: Lane::Run belongs here. True: there is
+  // more to do, so the loop looks for events and calls all of these again without sleeping.
+  void OnTurn(std::function<bool()> task) { turn_.push_back(std::move(task)); }
 
   // Any thread: the task runs on the loop's thread.
   void Post(std::function<void()> task);
@@ -71,7 +74,7 @@ class EventLoop {
   std::atomic<std::thread::id> thread_{};
   std::atomic<bool> stopped_{false};
   Clock::time_point now_ = Clock::now();
-  std::vector<std::function<void()>> turn_;
+  std::vector<std::function<bool()>> turn_;
   std::map<Timer, std::function<void()>> timers_;
   std::uint64_t timer_count_ = 0;
   std::vector<Handler*> removed_;  // in this turn
@@ -79,11 +82,5 @@ class EventLoop {
   std::vector<std::function<void()>> posted_;
   bool woken_ = false;
 };
-
-// Listens on "ADDRESS:PORT", "[ADDRESS]:PORT" or "unix:PATH"; port 0 is any free one. Several loops may listen on one port, and the kernel
-// spreads connections over them. The file does not block. Errors: kInvalidArgument, kIo with the address.
-Result<int> Listen(const std::string& address);
-// The port that a listening socket has; 0 for one of Unix.
-int PortOf(int file);
 
 }  // namespace rewire::serve

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/core/request.h"
+
+namespace rewire::serve {
+
+void Request::Reset() {
+  model = version = id = {};
+  parameters.clear();
+  inputs.clear();
+  wanted.clear();
+  deadline = Clock::time_point::max();
+  status = {};
+  results.clear();
+  used_model = used_version = {};
+  program = nullptr;
+  batch = nullptr;
+  memory.Reset();
+  submitted = {};
+  cancelled = false;
+}
+
+}  // namespace rewire::serve
