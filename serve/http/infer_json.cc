@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/http/infer_json.h"
+
+#include <simdjson.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "rewire/base/max_rank.h"
+#include "rewire/serve/core/wire_types.h"
+#include "rewire/serve/http/json_text.h"
+
+namespace rewire::serve {
+namespace {
+
+using simdjson::dom::array;
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+using simdjson::dom::object;
+
+static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
+
+Status Invalid(std::string text) { return Fail(StatusCode::kInvalidArgument, std::move(text)); }
+
+std::string Quoted(std::string_view what, std::string_view name) {
+  return std::string(what) + " '" + std::string(name) + "'";
+}
+
+// A copy that lives as long as the request.
+std::string_view Kept(std::string_view text, Request* request) {
+  std::byte* const copy = request->memory.Allocate(text.size() + 1);
+  if (copy == nullptr) return {};
+  std::memcpy(copy, text.data(), text.size());
+  return {reinterpret_cast<const char*>(copy), text.size()};
+}
+
+std::optional<std::uint64_t> Unsigned(element value) {
+  std::uint64_t number = 0;
+  if (value.get(number) == simdjson::SUCCESS) return number;
+  return std::nullopt;
+}
+
+// What the parameters of an input or output say.
+struct TensorParameters {
+  std::optional<std::uint64_t> binary_size;
+  std::optional<bool> binary;
+  std::string_view region;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> bytes;
+};
+
+Status ReadTensorParameters(const std::string& where, object tensor, TensorParameters* parameters) {
+  element found;
+  if (tensor["parameters"].get(found) != simdjson::SUCCESS) return {};
+  object list;
+  if (found.get(list) != simdjson::SUCCESS) return Invalid(where + ": 'parameters' must be an object");
+  for (const auto& [key, value] : list) {
+    const std::optional<std::uint64_t> number = Unsigned(value);
+    bool good = true;
+    if (key == "binary_data_size") {
+      parameters->binary_size = number;
+      good = number.has_value();
+    } else if (key == "binary_data") {
+      bool flag = false;
+      good = value.get(flag) == simdjson::SUCCESS;
+      parameters->binary = flag;
+    } else if (key == "shared_memory_region") {
+      good = value.get(parameters->region) == simdjson::SUCCESS && !parameters->region.empty();
+    } else if (key == "shared_memory_offset") {
+      good = number.has_value();
+      parameters->offset = number.value_or(0);
+    } else if (key == "shared_memory_byte_size") {
+      parameters->bytes = number;
+      good = number.has_value();
+    } else if (key == "classification") {
+      if (number != std::uint64_t{0}) {
+        return Fail(StatusCode::kUnsupported, where + ": the extension 'classification' is not supported");
+      }
+    }
+    if (!good) return Invalid(where + ": the parameter '" + std::string(key) + "' has a wrong value");
+  }
+  if (!parameters->region.empty() && !parameters->bytes) {
+    return Invalid(where + ": 'shared_memory_region' needs 'shared_memory_byte_size'");
+  }
+  return {};
+}
+
+Status ReadShape(const std::string& where, object tensor, std::vector<std::int64_t>* shape) {
+  array dims;
+  if (tensor["shape"].get(dims) != simdjson::SUCCESS) return Invalid(where + ": 'shape' must be a list of whole numbers");
+  shape->clear();
+  for (const element dim : dims) {
+    std::int64_t size = 0;
+    if (dim.get(size) != simdjson::SUCCESS || size < 0) {
+      return Invalid(where + ": 'shape' must be a list of whole numbers, none below 0");
+    }
+    if (shape->size() == kMaxRank) return Invalid(where + ": 'shape' has more than " + std::to_string(kMaxRank) + " dimensions");
+    shape->push_back(size);
+  }
+  return {};
+}
+
+template <typename T>
+bool ReadElement(element value, T* result) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (value.get(*result) == simdjson::SUCCESS) return true;
+    std::uint64_t number = 0;
+    if (value.get(number) != simdjson::SUCCESS || number > 1) return false;
+    *result = number != 0;
+    return true;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    double number = 0;
+    if (value.get(number) != simdjson::SUCCESS) return false;
+    *result = static_cast<T>(number);
+    return std::isfinite(*result);
+  } else if constexpr (std::is_signed_v<T>) {
+    std::int64_t number = 0;
+    if (value.get(number) != simdjson::SUCCESS) return false;
+    *result = static_cast<T>(number);
+    return *result == number;
+  } else {
+    std::uint64_t number = 0;
+    if (value.get(number) != simdjson::SUCCESS) return false;
+    *result = static_cast<T>(number);
+    return *result == number;
+  }
+}
+
+// The elements of a list, whose lists inside stand for rows.
+template <typename T>
+class ElementReader {
+ public:
+  ElementReader(std::byte* data, std::uint64_t count) : data_(data), count_(count) {}
+  // The parser limits the depth.
+  bool Read(array list) {
+    for (const element value : list) {
+      if (value.type() == element_type::ARRAY) {
+        if (!Read(value.get_array().value_unsafe())) return false;
+        continue;
+      }
+      T result{};
+      if (used_ == count_ || !ReadElement(value, &result)) {
+        wrong_ = used_ != count_;
+        ++used_;
+        return false;
+      }
+      std::memcpy(data_ + used_ * sizeof(T), &result, sizeof(T));
+      ++used_;
+    }
+    return true;
+  }
+  bool wrong() const { return wrong_; }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  std::byte* data_;
+  std::uint64_t count_;
+  std::uint64_t used_ = 0;
+  bool wrong_ = false;
+};
+
+template <typename T>
+Status ReadElements(const std::string& where, array data, std::byte* memory, std::uint64_t count, DLDataType dtype) {
+  ElementReader<T> reader(memory, count);
+  const bool all = reader.Read(data);
+  if (reader.wrong()) {
+    return Invalid(where + ": element " + std::to_string(reader.used() - 1) + " of 'data' is no " + std::string(WireName(dtype)));
+  }
+  if (!all || reader.used() != count) {
+    return Invalid(where + ": 'data' has " + (all ? std::to_string(reader.used()) : "more") + " elements, and the shape " +
+                   std::to_string(count));
+  }
+  return {};
+}
+
+Status ReadData(const std::string& where, element found, std::size_t most_elements, Request* request, InputTensor* input) {
+  array data;
+  if (found.get(data) != simdjson::SUCCESS) return Invalid(where + ": 'data' must be a list");
+  std::uint64_t count = 1;
+  for (const std::int64_t size : input->shape) {
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count)) count = std::numeric_limits<std::uint32_t>::max();
+  }
+  const DLDataType dtype = input->dtype;
+  // Each element takes at least a byte of JSON, so memory follows what has arrived.
+  if (count > most_elements) {
+    return Invalid(where + ": 'data' has fewer elements than the shape");
+  }
+  const std::size_t bytes = static_cast<std::size_t>(count * ElementBytes(dtype));
+  std::byte* const memory = request->memory.Allocate(bytes + 1);
+  if (memory == nullptr) return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
+  input->data = {memory, bytes};
+  if (dtype == kFloat32) return ReadElements<float>(where, data, memory, count, dtype);
+  if (dtype == kFloat64) return ReadElements<double>(where, data, memory, count, dtype);
+  if (dtype == kInt64) return ReadElements<std::int64_t>(where, data, memory, count, dtype);
+  if (dtype == kInt32) return ReadElements<std::int32_t>(where, data, memory, count, dtype);
+  if (dtype == MakeDType(kInt, 16)) return ReadElements<std::int16_t>(where, data, memory, count, dtype);
+  if (dtype == kInt8) return ReadElements<std::int8_t>(where, data, memory, count, dtype);
+  if (dtype == kUInt8) return ReadElements<std::uint8_t>(where, data, memory, count, dtype);
+  if (dtype == MakeDType(kUInt, 16)) return ReadElements<std::uint16_t>(where, data, memory, count, dtype);
+  if (dtype == MakeDType(kUInt, 32)) return ReadElements<std::uint32_t>(where, data, memory, count, dtype);
+  if (dtype == MakeDType(kUInt, 64)) return ReadElements<std::uint64_t>(where, data, memory, count, dtype);
+  if (dtype == kBool8) return ReadElements<bool>(where, data, memory, count, dtype);
+  return Fail(StatusCode::kUnsupported, where + ": JSON has no form of " + std::string(WireName(dtype)) + ": send it as binary data");
+}
+
+Status ReadInput(element value, const SharedRegions& regions, std::size_t most_elements, Span<const std::byte>* tensors,
+                 Request* request) {
+  object tensor;
+  std::string_view name;
+  if (value.get(tensor) != simdjson::SUCCESS || tensor["name"].get(name) != simdjson::SUCCESS) {
+    return Invalid("each of 'inputs' must be an object with a 'name'");
+  }
+  InputTensor& input = request->inputs.emplace_back();
+  input.name = Kept(name, request);
+  const std::string where = Quoted("input", name);
+  std::string_view dtype;
+  if (tensor["datatype"].get(dtype) != simdjson::SUCCESS) return Invalid(where + ": 'datatype' must be a text");
+  const std::optional<DLDataType> known = ParseWireName(dtype);
+  if (!known) {
+    return Fail(dtype == "BYTES" ? StatusCode::kUnsupported : StatusCode::kInvalidArgument,
+                where + ": there is no datatype '" + std::string(dtype) + "' here");
+  }
+  input.dtype = *known;
+  if (Status read = ReadShape(where, tensor, &input.shape); !read) return read;
+  TensorParameters parameters;
+  if (Status read = ReadTensorParameters(where, tensor, &parameters); !read) return read;
+  element data;
+  const bool has_data = tensor["data"].get(data) == simdjson::SUCCESS;
+  const int places = (has_data ? 1 : 0) + (parameters.binary_size ? 1 : 0) + (parameters.region.empty() ? 0 : 1);
+  if (places != 1) {
+    return Invalid(where + ": exactly one of 'data', 'binary_data_size' and 'shared_memory_region' must say where its elements are");
+  }
+  if (has_data) return ReadData(where, data, most_elements, request, &input);
+  if (parameters.binary_size) {
+    if (*parameters.binary_size > tensors->size()) {
+      return Invalid(where + ": 'binary_data_size' is " + std::to_string(*parameters.binary_size) + ", and " +
+                     std::to_string(tensors->size()) + " bytes are left");
+    }
+    input.data = tensors->subspan(0, static_cast<std::size_t>(*parameters.binary_size));
+    *tensors = tensors->subspan(static_cast<std::size_t>(*parameters.binary_size));
+    return {};
+  }
+  Result<RegionPart> part = regions.Find(parameters.region, parameters.offset, *parameters.bytes);
+  if (!part) return Forward(part, where);
+  input.data = part->data;
+  input.owner = std::move(part->owner);
+  return {};
+}
+
+Status ReadOutput(element value, const SharedRegions& regions, Request* request, ResponseForm* form) {
+  object tensor;
+  std::string_view name;
+  if (value.get(tensor) != simdjson::SUCCESS || tensor["name"].get(name) != simdjson::SUCCESS) {
+    return Invalid("each of 'outputs' must be an object with a 'name'");
+  }
+  const std::string where = Quoted("output", name);
+  TensorParameters parameters;
+  if (Status read = ReadTensorParameters(where, tensor, &parameters); !read) return read;
+  WantedOutput& wanted = request->wanted.emplace_back();
+  OutputForm& one = form->wanted.emplace_back();
+  wanted.name = Kept(name, request);
+  one.binary = parameters.binary.value_or(form->binary);
+  if (parameters.region.empty()) return {};
+  Result<RegionPart> part = regions.Find(parameters.region, parameters.offset, *parameters.bytes);
+  if (!part) return Forward(part, where);
+  wanted.place = part->data;
+  wanted.owner = std::move(part->owner);
+  one.region = Kept(parameters.region, request);
+  one.offset = parameters.offset;
+  return {};
+}
+
+Status ReadParameters(object root, Request* request, ResponseForm* form) {
+  element found;
+  if (root["parameters"].get(found) != simdjson::SUCCESS) return {};
+  object list;
+  if (found.get(list) != simdjson::SUCCESS) return Invalid("'parameters' must be an object");
+  for (const auto& [key, value] : list) {
+    Parameter parameter;
+    std::string_view text;
+    std::int64_t integer = 0;
+    double number = 0;
+    bool flag = false;
+    if (value.get(flag) == simdjson::SUCCESS) {
+      parameter.value = flag;
+    } else if (value.get(integer) == simdjson::SUCCESS) {
+      parameter.value = integer;
+    } else if (value.get(text) == simdjson::SUCCESS) {
+      parameter.value = Kept(text, request);
+    } else if (value.get(number) == simdjson::SUCCESS) {
+      parameter.value = number;
+    } else {
+      return Invalid("the parameter '" + std::string(key) + "' must be a text, a number, true or false");
+    }
+    if (key == "binary_data_output") {
+      if (!std::holds_alternative<bool>(parameter.value)) return Invalid("the parameter 'binary_data_output' must be true or false");
+      form->binary = flag;
+      continue;
+    }
+    if (key == "sequence_id" || key == "sequence_start" || key == "sequence_end") {
+      // What a client sends with every request has no meaning: 0, false and an empty text stand for no sequence.
+      if (flag || integer != 0 || !text.empty()) {
+        return Fail(StatusCode::kUnsupported, "the extension 'sequence' is not supported");
+      }
+      continue;
+    }
+    if (key == "timeout") {
+      if (integer < 0 || !std::holds_alternative<std::int64_t>(parameter.value)) {
+        return Invalid("the parameter 'timeout' must be a number of microseconds");
+      }
+      if (integer > 0) request->deadline = Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
+    }
+    parameter.name = Kept(key, request);
+    request->parameters.push_back(parameter);
+  }
+  return {};
+}
+
+}  // namespace
+
+struct InferReader::Parser {
+  simdjson::dom::parser dom;
+};
+
+InferReader::InferReader() : parser_(std::make_unique<Parser>()) {}
+InferReader::~InferReader() = default;
+
+Status InferReader::Read(std::string_view json, Span<const std::byte> tensors, const SharedRegions& regions,
+                         Request* request, ResponseForm* form) {
+  form->binary = false;
+  form->wanted.clear();
+  element document;
+  if (const auto error = parser_->dom.parse(json.data(), json.size(), false).get(document)) {
+    return Invalid(std::string("the request is no JSON: ") + simdjson::error_message(error));
+  }
+  object root;
+  if (document.get(root) != simdjson::SUCCESS) return Invalid("the request must be an object");
+  // Before the outputs, whose form it says.
+  if (Status read = ReadParameters(root, request, form); !read) return read;
+  const std::size_t most_elements = json.size();
+  element id;
+  if (root["id"].get(id) == simdjson::SUCCESS) {
+    std::string_view text;
+    if (id.get(text) != simdjson::SUCCESS) return Invalid("'id' must be a text");
+    request->id = Kept(text, request);
+  }
+  array inputs;
+  if (root["inputs"].get(inputs) != simdjson::SUCCESS) return Invalid("'inputs' must be a list of tensors");
+  for (const element input : inputs) {
+    if (Status read = ReadInput(input, regions, most_elements, &tensors, request); !read) return read;
+  }
+  if (!tensors.empty()) {
+    return Invalid(std::to_string(tensors.size()) + " bytes behind the JSON belong to no input: 'binary_data_size' says how many each has");
+  }
+  element outputs;
+  if (root["outputs"].get(outputs) != simdjson::SUCCESS) return {};
+  array list;
+  if (outputs.get(list) != simdjson::SUCCESS) return Invalid("'outputs' must be a list");
+  for (const element output : list) {
+    if (Status read = ReadOutput(output, regions, request, form); !read) return read;
+  }
+  return {};
+}
+
+Status WriteInferResponse(const Request& request, const ResponseForm& form, std::string* text,
+                          std::vector<Span<const std::byte>>* tensors) {
+  JsonText json(text);
+  json.Begin('{').Key("model_name").String(request.used_model).Key("model_version").String(request.used_version);
+  if (!request.id.empty()) json.Key("id").String(request.id);
+  json.Key("outputs").Begin('[');
+  for (const OutputTensor& tensor : request.results) {
+    const OutputForm one =
+        tensor.wanted < form.wanted.size() ? form.wanted[tensor.wanted] : OutputForm{form.binary, {}, 0};
+    json.Begin('{').Key("name").String(tensor.name).Key("datatype").String(WireName(tensor.dtype));
+    json.Key("shape").Numbers(tensor.shape);
+    if (!one.region.empty()) {
+      json.Key("parameters").Begin('{').Key("shared_memory_region").String(one.region);
+      json.Key("shared_memory_offset").Number(one.offset).Key("shared_memory_byte_size").Number(tensor.bytes).End('}');
+    } else if (one.binary) {
+      json.Key("parameters").Begin('{').Key("binary_data_size").Number(tensor.bytes).End('}');
+      if (tensor.bytes > 0) tensors->push_back({tensor.data, static_cast<std::size_t>(tensor.bytes)});
+    } else {
+      json.Key("data");
+      if (Status written = json.Elements(tensor); !written) return written;
+    }
+    json.End('}');
+  }
+  json.End(']').End('}');
+  return {};
+}
+
+}  // namespace rewire::serve

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/http/routes.h"
+
+#include <simdjson.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rewire/serve/core/wire_types.h"
+#include "rewire/serve/http/json_text.h"
+
+namespace rewire::serve {
+namespace {
+
+using Parts = std::vector<std::string_view>;
+
+Parts Split(std::string_view path) {
+  Parts parts;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // '/'
+    const std::size_t end = std::min(path.find('/'), path.size());
+    parts.push_back(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  if (parts.size() > 1 && parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+Route ModelRoute(const Parts& parts) {
+  // v2 models M ... or v2 models M versions V ...
+  if (parts.size() == 3 && parts[2] == "stats") return {Route::kModelStats, "GET", {}, {}};
+  Route route{Route::kUnknown, "GET", parts[2], {}};
+  std::size_t at = 3;
+  if (parts.size() >= 5 && parts[3] == "versions") {
+    route.version = parts[4];
+    at = 5;
+  }
+  if (route.name.empty() || parts.size() > at + 1) {
+    if (parts.size() == at + 2 && parts[at] == "trace") route.kind = Route::kUnsupported;
+    return route;
+  }
+  const std::string_view action = parts.size() == at ? std::string_view() : parts[at];
+  struct Row {
+    std::string_view action;
+    Route::Kind kind;
+    const char* method;
+  };
+  static constexpr std::array kRows = {
+      Row{"", Route::kModelMetadata, "GET"},          Row{"infer", Route::kInfer, "POST"},
+      Row{"ready", Route::kModelReady, "GET"},        Row{"config", Route::kModelConfig, "GET"},
+      Row{"stats", Route::kModelStats, "GET"},        Row{"generate", Route::kUnsupported, "POST"},
+      Row{"generate_stream", Route::kUnsupported, "POST"},
+  };
+  for (const Row& row : kRows) {
+    if (row.action == action) {
+      route.kind = row.kind;
+      route.method = row.method;
+    }
+  }
+  return route;
+}
+
+Route RepositoryRoute(const Parts& parts) {
+  if (parts.size() == 3 && parts[2] == "index") return {Route::kIndex, "POST", {}, {}};
+  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "load") return {Route::kLoad, "POST", parts[3], {}};
+  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "unload") return {Route::kUnload, "POST", parts[3], {}};
+  return {};
+}
+
+Route RegionRoute(const Parts& parts, bool cuda) {
+  const bool named = parts.size() == 5 && parts[2] == "region";
+  if (!named && parts.size() != 3) return {};
+  const std::string_view action = parts.back();
+  const std::string_view name = named ? parts[3] : std::string_view();
+  if (action == "status") return {cuda ? Route::kCudaStatus : Route::kRegions, "GET", name, {}};
+  if (action == "unregister") return {cuda ? Route::kCudaUnregister : Route::kUnregister, "POST", name, {}};
+  if (action == "register" && named) return {cuda ? Route::kUnsupported : Route::kRegister, "POST", name, {}};
+  return {};
+}
+
+std::string Written(const std::vector<TensorDescription>& tensors, bool config, bool batched) {
+  std::string text;
+  JsonText json(&text);
+  json.Begin('[');
+  for (const TensorDescription& tensor : tensors) {
+    json.Begin('{').Key("name").String(tensor.name);
+    const std::string type(WireName(tensor.dtype));
+    std::vector<std::int64_t> shape = tensor.shape;
+    if (config && batched && !shape.empty()) shape.erase(shape.begin());
+    if (config) {
+      json.Key("data_type").String("TYPE_" + type).Key("dims").Numbers(shape);
+    } else {
+      json.Key("datatype").String(type).Key("shape").Numbers(shape);
+    }
+    json.End('}');
+  }
+  json.End(']');
+  return text;
+}
+
+void Metadata(const ModelDescription& model, std::string* text) {
+  JsonText json(text);
+  json.Begin('{').Key("name").String(model.name).Key("versions").Begin('[');
+  for (const std::string& version : model.versions) json.String(version);
+  json.End(']').Key("platform").String(model.platform).Key("inputs").Raw(Written(model.inputs, false, false));
+  json.Key("outputs").Raw(Written(model.outputs, false, false)).End('}');
+}
+
+// The fields of Triton's model configuration that this server has.
+void Config(const ModelDescription& model, std::string* text) {
+  const BatchSettings& batching = model.batching;
+  const bool batched = batching.max_batch_size > 0;
+  JsonText json(text);
+  json.Begin('{').Key("name").String(model.name).Key("platform").String(model.platform).Key("backend").String("rewire");
+  json.Key("max_batch_size").Number(batching.max_batch_size);
+  json.Key("input").Raw(Written(model.inputs, true, batched));
+  json.Key("output").Raw(Written(model.outputs, true, batched)).Key("instance_group").Begin('[').Begin('{').Key("kind").String("KIND_CPU").Key("count");
+  json.Number(std::uint64_t{model.instances}).End('}').End(']');
+  if (batched) {
+    json.Key("dynamic_batching").Begin('{').Key("preferred_batch_size").Numbers(batching.preferred_sizes);
+    json.Key("max_queue_delay_microseconds").Number(batching.max_queue_delay_us).Key("default_queue_policy").Begin('{');
+    json.Key("max_queue_size").Number(std::uint64_t{model.max_queue_size}).End('}').End('}');
+  }
+  json.End('}');
+}
+
+void Write(const char* key, const DurationCount& count, JsonText* json) {
+  json->Key(key).Begin('{').Key("count").Number(count.count).Key("ns").Number(count.ns).End('}');
+}
+
+void WriteStatistics(const std::vector<ModelStatistics>& list, std::string* text) {
+  JsonText json(text);
+  json.Begin('{').Key("model_stats").Begin('[');
+  for (const ModelStatistics& model : list) {
+    json.Begin('{').Key("name").String(model.name).Key("version").String(model.version);
+    json.Key("last_inference").Number(model.last_inference_ms).Key("inference_count").Number(model.inference_count);
+    json.Key("execution_count").Number(model.execution_count).Key("inference_stats").Begin('{');
+    Write("success", model.success, &json);
+    Write("fail", model.fail, &json);
+    Write("queue", model.queue, &json);
+    Write("compute_input", model.compute_input, &json);
+    Write("compute_infer", model.compute_infer, &json);
+    Write("compute_output", model.compute_output, &json);
+    Write("cancel", model.cancel, &json);
+    json.End('}').Key("batch_stats").Begin('[');
+    for (const BatchStatistics& batch : model.batches) {
+      json.Begin('{').Key("batch_size").Number(batch.batch_size);
+      Write("compute_input", batch.compute_input, &json);
+      Write("compute_infer", batch.compute_infer, &json);
+      Write("compute_output", batch.compute_output, &json);
+      json.End('}');
+    }
+    json.End(']').End('}');
+  }
+  json.End(']').End('}');
+}
+
+Status Index(std::string_view body, const Service& service, std::string* text) {
+  bool ready = false;
+  if (!body.empty()) {
+    simdjson::dom::parser parser;
+    simdjson::dom::object root;
+    if (parser.parse(body.data(), body.size(), false).get(root) != simdjson::SUCCESS) {
+      return Fail(StatusCode::kInvalidArgument, "the body must be a JSON object");
+    }
+    simdjson::dom::element value;
+    if (root["ready"].get(value) == simdjson::SUCCESS && value.get(ready) != simdjson::SUCCESS) {
+      return Fail(StatusCode::kInvalidArgument, "'ready' must be true or false");
+    }
+  }
+  JsonText json(text);
+  json.Begin('[');
+  for (const ModelIndexEntry& entry : service.Index(ready)) {
+    json.Begin('{').Key("name").String(entry.name);
+    if (!entry.version.empty()) json.Key("version").String(entry.version);
+    json.Key("state").String(ModelStateName(entry.state)).Key("reason").String(entry.reason).End('}');
+  }
+  json.End(']');
+  return {};
+}
+
+// Load and unload take no parameters, so a client must not believe that its configuration counts.
+Status CheckNoParameters(std::string_view body) {
+  if (body.empty()) return {};
+  simdjson::dom::parser parser;
+  simdjson::dom::object root;
+  if (parser.parse(body.data(), body.size(), false).get(root) != simdjson::SUCCESS) {
+    return Fail(StatusCode::kInvalidArgument, "the body must be a JSON object");
+  }
+  simdjson::dom::object parameters;
+  if (root["parameters"].get(parameters) != simdjson::SUCCESS) return {};
+  for (const auto& [key, value] : parameters) {
+    if (key == "unload_dependents") continue;
+    return Fail(StatusCode::kUnsupported, "the parameter '{}' is not supported: the server's settings configure models",
+                std::string(key));
+  }
+  return {};
+}
+
+Status Register(std::string_view name, std::string_view body, SharedRegions* regions) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object root;
+  if (parser.parse(body.data(), body.size(), false).get(root) != simdjson::SUCCESS) {
+    return Fail(StatusCode::kInvalidArgument, "the body must be a JSON object");
+  }
+  std::string_view key;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  if (root["key"].get(key) != simdjson::SUCCESS || root["byte_size"].get(bytes) != simdjson::SUCCESS) {
+    return Fail(StatusCode::kInvalidArgument, "a region needs the text 'key' and the number 'byte_size'");
+  }
+  simdjson::dom::element given;
+  if (root["offset"].get(given) == simdjson::SUCCESS && given.get(offset) != simdjson::SUCCESS) {
+    return Fail(StatusCode::kInvalidArgument, "'offset' must be a number");
+  }
+  return regions->Register(name, key, offset, bytes);
+}
+
+Status Regions(std::string_view name, const SharedRegions& regions, std::string* text) {
+  const Result<std::vector<RegionDescription>> list = regions.List(name);
+  if (!list) return Forward(list);
+  JsonText json(text);
+  json.Begin('[');
+  for (const RegionDescription& region : *list) {
+    json.Begin('{').Key("name").String(region.name).Key("key").String(region.key);
+    json.Key("offset").Number(region.offset).Key("byte_size").Number(region.bytes).End('}');
+  }
+  json.End(']');
+  return {};
+}
+
+void DescribeServer(const Service& service, std::string* text) {
+  const ServerDescription server = service.Describe();
+  JsonText json(text);
+  json.Begin('{').Key("name").String(server.name).Key("version").String(server.version).Key("extensions").Begin('[');
+  for (const std::string& extension : server.extensions) json.String(extension);
+  json.End(']').End('}');
+}
+
+// Fills the answer's body.
+Status Respond(const Route& route, std::string_view body, Service* service, HttpAnswer* answer) {
+  std::string* const text = &answer->body;
+  switch (route.kind) {
+    case Route::kUnknown:
+    case Route::kInfer:
+      return Fail(StatusCode::kNotFound, "there is nothing at this path");
+    case Route::kLive:
+      return {};
+    case Route::kReady:
+      if (!service->Ready()) return Fail(StatusCode::kBusy, "the server is not ready");
+      return {};
+    case Route::kServer:
+      DescribeServer(*service, text);
+      return {};
+    case Route::kModelReady:
+      return service->CheckReady(route.name, route.version);
+    case Route::kModelMetadata:
+    case Route::kModelConfig: {
+      const Result<ModelDescription> model = service->Describe(route.name, route.version);
+      if (!model) return Forward(model);
+      if (route.kind == Route::kModelConfig) {
+        Config(*model, text);
+      } else {
+        Metadata(*model, text);
+      }
+      return {};
+    }
+    case Route::kModelStats: {
+      const auto list = service->Statistics(route.name, route.version);
+      if (!list) return Forward(list);
+      WriteStatistics(*list, text);
+      return {};
+    }
+    case Route::kIndex:
+      return Index(body, *service, text);
+    case Route::kLoad:
+    case Route::kUnload:
+      if (Status good = CheckNoParameters(body); !good) return good;
+      return route.kind == Route::kLoad ? service->Load(route.name) : service->Unload(route.name);
+    case Route::kRegions:
+      return Regions(route.name, service->regions(), text);
+    case Route::kRegister:
+      return Register(route.name, body, &service->regions());
+    case Route::kUnregister:
+      if (route.name.empty()) {
+        service->regions().UnregisterAll();
+      } else {
+        service->regions().Unregister(route.name);
+      }
+      return {};
+    case Route::kCudaStatus:
+      if (!route.name.empty()) {
+        return Fail(StatusCode::kNotFound, "CUDA shared memory region '{}' is not registered", route.name);
+      }
+      *text = "[]";
+      return {};
+    case Route::kCudaUnregister:
+      return {};
+    case Route::kMetrics:
+      answer->type = "text/plain; version=0.0.4";
+      service->WriteMetrics(text);
+      return {};
+    case Route::kUnsupported:
+      return Fail(StatusCode::kUnsupported, "this server does not have the extension of this path (docs/serving.md)");
+  }
+  return {};
+}
+
+}  // namespace
+
+Route FindRoute(std::string_view path) {
+  const Parts parts = Split(path);
+  if (parts.empty()) return {};
+  if (parts.size() == 1 && parts[0] == "metrics") return {Route::kMetrics, "GET", {}, {}};
+  if (parts[0] != "v2") return {};
+  if (parts.size() == 1) return {Route::kServer, "GET", {}, {}};
+  if (parts.size() == 3 && parts[1] == "health" && parts[2] == "live") return {Route::kLive, "GET", {}, {}};
+  if (parts.size() == 3 && parts[1] == "health" && parts[2] == "ready") return {Route::kReady, "GET", {}, {}};
+  if (parts.size() >= 3 && parts[1] == "models") return ModelRoute(parts);
+  if (parts.size() >= 3 && parts[1] == "repository") return RepositoryRoute(parts);
+  if (parts.size() >= 3 && parts[1] == "systemsharedmemory") return RegionRoute(parts, false);
+  if (parts.size() >= 3 && parts[1] == "cudasharedmemory") return RegionRoute(parts, true);
+  if (parts[1] == "trace" || parts[1] == "logging") return {Route::kUnsupported, "", {}, {}};
+  return {};
+}
+
+HttpAnswer ErrorAnswer(const Status& status) {
+  return {WireCodeOf(status.code()).http, ErrorJson(status.error().message()), "application/json"};
+}
+
+HttpAnswer Answer(const Route& route, std::string_view body, Service* service) {
+  HttpAnswer answer;
+  if (Status done = Respond(route, body, service, &answer); !done) return ErrorAnswer(done);
+  return answer;
+}
+
+}  // namespace rewire::serve

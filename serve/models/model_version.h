@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One version of a model, loaded: a Program and what a server must know to run it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "rewire/base/status.h"
+#include "rewire/serve/models/model_files.h"
+#include "rewire/serve/models/settings.h"
+#include "rewire/serve/models/signature.h"
+#include "rewire/vm/parameter_set.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/thread_pool.h"
+
+namespace rewire::serve {
+
+struct ModelVersion {
+  std::string name;
+  std::string version;
+  std::string platform;
+  ModelSettings settings;
+  Program program;
+  ModelSignature signature;
+  Limits limits;  // of one run
+};
+
+// Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of threads. Thread-safe.
+class ModelLoader {
+ public:
+  explicit ModelLoader(LogSink log) : log_(log) {}
+  // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument also if the settings ask
+  // for batches of a model that has no dimension for them.
+  Result<std::shared_ptr<const ModelVersion>> Load(const std::string& name, const VersionFile& file,
+                                                   const ModelSettings& settings);
+
+ private:
+  Result<ParameterSet> Parameters(const std::string& path);
+  std::shared_ptr<ThreadPool> Threads(std::int32_t count);
+
+  LogSink log_;
+  std::mutex mutex_;
+  std::map<std::string, ParameterSet> parameters_;
+  std::map<std::int32_t, std::weak_ptr<ThreadPool>> pools_;
+};
+
+}  // namespace rewire::serve

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/models/signature.h"
+
+#include <algorithm>
+
+#include "rewire/executable_format/module.h"
+#include "rewire/serve/core/wire_types.h"
+
+namespace rewire::serve {
+namespace {
+
+Status CheckTensor(const char* what, const std::string& name, const TypeNode& type) {
+  if (type.kind != TypeKind::kTensor || type.rank == kUnknownRank) {
+    return Fail(StatusCode::kUnsupported, "{} '{}' is no tensor of known rank, so it cannot be served", what, name);
+  }
+  if (WireName(type.dtype).empty()) {
+    return Fail(StatusCode::kUnsupported, "{} '{}' has elements of {}, which the Open Inference Protocol does not have",
+                what, name, DTypeName(type.dtype));
+  }
+  return {};
+}
+
+template <typename Tensors>
+bool AllBeginWith(const Tensors& tensors, Dim dim) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const auto& tensor) { return !tensor.dims.empty() && tensor.dims.front() == dim; });
+}
+
+template <typename Tensors>
+std::vector<TensorDescription> DescribeTensors(const Tensors& tensors) {
+  std::vector<TensorDescription> list;
+  for (const auto& tensor : tensors) {
+    TensorDescription& one = list.emplace_back();
+    one.name = tensor.name;
+    one.dtype = tensor.dtype;
+    for (const Dim dim : tensor.dims) one.shape.push_back(dim < 0 ? -1 : dim);
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<ModelSignature> ReadSignature(const Program& program) {
+  const Result<std::uint32_t> entry = program.FindFunction({});
+  if (!entry) return Forward(entry);
+  const Module& module = program.executable().module();
+  const Function& function = module.functions[*entry];
+  ModelSignature signature;
+  signature.function = *entry;
+  signature.symbols.assign(module.symbols.begin(), module.symbols.end());
+  std::vector<bool> given(module.symbols.size());
+  for (std::uint32_t i = 0; i < function.inputs.size(); ++i) {
+    ModelInput& input = signature.inputs.emplace_back();
+    input.name = function.inputs[i].name.empty() ? std::to_string(i) : function.inputs[i].name;
+    const TypeNode& type = function.inputs[i].type.nodes[0];
+    if (Status served = CheckTensor("input", input.name, type); !served) return Forward(served);
+    input.dtype = type.dtype;
+    input.dims.assign(type.dims.begin(), type.dims.end());
+    input.handle = {*entry, i};
+    for (const Dim dim : input.dims) {
+      if (IsSymbol(dim)) given[SymbolOf(dim)] = true;
+    }
+  }
+  const Array<std::uint32_t> leaves = Leaves(function.result);
+  for (std::uint32_t i = 0; i < leaves.size(); ++i) {
+    ModelOutput& output = signature.outputs.emplace_back();
+    output.name = i < function.output_names.size() && !function.output_names[i].empty() ? function.output_names[i]
+                                                                                        : std::to_string(i);
+    const TypeNode& type = function.result.nodes[leaves[i]];
+    if (Status served = CheckTensor("output", output.name, type); !served) return Forward(served);
+    output.dtype = type.dtype;
+    output.dims.assign(type.dims.begin(), type.dims.end());
+    output.handle = {*entry, i};
+    output.derived = std::all_of(output.dims.begin(), output.dims.end(), [&](Dim dim) {
+      return dim >= 0 || (IsSymbol(dim) && given[SymbolOf(dim)]);
+    });
+  }
+  if (!signature.inputs.empty() && !signature.inputs.front().dims.empty()) {
+    const Dim first = signature.inputs.front().dims.front();
+    const bool derived = std::all_of(signature.outputs.begin(), signature.outputs.end(),
+                                     [](const ModelOutput& output) { return output.derived; });
+    if (IsSymbol(first) && derived && AllBeginWith(signature.inputs, first) &&
+        AllBeginWith(signature.outputs, first)) {
+      signature.batch_symbol = SymbolOf(first);
+      if (!module.symbol_limits.empty()) signature.most_rows = module.symbol_limits[SymbolOf(first)];
+    }
+  }
+  return signature;
+}
+
+std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs) { return DescribeTensors(inputs); }
+std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs) { return DescribeTensors(outputs); }
+
+}  // namespace rewire::serve

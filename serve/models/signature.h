@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inputs and outputs of a model's entry function, in the form that requests are compared with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/executable_format/types.h"
+#include "rewire/serve/core/description.h"
+#include "rewire/vm/program.h"
+
+namespace rewire::serve {
+
+struct ModelInput {
+  std::string name;
+  DLDataType dtype{};
+  std::vector<Dim> dims;
+  InputHandle handle;
+};
+
+struct ModelOutput {
+  std::string name;
+  DLDataType dtype{};
+  std::vector<Dim> dims;
+  OutputHandle handle;
+  // The shape follows from those of the inputs, so that memory can be bound before the run.
+  bool derived = false;
+};
+
+struct ModelSignature {
+  std::uint32_t function = 0;
+  std::vector<ModelInput> inputs;
+  std::vector<ModelOutput> outputs;
+  std::vector<std::string> symbols;  // names of symbolic dimensions
+  // The symbol of the first dimension of each input and output. Requests can only be put together if there is one.
+  std::optional<std::uint32_t> batch_symbol;
+  std::int64_t most_rows = kNoLimit;  // the executable's own limit of it
+};
+
+// Errors: kUnsupported, naming input or output, if a client could not give or take it: it is no tensor, its rank is unknown,
+// or its element type is not in the protocol.
+Result<ModelSignature> ReadSignature(const Program& program);
+
+// Dimensions as clients see them: -1 stands for any size.
+std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs);
+std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs);
+
+}  // namespace rewire::serve

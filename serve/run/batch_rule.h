@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of the requests that wait are run together, and when.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rewire/serve/core/description.h"
+#include "rewire/serve/core/request.h"
+
+namespace rewire::serve {
+
+struct Batch {
+  std::vector<std::size_t> members;  // positions among those that wait, rising
+  std::int64_t rows = 0;
+  std::int64_t padded = 0;  // rows with those that fill it up
+  // Not to be run yet, if an instance is idle: others may come until then.
+  Clock::time_point wait_until = Clock::time_point::min();
+};
+
+// The batch that begins with the request that has waited longest: it, and those behind it that fit, up to max_batch_size rows. Requests of
+// other shapes are passed over, and lose nothing by that. `waiting` is not empty. A request that has more rows than max_batch_size is a batch
+// alone.
+Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& waiting);
+
+}  // namespace rewire::serve

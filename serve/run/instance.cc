@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/run/instance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rewire/serve/run/request_check.h"
+
+namespace rewire::serve {
+namespace {
+
+Status NoMemoryFor(const std::string& output, std::uint64_t bytes) {
+  return Fail(StatusCode::kOutOfMemory, "output '{}': there is no memory for {} bytes", output, bytes);
+}
+
+Status PlaceTooSmall(const std::string& output, std::uint64_t bytes, std::size_t place) {
+  return Fail(StatusCode::kInvalidArgument, "output '{}' has {} bytes, and its place in shared memory {}", output, bytes,
+              place);
+}
+
+void SetShape(const ModelOutput& output, const std::vector<std::int64_t>& sizes, OutputTensor* result) {
+  result->name = output.name;
+  result->dtype = output.dtype;
+  result->shape.clear();
+  for (const Dim dim : output.dims) result->shape.push_back(SizeOf(dim, sizes));
+}
+
+// False if there are more bytes than there can be.
+bool SetBytes(OutputTensor* result) {
+  result->bytes = ElementBytes(result->dtype);
+  for (const std::int64_t size : result->shape) {
+    if (__builtin_mul_overflow(result->bytes, static_cast<std::uint64_t>(size), &result->bytes)) return false;
+  }
+  return true;
+}
+
+const ModelOutput& Named(const ModelSignature& signature, std::string_view name) {
+  return *std::find_if(signature.outputs.begin(), signature.outputs.end(),
+                       [&](const ModelOutput& output) { return output.name == name; });
+}
+
+}  // namespace
+
+// An output whose size is known only during the run.
+struct Instance::Growing {
+  Request* request = nullptr;
+  Span<std::byte> place;
+  bool placed = false;
+  void* data = nullptr;
+  std::uint64_t too_large = 0;  // bytes that the place does not have
+
+  static void* Allocate(void* context, std::uint64_t bytes, std::uint64_t) {
+    auto* const self = static_cast<Growing*>(context);
+    if (self->placed) {
+      self->too_large = bytes > self->place.size() ? bytes : 0;
+      self->data = self->too_large != 0 ? nullptr : self->place.data();
+    } else {
+      self->data = self->request->memory.Allocate(bytes);
+    }
+    return self->data;
+  }
+};
+
+Instance::Instance(const ModelVersion& model) : model_(model) {}
+Instance::~Instance() = default;
+
+Status Instance::BindOutput(const ModelOutput& output, Request* request, std::uint32_t wanted) {
+  OutputTensor& result = request->results.emplace_back();
+  result.wanted = wanted;
+  const WantedOutput* const place =
+      wanted < request->wanted.size() && request->wanted[wanted].owner != nullptr ? &request->wanted[wanted] : nullptr;
+  if (!output.derived) {
+    result.name = output.name;
+    result.dtype = output.dtype;
+    Growing& growing = *growing_.emplace_back(std::make_unique<Growing>());
+    growing.request = request;
+    growing.placed = place != nullptr;
+    if (place != nullptr) growing.place = place->place;
+    return vm_->TrySetOutput(output.handle, OutputAllocator{&growing, &Growing::Allocate});
+  }
+  SetShape(output, sizes_, &result);
+  if (!SetBytes(&result)) return NoMemoryFor(output.name, result.bytes);
+  std::byte* data = nullptr;
+  if (place != nullptr) {
+    if (place->place.size() < result.bytes) return PlaceTooSmall(output.name, result.bytes, place->place.size());
+    data = place->place.data();
+  } else {
+    data = request->memory.Allocate(std::max<std::size_t>(result.bytes, 1));
+    if (data == nullptr) return NoMemoryFor(output.name, result.bytes);
+  }
+  result.data = data;
+  return vm_->TrySetOutput(output.handle, TensorView(static_cast<void*>(data), output.dtype, result.shape));
+}
+
+Status Instance::TryRunAlone(Request* request, RunTimes* times) {
+  const ModelSignature& signature = model_.signature;
+  if (Status good = CheckRequest(signature, request, &sizes_); !good) return Forward(good);
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    const InputTensor& input = request->inputs[i];
+    const void* data = input.data.data();
+    // A client may write its region while kernels run. They check integers before they use them, as indices or sizes, so these are
+    // taken out of its reach. Of floats, only values follow.
+    if (input.owner != nullptr && input.dtype.code != kFloat && input.dtype.code != kBFloat) {
+      std::byte* const copy = request->memory.Allocate(std::max<std::size_t>(input.data.size(), 1));
+      if (copy == nullptr) return NoMemoryFor(signature.inputs[i].name, input.data.size());
+      std::memcpy(copy, data, input.data.size());
+      data = copy;
+    }
+    if (Status set = vm_->TrySetInput(signature.inputs[i].handle, TensorView(data, input.dtype, input.shape)); !set) {
+      return Forward(set);
+    }
+  }
+  request->results.clear();
+  growing_.clear();
+  const std::size_t count = request->wanted.empty() ? signature.outputs.size() : request->wanted.size();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const ModelOutput& output =
+        request->wanted.empty() ? signature.outputs[i] : Named(signature, request->wanted[i].name);
+    if (Status bound = BindOutput(output, request, i); !bound) return Forward(bound);
+  }
+  times->infer_start = Clock::now();
+  Status run = vm_->TryInvoke(signature.function);
+  times->infer_end = Clock::now();
+  std::size_t next = 0;
+  for (OutputTensor& result : request->results) {
+    const ModelOutput& output = Named(signature, result.name);
+    if (output.derived) continue;
+    const Growing& growing = *growing_[next++];
+    if (growing.too_large != 0) return PlaceTooSmall(output.name, growing.too_large, growing.place.size());
+    if (!run) continue;
+    Result<std::vector<std::int64_t>> shape = vm_->TryOutputShape(output.handle);
+    if (!shape) return Forward(shape);
+    result.shape = *std::move(shape);
+    result.data = static_cast<const std::byte*>(growing.data);
+    SetBytes(&result);
+  }
+  return run;
+}
+
+void Instance::RunAlone(Request* request, RunTimes* times) {
+  Request* const member = request;
+  if (request->deadline != Clock::time_point::max() || has_deadline_) {
+    has_deadline_ = request->deadline != Clock::time_point::max();
+    if (Status set = vm_->TrySetDeadline(LastDeadline({&member, 1})); !set) {
+      request->status = set;
+      return;
+    }
+  }
+  request->status = TryRunAlone(request, times);
+  Unbind();
+}
+
+// Nothing in the VM refers to the request any more. Both calls fail only while the VM runs.
+void Instance::Unbind() {
+  [[maybe_unused]] const Status inputs = vm_->TryClearInputs();
+  [[maybe_unused]] const Status outputs = vm_->TryClearOutputs();
+}
+
+Clock::time_point Instance::LastDeadline(Span<Request* const> members) const {
+  Clock::time_point last = Clock::time_point::min();
+  for (const Request* member : members) last = std::max(last, member->deadline);
+  return last;
+}
+
+Status Instance::TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times) {
+  const ModelSignature& signature = model_.signature;
+  const auto memory = std::make_shared<Arena>();
+  // The sizes of all dimensions but the first are those of any member.
+  if (Status good = CheckRequest(signature, members[0], &sizes_); !good) return Forward(good);
+  sizes_[*signature.batch_symbol] = padded;
+  std::vector<std::int64_t> shape;
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    const ModelInput& input = signature.inputs[i];
+    shape = members[0]->inputs[i].shape;
+    const std::size_t row_bytes =
+        shape[0] == 0 ? 0 : members[0]->inputs[i].data.size() / static_cast<std::size_t>(shape[0]);
+    shape[0] = padded;
+    const std::size_t bytes = row_bytes * static_cast<std::size_t>(padded);
+    std::byte* const gathered = memory->Allocate(std::max<std::size_t>(bytes, 1));
+    if (gathered == nullptr) return NoMemoryFor(input.name, bytes);
+    std::size_t used = 0;
+    for (const Request* member : members) {
+      const Span<const std::byte> data = member->inputs[i].data;
+      if (!data.empty()) std::memcpy(gathered + used, data.data(), data.size());
+      used += data.size();
+    }
+    std::memset(gathered + used, 0, bytes - used);
+    const TensorView view(static_cast<const void*>(gathered), input.dtype, shape);
+    if (Status set = vm_->TrySetInput(input.handle, view); !set) return Forward(set);
+  }
+  std::vector<OutputTensor> whole(signature.outputs.size());
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+    const ModelOutput& output = signature.outputs[i];
+    SetShape(output, sizes_, &whole[i]);
+    std::byte* const data =
+        SetBytes(&whole[i]) ? memory->Allocate(std::max<std::size_t>(whole[i].bytes, 1)) : nullptr;
+    if (data == nullptr) return NoMemoryFor(output.name, whole[i].bytes);
+    whole[i].data = data;
+    const TensorView view(static_cast<void*>(data), output.dtype, whole[i].shape);
+    if (Status bound = vm_->TrySetOutput(output.handle, view); !bound) return Forward(bound);
+  }
+  times->infer_start = Clock::now();
+  Status run = vm_->TryInvoke(signature.function);
+  times->infer_end = Clock::now();
+  if (!run) return run;
+  std::int64_t first = 0;
+  for (Request* member : members) {
+    const std::int64_t rows = member->inputs[0].shape[0];
+    member->results.clear();
+    member->batch = memory;
+    member->status = {};
+    const std::size_t count = member->wanted.empty() ? whole.size() : member->wanted.size();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const WantedOutput* const wanted = member->wanted.empty() ? nullptr : &member->wanted[i];
+      const OutputTensor& all =
+          wanted == nullptr ? whole[i] : *std::find_if(whole.begin(), whole.end(), [&](const OutputTensor& output) {
+            return output.name == wanted->name;
+          });
+      OutputTensor& result = member->results.emplace_back(all);
+      const std::uint64_t row_bytes = padded == 0 ? 0 : all.bytes / static_cast<std::uint64_t>(padded);
+      result.wanted = i;
+      result.shape[0] = rows;
+      result.bytes = row_bytes * static_cast<std::uint64_t>(rows);
+      result.data = all.data + row_bytes * static_cast<std::uint64_t>(first);
+      if (wanted == nullptr || wanted->owner == nullptr) continue;
+      if (wanted->place.size() < result.bytes) {
+        member->status = PlaceTooSmall(std::string(result.name), result.bytes, wanted->place.size());
+        break;
+      }
+      std::memcpy(wanted->place.data(), result.data, result.bytes);
+      result.data = wanted->place.data();
+    }
+    first += rows;
+  }
+  return {};
+}
+
+RunTimes Instance::Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded) {
+  Prepare();
+  RunTimes times;
+  times.start = times.infer_start = times.infer_end = Clock::now();
+  if (members.size() == 1 && padded == rows) {
+    RunAlone(members[0], &times);
+  } else {
+    const Clock::time_point deadline = LastDeadline(members);
+    has_deadline_ = deadline != Clock::time_point::max();
+    Status run = vm_->TrySetDeadline(deadline);
+    if (run) run = TryRunBatch(members, padded, &times);
+    Unbind();
+    if (!run) {
+      for (Request* member : members) {
+        if (members.size() == 1) {
+          member->status = run;
+        } else {
+          RunAlone(member, &times);
+        }
+      }
+    }
+  }
+  times.end = Clock::now();
+  for (Request* member : members) {
+    if (member->cancelled) member->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
+    if (member->deadline < times.end && member->status) {
+      member->status = Fail(StatusCode::kDeadlineExceeded, "the request's time was over before its run ended");
+    }
+    if (!member->status) member->results.clear();
+  }
+  return times;
+}
+
+}  // namespace rewire::serve

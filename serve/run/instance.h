@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instance: runs one request or one batch at a time on a VM of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rewire/serve/core/request.h"
+#include "rewire/serve/models/model_version.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::serve {
+
+// When the parts of a run took place.
+struct RunTimes {
+  Clock::time_point start;        // gathering begins
+  Clock::time_point infer_start;
+  Clock::time_point infer_end;
+  Clock::time_point end;          // scattered
+};
+
+class Instance {
+ public:
+  explicit Instance(const ModelVersion& model);
+  ~Instance();
+
+  // Runs the members together: `rows` in all, filled up to `padded`. Sets status and results of each. If a batch fails, its
+  // members run one by one, so that none fails for another.
+  RunTimes Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded);
+  // Ends the run, from any thread. Does nothing if none goes on.
+  void Cancel() {
+    if (vm_) vm_->Cancel();
+  }
+  // Makes the VM, before another thread may call Cancel.
+  void Prepare() {
+    if (!vm_) vm_.emplace(model_.program, model_.limits);
+  }
+
+  // The queue's own: what runs here.
+  std::vector<Request*> members;
+  std::int64_t rows = 0;
+  std::int64_t padded = 0;
+
+ private:
+  struct Growing;
+  void RunAlone(Request* request, RunTimes* times);
+  Status TryRunAlone(Request* request, RunTimes* times);
+  Status BindOutput(const ModelOutput& output, Request* request, std::uint32_t wanted);
+  Status TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times);
+  void Unbind();
+  Clock::time_point LastDeadline(Span<Request* const> members) const;
+
+  const ModelVersion& model_;
+  std::optional<VirtualMachine> vm_;
+  std::vector<std::int64_t> sizes_;  // of symbolic dimensions
+  std::vector<std::unique_ptr<Growing>> growing_;
+  bool has_deadline_ = false;
+};
+
+}  // namespace rewire::serve

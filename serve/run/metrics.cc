@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/run/metrics.h"
+
+#include <functional>
+#include <string_view>
+
+namespace rewire::serve {
+namespace {
+
+// A label's value: backslash, quote and line end are escaped.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\n') {
+      escaped += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+struct Metric {
+  const char* name;
+  const char* type;
+  const char* help;
+  std::string (*value)(const ModelStatistics&);
+};
+
+std::string Seconds(std::uint64_t ns) { return std::to_string(static_cast<double>(ns) * 1e-9); }
+
+constexpr Metric kMetrics[] = {
+    {"rewire_requests_success_total", "counter", "Requests that were answered.",
+     [](const ModelStatistics& s) { return std::to_string(s.success.count); }},
+    {"rewire_requests_failed_total", "counter", "Requests that ended with an error, those of full queues included.",
+     [](const ModelStatistics& s) { return std::to_string(s.fail.count); }},
+    {"rewire_requests_cancelled_total", "counter", "Requests that clients cancelled.",
+     [](const ModelStatistics& s) { return std::to_string(s.cancel.count); }},
+    {"rewire_requests_rejected_total", "counter", "Requests that came when the queue was full.",
+     [](const ModelStatistics& s) { return std::to_string(s.rejected); }},
+    {"rewire_inferences_total", "counter", "Rows of batches that were computed.",
+     [](const ModelStatistics& s) { return std::to_string(s.inference_count); }},
+    {"rewire_runs_total", "counter", "Runs of the model, each of one batch.",
+     [](const ModelStatistics& s) { return std::to_string(s.execution_count); }},
+    {"rewire_request_seconds_total", "counter", "Time of answered requests, from their arrival.",
+     [](const ModelStatistics& s) { return Seconds(s.success.ns); }},
+    {"rewire_queue_seconds_total", "counter", "Time that requests have waited.",
+     [](const ModelStatistics& s) { return Seconds(s.queue.ns); }},
+    {"rewire_compute_seconds_total", "counter", "Time of runs, counted for each request of a batch.",
+     [](const ModelStatistics& s) { return Seconds(s.compute_infer.ns); }},
+    {"rewire_requests_waiting", "gauge", "Requests in the queue.",
+     [](const ModelStatistics& s) { return std::to_string(s.waiting); }},
+};
+
+}  // namespace
+
+void AppendMetrics(const std::vector<ModelStatistics>& statistics, std::string* text) {
+  for (const Metric& metric : kMetrics) {
+    const std::string name = metric.name;
+    *text += "# HELP " + name + " " + metric.help + "\n# TYPE " + name + " " + metric.type + "\n";
+    for (const ModelStatistics& one : statistics) {
+      *text += name + "{model=\"" + Escaped(one.name) + "\",version=\"" + Escaped(one.version) + "\"} " +
+               metric.value(one) + "\n";
+    }
+  }
+}
+
+}  // namespace rewire::serve

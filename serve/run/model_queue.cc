@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/run/model_queue.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "rewire/serve/run/batch_rule.h"
+#include "rewire/serve/run/request_check.h"
+
+namespace rewire::serve {
+namespace {
+
+// A run that takes less is done where the request arrived: waking another thread takes some 10 us of two CPUs, and while it goes on, the
+// other connections of the loop wait.
+constexpr std::uint64_t kShortNs = 150000;
+// After this time of short runs, a worker goes on with the queue, so that the loop looks at its connections.
+constexpr std::chrono::microseconds kTurn{1000};
+
+std::uint64_t Nanoseconds(Clock::duration time) {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()));
+}
+
+void Add(DurationCount* count, Clock::duration time) {
+  ++count->count;
+  count->ns += Nanoseconds(time);
+}
+
+std::uint64_t InputBytes(const Instance& instance) {
+  std::uint64_t bytes = 0;
+  for (const Request* member : instance.members) {
+    for (const InputTensor& input : member->inputs) bytes += input.data.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ModelQueue::ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runners)
+    : model_(std::move(model)), runners_(runners) {
+  const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::uint32_t wanted = model_->settings.instances;
+  const std::uint32_t count =
+      wanted != 0 ? wanted : std::max(1U, cores / static_cast<std::uint32_t>(model_->settings.threads));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    instances_.push_back(std::make_unique<Instance>(*model_));
+    idle_.push_back(instances_.back().get());
+  }
+}
+
+void ModelQueue::Finish(Request* request) {
+  request->used_model = model_->name;
+  request->used_version = model_->version;
+  runners_->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  request->Finish();
+}
+
+bool ModelQueue::Enqueue(Request* request) {
+  thread_local std::vector<std::int64_t> sizes;
+  request->submitted = Clock::now();
+  if (model_->settings.timeout_us != 0 && request->deadline == Clock::time_point::max()) {
+    request->deadline = request->submitted + std::chrono::microseconds(model_->settings.timeout_us);
+  }
+  request->status = CheckRequest(model_->signature, request, &sizes);
+  const std::int64_t most = model_->settings.batching.max_batch_size;
+  if (request->status && most != 0 && request->inputs[0].shape[0] > most) {
+    request->status = Fail(StatusCode::kInvalidArgument, "the batch has {} rows, and max_batch_size of model '{}' is {}",
+                           request->inputs[0].shape[0], model_->name, most);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::uint32_t room = model_->settings.max_queue_size;
+    if (request->status && room != 0 && waiting_.size() >= room) {
+      request->status = Fail(StatusCode::kBusy, "the queue of model '{}' is full: {} requests wait; try again later",
+                             model_->name, room);
+      ++statistics_.rejected;
+    }
+    if (request->status) {
+      waiting_.push_back(request);
+      return true;
+    }
+    Add(&statistics_.fail, Clock::now() - request->submitted);
+  }
+  Finish(request);
+  return false;
+}
+
+void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {
+  Clock::time_point next = Clock::time_point::max();
+  const auto late = [&](Request* request) {
+    if (request->deadline > now) {
+      next = std::min(next, request->deadline);
+      return false;
+    }
+    request->status =
+        Fail(StatusCode::kDeadlineExceeded, "the request has waited until its time was over; model '{}' is too busy",
+             model_->name);
+    Add(&statistics_.fail, now - request->submitted);
+    ended->requests.push_back(request);
+    return true;
+  };
+  waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), late), waiting_.end());
+  if (next != Clock::time_point::max()) SetAlarm(next);
+}
+
+void ModelQueue::SetAlarm(Clock::time_point when) {
+  if (when >= alarm_) return;
+  alarm_ = when;
+  const std::weak_ptr<ModelQueue> weak = weak_from_this();
+  runners_->alarms->At(when, [weak] {
+    if (const std::shared_ptr<ModelQueue> self = weak.lock()) self->OnAlarm();
+  });
+}
+
+void ModelQueue::OnAlarm() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    alarm_ = Clock::time_point::max();
+  }
+  Start(false);
+}
+
+Instance* ModelQueue::NextBatch(Clock::time_point now) {
+  if (waiting_.empty() || idle_.empty()) return nullptr;
+  const Batch batch = ChooseBatch(model_->settings.batching, waiting_);
+  if (batch.wait_until > now && !runners_->draining) {
+    SetAlarm(batch.wait_until);
+    return nullptr;
+  }
+  Instance* const instance = idle_.back();
+  idle_.pop_back();
+  instance->Prepare();
+  instance->rows = batch.rows;
+  instance->padded = batch.padded;
+  instance->members.clear();
+  for (const std::size_t i : batch.members) instance->members.push_back(std::exchange(waiting_[i], nullptr));
+  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), nullptr), waiting_.end());
+  return instance;
+}
+
+bool ModelQueue::IsShort(const Instance& instance) const {
+  if (run_ns_ == 0) return false;
+  const std::uint64_t times = std::max<std::uint64_t>(1, InputBytes(instance) / std::max<std::uint64_t>(1, run_bytes_));
+  return times < kShortNs && run_ns_ * times < kShortNs;
+}
+
+Instance* ModelQueue::Take(bool* is_short) {
+  Ended ended;
+  Instance* instance = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    TakeLate(now, &ended);
+    instance = NextBatch(now);
+    *is_short = instance != nullptr && IsShort(*instance);
+  }
+  for (Request* request : ended.requests) Finish(request);
+  return instance;
+}
+
+void ModelQueue::Start(bool here) {
+  const Clock::time_point begin = Clock::now();
+  bool is_short = false;
+  while (Instance* const instance = Take(&is_short)) {
+    if (here && is_short && Clock::now() - begin < kTurn) {
+      RunOnce(instance);
+    } else {
+      runners_->workers->Run([self = shared_from_this(), instance] { self->Work(instance); });
+    }
+  }
+}
+
+void ModelQueue::Work(Instance* instance) {
+  bool is_short = false;
+  for (; instance != nullptr; instance = Take(&is_short)) RunOnce(instance);
+}
+
+void ModelQueue::RunOnce(Instance* instance) {
+  const RunTimes times = instance->Run(instance->members, instance->rows, instance->padded);
+  std::vector<Request*> done;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Count(*instance, times);
+    done.swap(instance->members);
+    idle_.push_back(instance);
+  }
+  for (Request* request : done) Finish(request);
+}
+
+void ModelQueue::Count(const Instance& instance, const RunTimes& times) {
+  // One slow run, for example because of another process, must not make all the others go to workers.
+  const std::uint64_t ns = std::min(Nanoseconds(times.end - times.start), 4 * kShortNs);
+  const std::uint64_t bytes = InputBytes(instance);
+  run_bytes_ = run_ns_ == 0 ? bytes : run_bytes_ - run_bytes_ / 8 + bytes / 8;
+  run_ns_ = run_ns_ == 0 ? std::max<std::uint64_t>(ns, 1) : run_ns_ - run_ns_ / 8 + ns / 8;
+  ModelStatistics& all = statistics_;
+  ++all.execution_count;
+  all.last_inference_ms =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count());
+  const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(1, instance.rows));
+  all.inference_count += rows;
+  BatchStatistics& batch = batches_[rows];
+  batch.batch_size = rows;
+  Add(&batch.compute_input, times.infer_start - times.start);
+  Add(&batch.compute_infer, times.infer_end - times.infer_start);
+  Add(&batch.compute_output, times.end - times.infer_end);
+  for (const Request* member : instance.members) {
+    Add(&all.queue, times.start - member->submitted);
+    Add(&all.compute_input, times.infer_start - times.start);
+    Add(&all.compute_infer, times.infer_end - times.infer_start);
+    Add(&all.compute_output, times.end - times.infer_end);
+    Add(member->status                                    ? &all.success
+        : member->status.code() == StatusCode::kCancelled ? &all.cancel
+                                                          : &all.fail,
+        times.end - member->submitted);
+  }
+}
+
+void ModelQueue::Cancel(Request* request) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    request->cancelled = true;
+    const auto found = std::find(waiting_.begin(), waiting_.end(), request);
+    if (found == waiting_.end()) {
+      for (const std::unique_ptr<Instance>& instance : instances_) {
+        if (instance->members.size() == 1 && instance->members[0] == request) instance->Cancel();
+      }
+      return;
+    }
+    waiting_.erase(found);
+    Add(&statistics_.cancel, Clock::now() - request->submitted);
+  }
+  request->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
+  Finish(request);
+}
+
+ModelStatistics ModelQueue::Statistics() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ModelStatistics copy = statistics_;
+  copy.name = model_->name;
+  copy.version = model_->version;
+  copy.waiting = waiting_.size();
+  for (const auto& [size, batch] : batches_) copy.batches.push_back(batch);
+  return copy;
+}
+
+}  // namespace rewire::serve

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelQueue: the requests of one version of a model, and the instances that run them.
+//
+// Whenever a request waits, no instance is idle, or the settings ask for a delay, or the lane of the request's thread will start it in this
+// turn of its loop. An instance that has finished takes the next batch by itself.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "rewire/serve/core/description.h"
+#include "rewire/serve/core/request.h"
+#include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/instance.h"
+#include "rewire/serve/run/worker_pool.h"
+
+namespace rewire::serve {
+
+// What the queues of a server share.
+struct Runners {
+  WorkerPool* workers = nullptr;
+  Alarms* alarms = nullptr;
+  std::atomic<std::size_t> in_flight{0};
+  std::atomic<bool> draining{false};
+};
+
+class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
+ public:
+  ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runners);
+
+  const ModelVersion& model() const { return *model_; }
+  std::uint32_t instance_count() const { return static_cast<std::uint32_t>(instances_.size()); }
+
+  // Lets the request wait; its `program` must be this queue. False: it is finished, with an error. Start must follow.
+  bool Enqueue(Request* request);
+  // Starts what can be started. `here`: short runs take place on the calling thread.
+  void Start(bool here);
+  void Cancel(Request* request);
+  ModelStatistics Statistics() const;
+  // Finishes a request, and counts it as in flight no more.
+  void Finish(Request* request);
+
+ private:
+  struct Ended {
+    std::vector<Request*> requests;
+  };
+  // With the lock: takes requests whose time is over out of the queue.
+  void TakeLate(Clock::time_point now, Ended* ended);
+  // With the lock: gives the next batch to an idle instance. Null if there is none, or nothing to run yet.
+  Instance* NextBatch(Clock::time_point now);
+  void SetAlarm(Clock::time_point when);
+  void OnAlarm();
+  bool IsShort(const Instance& instance) const;
+  // NextBatch, and whether its run will be short. Finishes the requests that are late.
+  Instance* Take(bool* is_short);
+  // What a worker does: runs this batch and those that follow.
+  void Work(Instance* instance);
+  // Runs the instance's batch and finishes its members.
+  void RunOnce(Instance* instance);
+  void Count(const Instance& instance, const RunTimes& times);
+
+  const std::shared_ptr<const ModelVersion> model_;
+  Runners* const runners_;
+  mutable std::mutex mutex_;
+  std::vector<Request*> waiting_;  // the oldest first
+  std::vector<std::unique_ptr<Instance>> instances_;
+  std::vector<Instance*> idle_;
+  Clock::time_point alarm_ = Clock::time_point::max();
+  std::uint64_t run_ns_ = 0;     // a moving mean over runs; 0: never run
+  std::uint64_t run_bytes_ = 0;  // the same of their inputs' bytes
+  ModelStatistics statistics_;
+  std::map<std::uint64_t, BatchStatistics> batches_;
+};
+
+}  // namespace rewire::serve

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/serve/core/request.h"
+#include "rewire/serve/models/signature.h"
+
+namespace rewire::serve {
+
+// Compares a request with a model, before it waits for anything, and puts its inputs in the model's order. `sizes` gets
+// the size of each symbolic dimension. Errors: kInvalidArgument, naming input or output, expected and given.
+Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes);
+
+// The size of a dimension that is static or among `sizes`.
+inline std::int64_t SizeOf(Dim dim, const std::vector<std::int64_t>& sizes) {
+  return IsSymbol(dim) ? sizes[SymbolOf(dim)] : dim;
+}
+
+// Whether requests may be rows of one batch: all dimensions but the first are equal.
+bool FitTogether(const Request& a, const Request& b);
+
+}  // namespace rewire::serve

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Server: a service, its front ends, and the loops that they run on.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/serve/core/front_end.h"
+#include "rewire/serve/core/service.h"
+#include "rewire/serve/net/event_loop.h"
+
+namespace rewire::serve {
+
+class Server {
+ public:
+  // `loops`: 0 stands for one per core.
+  Server(std::unique_ptr<Service> service, std::uint32_t loops);
+  // Ends all requests, without draining.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  Service* service() { return service_.get(); }
+  // Serves a protocol at an address, on all loops. Returns the port. Before Start. Errors: those of Listen.
+  Result<int> Add(std::unique_ptr<FrontEnd> front_end, const std::string& address);
+  Status Start();
+  // Takes no more connections, and closes each when its request is answered. Returns when all are closed, or after this time; the number
+  // of those that were not.
+  std::size_t Drain(std::chrono::milliseconds time);
+
+ private:
+  struct Loop {
+    std::unique_ptr<EventLoop> loop;
+    std::unique_ptr<Lane> lane;
+    std::thread thread;
+  };
+  Status MakeLoops();
+  void Stop();
+
+  std::unique_ptr<Service> service_;
+  std::uint32_t loop_count_;
+  std::vector<Loop> loops_;
+  std::vector<std::unique_ptr<FrontEnd>> front_ends_;
+};
+
+}  // namespace rewire::serve

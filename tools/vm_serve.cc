@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// vm-serve: serves models to clients over the network.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rewire/serve/http/http_front_end.h"
+#include "rewire/serve/models/settings.h"
+#include "rewire/serve/run/model_service.h"
+#include "rewire/serve/server.h"
+#include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/log.h"
+
+namespace rewire::tools {
+namespace {
+
+constexpr const char kDescription[] =
+    R"(Serves models by the Open Inference Protocol (v2) over HTTP.
+
+  $ vm-serve model.onnx                                a model of ONNX or an executable, at 127.0.0.1:8000
+  $ vm-serve models/                                   files of a folder, or Triton's layout: MODEL/VERSION/model.onnx
+  $ vm-serve model.onnx --max-batch 32                 requests of several clients run together
+  $ vm-serve --config serve.toml                       settings of the server and of each model
+  $ curl -s localhost:8000/v2/models/model             names, types and shapes of inputs and outputs
+
+SIGTERM ends the server when the requests that have arrived are answered. docs/serving.md says more.
+)";
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string config;
+  std::string http;
+  std::uint32_t loops = 0;
+  std::uint32_t instances = 0;
+  std::int32_t threads = 0;
+  std::int64_t max_batch = 0;
+  std::uint64_t batch_delay_us = 0;
+  std::uint64_t max_body = std::uint64_t{1} << 30;
+  std::uint32_t drain_seconds = 30;
+  bool let_clients_load = false;
+};
+
+// What the command line says counts more than the file of settings.
+Result<serve::ServeSettings> Settings(const Options& options) {
+  serve::ServeSettings settings;
+  serve::ModelSettings& defaults = settings.defaults;
+  if (!options.config.empty()) {
+    if (Status read = serve::ReadSettings(options.config, &settings); !read) return Forward(read);
+  }
+  settings.paths.insert(settings.paths.end(), options.paths.begin(), options.paths.end());
+  if (!options.http.empty()) settings.http = options.http;
+  if (options.loops != 0) settings.loops = options.loops;
+  if (options.instances != 0) defaults.instances = options.instances;
+  if (options.threads != 0) defaults.threads = options.threads;
+  if (options.max_batch != 0) defaults.batching.max_batch_size = options.max_batch;
+  if (options.batch_delay_us != 0) defaults.batching.max_queue_delay_us = options.batch_delay_us;
+  settings.let_clients_load |= options.let_clients_load;
+  return settings;
+}
+
+// Returns when a signal asks the server to end.
+void WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
+  }
+}
+
+Result<int> Serve(const Options& options) {
+  Result<serve::ServeSettings> settings = Settings(options);
+  if (!settings) return Forward(settings);
+  // Bodies and outputs of large tensors come and go: their pages stay with the process.
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  // All threads block them, and this one waits for them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const std::string address = settings->http;
+  const std::uint32_t loops = settings->loops;
+  Result<std::unique_ptr<serve::Service>> service = serve::MakeService(*std::move(settings), ProgramLog());
+  if (!service) return Forward(service);
+  for (const serve::ModelIndexEntry& model : (*service)->Index(true)) {
+    Detail(fmt::format("model {}, version {}: ready", model.name, model.version));
+  }
+  serve::FrontEndLimits limits;
+  limits.body_bytes = options.max_body;
+  serve::Server server(*std::move(service), loops);
+  const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
+  if (!port) return Forward(port);
+  if (Status started = server.Start(); !started) return Forward(started);
+  const std::string where = *port == 0 ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
+  Tell(fmt::format("serving HTTP at {}\n", where));
+  std::fflush(stdout);  // whoever has started the server waits for this line
+  WaitForSignal(signals);
+  Detail("ending: requests that have arrived are answered first");
+  const std::size_t open = server.Drain(std::chrono::seconds(options.drain_seconds));
+  if (open == 0) return 0;
+  Detail(fmt::format("{} connections were still open after {} seconds", open, options.drain_seconds));
+  return kExitNo;
+}
+
+}  // namespace
+}  // namespace rewire::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(rewire::tools::kDescription, "vm-serve");
+  rewire::tools::Options options;
+  app.add_option("PATH", options.paths, "models (.onnx, .rwx) and folders of models")->type_name("");
+  app.add_option("--config", options.config, "read settings from this file (TOML)")->type_name("FILE");
+  app.add_option("--http", options.http, "serve HTTP here: ADDRESS:PORT or unix:PATH; 127.0.0.1:8000 otherwise")
+      ->type_name("ADDRESS");
+  app.add_option("--loops", options.loops, "threads that serve connections; one per core otherwise")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--instances", options.instances, "runs of a model at once; one per core otherwise")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--threads", options.threads, "threads of one run; 1 otherwise")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--max-batch", options.max_batch, "put requests together, up to this many rows")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
+  app.add_option("--batch-delay", options.batch_delay_us,
+                 "microseconds that a request may wait for others while the model is idle; 0 otherwise")
+      ->type_name("US");
+  app.add_option("--max-body", options.max_body, "bytes that a request may have; 1 GiB otherwise")->type_name("BYTES");
+  app.add_option("--drain", options.drain_seconds, "seconds for open requests when the server ends; 30 otherwise")
+      ->type_name("SECONDS");
+  app.add_flag("--let-clients-load", options.let_clients_load, "clients may load and unload models");
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Serve(options); });
+}
