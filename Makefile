@@ -16,7 +16,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-python test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-python test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -35,6 +35,12 @@ demo: ## recognize the handwritten digits of examples/digits
 	@cmake --build --preset demo --parallel $(JOBS)
 	@echo "== 3 of 3: the model on images that it has never seen"
 	@examples/digits/demo.sh build/demo
+
+demo-serve: ## serve the model of examples/digits, and ask it with curl
+	@third_party/install.sh build libraries
+	@$(LAUNCHERS) cmake --preset demo --log-level=WARNING
+	@cmake --build --preset demo --parallel $(JOBS) --target digits vm-serve
+	@examples/digits/serve.sh build/demo
 
 test: build ## build everything and run all tests
 	ctest --preset $(PRESET) --parallel $(JOBS)

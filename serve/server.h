@@ -29,8 +29,8 @@ class Server {
   // Serves a protocol at an address, on all loops. Returns the port. Before Start. Errors: those of Listen.
   Result<int> Add(std::unique_ptr<FrontEnd> front_end, const std::string& address);
   Status Start();
-  // Takes no more connections, and closes each when its request is answered. Returns when all are closed, or after this time; the number
-  // of those that were not.
+  // Takes no more connections, and closes each when its request is answered. Returns when all are closed, or
+  // after this time; the number of those that were not.
   std::size_t Drain(std::chrono::milliseconds time);
 
  private:

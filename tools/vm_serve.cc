@@ -50,7 +50,7 @@ struct Options {
   bool let_clients_load = false;
 };
 
-// What the command line says counts more than the file of settings.
+// The command line counts more than the file of settings.
 Result<serve::ServeSettings> Settings(const Options& options) {
   serve::ServeSettings settings;
   serve::ModelSettings& defaults = settings.defaults;
@@ -90,7 +90,8 @@ Result<int> Serve(const Options& options) {
 
   const std::string address = settings->http;
   const std::uint32_t loops = settings->loops;
-  Result<std::unique_ptr<serve::Service>> service = serve::MakeService(*std::move(settings), ProgramLog());
+  Result<std::unique_ptr<serve::Service>> service =
+      serve::MakeService(*std::move(settings), {ProgramLog(), {}});
   if (!service) return Forward(service);
   for (const serve::ModelIndexEntry& model : (*service)->Index(true)) {
     Detail(fmt::format("model {}, version {}: ready", model.name, model.version));
@@ -101,7 +102,8 @@ Result<int> Serve(const Options& options) {
   const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
   if (!port) return Forward(port);
   if (Status started = server.Start(); !started) return Forward(started);
-  const std::string where = *port == 0 ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
+  const std::string where =
+      *port == 0 ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
   Tell(fmt::format("serving HTTP at {}\n", where));
   std::fflush(stdout);  // whoever has started the server waits for this line
   WaitForSignal(signals);
@@ -120,7 +122,8 @@ int main(int argc, char** argv) {
   rewire::tools::Options options;
   app.add_option("PATH", options.paths, "models (.onnx, .rwx) and folders of models")->type_name("");
   app.add_option("--config", options.config, "read settings from this file (TOML)")->type_name("FILE");
-  app.add_option("--http", options.http, "serve HTTP here: ADDRESS:PORT or unix:PATH; 127.0.0.1:8000 otherwise")
+  app.add_option("--http", options.http,
+                 "serve HTTP here: ADDRESS:PORT or unix:PATH; 127.0.0.1:8000 otherwise")
       ->type_name("ADDRESS");
   app.add_option("--loops", options.loops, "threads that serve connections; one per core otherwise")
       ->check(CLI::Range(1, 1024))
@@ -137,8 +140,10 @@ int main(int argc, char** argv) {
   app.add_option("--batch-delay", options.batch_delay_us,
                  "microseconds that a request may wait for others while the model is idle; 0 otherwise")
       ->type_name("US");
-  app.add_option("--max-body", options.max_body, "bytes that a request may have; 1 GiB otherwise")->type_name("BYTES");
-  app.add_option("--drain", options.drain_seconds, "seconds for open requests when the server ends; 30 otherwise")
+  app.add_option("--max-body", options.max_body, "bytes that a request may have; 1 GiB otherwise")
+      ->type_name("BYTES");
+  app.add_option("--drain", options.drain_seconds,
+                 "seconds for open requests when the server ends; 30 otherwise")
       ->type_name("SECONDS");
   app.add_flag("--let-clients-load", options.let_clients_load, "clients may load and unload models");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Serve(options); });

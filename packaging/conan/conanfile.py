@@ -56,6 +56,7 @@ class RewireRecipe(ConanFile):
         toolchain.cache_variables["REWIRE_BUILD_DEVICES"] = bool(self.options.devices)
         toolchain.cache_variables["REWIRE_WITH_COMPILER"] = bool(self.options.compiler)
         toolchain.cache_variables["REWIRE_BUILD_TOOLS"] = bool(self.options.tools)
+        toolchain.cache_variables["REWIRE_BUILD_SERVE"] = False  # its libraries are Debian's
         for name in ["WERROR", "BUILD_TESTS", "BUILD_EXAMPLES"]:
             toolchain.cache_variables[f"REWIRE_{name}"] = False
         toolchain.generate()

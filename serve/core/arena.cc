@@ -14,7 +14,7 @@ constexpr std::size_t kSmallestBlock = 4096;
 }  // namespace
 
 void Arena::Free::operator()(std::byte* block) const {
-  ::operator delete(block, std::align_val_t{kAlignment});
+  ::operator delete (block, std::align_val_t{kAlignment});
 }
 
 std::byte* Arena::Allocate(std::size_t bytes) {
@@ -23,7 +23,7 @@ std::byte* Arena::Allocate(std::size_t bytes) {
   if (blocks_.empty() || blocks_.back().size - used_ < rounded) {
     const std::size_t size = std::max({rounded, kSmallestBlock, blocks_.empty() ? 0 : blocks_.back().size});
     auto* const block =
-        static_cast<std::byte*>(::operator new(size, std::align_val_t{kAlignment}, std::nothrow));
+        static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}, std::nothrow));
     if (block == nullptr) return nullptr;
     blocks_.push_back({std::unique_ptr<std::byte, Free>(block), size});
     used_ = 0;

@@ -15,7 +15,8 @@ class Arena {
   // Kernels ask for at most this alignment.
   static constexpr std::size_t kAlignment = 64;
 
-  // Returns `bytes` of uninitialized memory, aligned to kAlignment; null if there is none. It stays until Reset.
+  // Returns `bytes` of uninitialized memory, aligned to kAlignment; null if there is none. It stays until
+  // Reset.
   std::byte* Allocate(std::size_t bytes);
   // Lets go of everything. One block is kept for the next request, if it is not larger than `keep` bytes.
   void Reset(std::size_t keep = std::size_t{64} << 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the Service tells about itself and its models, for front ends to word as their protocol does.
+// Descriptions of the Service and its models, which front ends word as their protocol does.
 #pragma once
 
 #include <cstdint>

@@ -13,16 +13,17 @@
 
 namespace rewire::serve {
 
-// What one client may use. The same for all protocols.
+// FrontEndLimits: how much one client may use, whatever the protocol.
 struct FrontEndLimits {
   std::size_t header_bytes = 16 << 10;  // of the head of one request
   std::size_t header_count = 100;
   std::size_t body_bytes = std::size_t{1} << 30;
-  std::size_t json_bytes = std::size_t{64} << 20;  // of JSON, which takes more memory than the bytes that arrive
-  std::size_t connections = 20000;                 // of one loop
-  std::size_t streams = 128;                       // requests of one connection at once, where a protocol allows several
-  std::chrono::milliseconds idle_time{300000};     // between requests
-  std::chrono::milliseconds header_time{10000};    // for a whole head
+  std::size_t json_bytes = std::size_t{64}
+                           << 20;   // of JSON, which takes more memory than the bytes that arrive
+  std::size_t connections = 20000;  // of one loop
+  std::size_t streams = 128;        // requests of one connection at once, where a protocol allows several
+  std::chrono::milliseconds idle_time{300000};   // between requests
+  std::chrono::milliseconds header_time{10000};  // for a whole head
   // For a whole body and for sending a response: this, and a second for each `least_bytes_per_second`.
   std::chrono::milliseconds transfer_time{30000};
   std::size_t least_bytes_per_second = 100000;
@@ -31,10 +32,11 @@ struct FrontEndLimits {
 class FrontEnd {
  public:
   virtual ~FrontEnd() = default;
-  // Serves a listening socket on a loop, and takes it over. Called once for each loop, before it runs. `lane` belongs to the
-  // same thread; somebody else calls its Run.
+  // Serves a listening socket on a loop, and takes it over. Called once for each loop, before it runs. `lane`
+  // belongs to the same thread; somebody else calls its Run.
   virtual Status Open(EventLoop* loop, Lane* lane, int listener) = 0;
-  // On each loop's thread: closes the listener and idle connections there, and lets the others end after their request.
+  // On each loop's thread: closes the listener and idle connections there, and lets the others end after
+  // their request.
   virtual void StartDraining(EventLoop* loop) = 0;
   // Connections that are open on all loops. Any thread.
   virtual std::size_t open_connections() const = 0;

@@ -2,8 +2,8 @@
 //
 // A request for inference, as every front end hands it to the Service, and its response.
 //
-// The front end owns the request and what its views refer to. It keeps both unchanged from Service::Submit until
-// Finish is called. Strings are views into the receive buffer.
+// The front end owns the request and what its views refer to. It keeps both unchanged from Service::Submit
+// until Finish is called. Strings are views into the receive buffer.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ struct InputTensor {
 // One output that the client names. A request that names none gets all outputs, in the model's order.
 struct WantedOutput {
   std::string_view name;
-  // Where the tensor is to be written: a region of the client's. Empty: memory of the response.
+  // The tensor is written here, in a region of the client's. Empty: in memory of the response.
   Span<std::byte> place;
   std::shared_ptr<const void> owner;  // keeps the region
 };
@@ -66,8 +66,8 @@ class Request {
   virtual ~Request() = default;
 
   // Called once for each Submit, when `status` and `results` are set: before Submit returns, in Lane::Run, or
-  // later on any thread. The Service does not touch the request again. It must not block, and it must not call
-  // Submit or Lane::Run.
+  // later on any thread. The Service does not touch the request again. It must not block, and it must not
+  // call Submit or Lane::Run.
   virtual void Finish() = 0;
 
   // The question.
@@ -83,7 +83,8 @@ class Request {
   // The answer.
   Status status;
   std::vector<OutputTensor> results;
-  std::string_view used_model;    // names of the model and version that answered; they live as long as `program`
+  std::string_view
+      used_model;  // names of the model and version that answered; they live as long as `program`
   std::string_view used_version;
   std::shared_ptr<const void> program;  // the model's version
   std::shared_ptr<const void> batch;    // memory of the batch that the results are parts of; may be null

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Service: the models of a server and what they are asked. Front ends depend on this interface and nothing below.
+// Service: the models of a server and what they are asked. Front ends depend on this interface and nothing
+// below.
 //
 //   front end ─▶ Request ─▶ Service::Submit ─▶ queue of a model ─▶ batch ─▶ Program ─▶ Request::Finish
 //
@@ -19,13 +20,13 @@
 
 namespace rewire::serve {
 
-// A thread of a front end on which short runs may take place, because handing them to another thread would take longer
-// than the run. It belongs to one thread.
+// A thread of a front end on which short runs may take place, because handing them to another thread would
+// take longer than the run. It belongs to one thread.
 class Lane {
  public:
   virtual ~Lane() = default;
-  // Runs what Submit has left here. The thread calls this when it has submitted all requests that have arrived, so
-  // that they form batches, and before it sleeps.
+  // Runs what Submit has left here. The thread calls this when it has submitted all requests that have
+  // arrived, so that they form batches, and before it sleeps.
   virtual void Run() = 0;
 };
 
@@ -33,11 +34,11 @@ class Service {
  public:
   virtual ~Service() = default;
 
-  // Inference. A request that cannot be is finished at once, with its status. Without a lane, it runs on a thread of the
-  // Service's. The lane must stay until the request is finished.
+  // Inference. A request that cannot be is finished at once, with its status. Without a lane, it runs on a
+  // thread of the Service's. The lane must stay until the request is finished.
   virtual void Submit(Request* request, Lane* lane) = 0;
-  // Takes a request that waits out of its queue, or stops its run if it runs alone; it is finished with kCancelled.
-  // Does nothing if it is finished. The caller makes sure that the request is still there.
+  // Takes a request that waits out of its queue, or stops its run if it runs alone; it is finished with
+  // kCancelled. Does nothing if it is finished. The caller makes sure that the request is still there.
   virtual void Cancel(Request* request) = 0;
   virtual std::unique_ptr<Lane> MakeLane() = 0;
 
@@ -46,24 +47,24 @@ class Service {
   // Whether all models that are to be loaded at the start are, and the server is not draining.
   virtual bool Ready() const = 0;
 
-  // One model. An empty version stands for the newest that is ready. Errors: kNotFound, with similar names; kBusy, with the
-  // reason, if it is not ready.
+  // One model. An empty version stands for the newest that is ready. Errors: kNotFound, with similar names;
+  // kBusy, with the reason, if it is not ready.
   virtual Status CheckReady(std::string_view model, std::string_view version) const = 0;
   virtual Result<ModelDescription> Describe(std::string_view model, std::string_view version) const = 0;
   // All versions if `version` is empty, all models if `model` is.
   virtual Result<std::vector<ModelStatistics>> Statistics(std::string_view model,
                                                           std::string_view version) const = 0;
 
-  // The repository. Load loads a model, or loads it again, and returns when its versions are ready; requests go to the old
-  // ones until then, and those that run there are not disturbed. Errors: kNotFound; what compiling and linking give; kUnsupported
-  // if the server does not let clients load.
+  // The repository. Load loads a model, or loads it again, and returns when its versions are ready. Requests
+  // go to the old ones until then, and those that run there are not disturbed. Errors: kNotFound; what
+  // compiling and linking give; kUnsupported if the server does not let clients load.
   virtual std::vector<ModelIndexEntry> Index(bool ready_only) const = 0;
   virtual Status Load(std::string_view model) = 0;
   virtual Status Unload(std::string_view model) = 0;
 
   virtual SharedRegions& regions() = 0;
 
-  // What all front ends count, for Prometheus: adds the lines of models and queues.
+  // Appends the statistics in the text format of Prometheus.
   virtual void WriteMetrics(std::string* text) const = 0;
 
   // New requests are refused with kBusy from now on, and those that have been submitted go on.

@@ -39,9 +39,10 @@ Status SharedRegions::Register(std::string_view name, std::string_view key, std:
   auto region = std::make_shared<Region>();
   region->description = {std::string(name), std::string(key), offset, bytes};
   if (name.empty() || bytes == 0 || offset > std::uint64_t{1} << 62 || bytes > std::uint64_t{1} << 62) {
-    return Fail(StatusCode::kInvalidArgument,
-                "shared memory region '{}': a name and a size above 0 are expected, offset {} and {} bytes are given",
-                name, offset, bytes);
+    return Fail(
+        StatusCode::kInvalidArgument,
+        "shared memory region '{}': a name and a size above 0 are expected, offset {} and {} bytes are given",
+        name, offset, bytes);
   }
   // A key names an object in /dev/shm, and nothing else in the file system.
   const std::string object = region->description.key;
@@ -56,8 +57,9 @@ Status SharedRegions::Register(std::string_view name, std::string_view key, std:
                 std::generic_category().message(errno));
   }
   if (!region->IsWhole()) {
-    return Fail(StatusCode::kInvalidArgument, "shared memory region '{}': '{}' is shorter than {} bytes from {} on",
-                name, key, bytes, offset);
+    return Fail(StatusCode::kInvalidArgument,
+                "shared memory region '{}': '{}' is shorter than {} bytes from {} on", name, key, bytes,
+                offset);
   }
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = offset % page;
@@ -92,7 +94,8 @@ void SharedRegions::UnregisterAll() {
   all.swap(regions_);
 }
 
-Result<RegionPart> SharedRegions::Find(std::string_view name, std::uint64_t offset, std::uint64_t bytes) const {
+Result<RegionPart> SharedRegions::Find(std::string_view name, std::uint64_t offset,
+                                       std::uint64_t bytes) const {
   std::shared_ptr<const Region> region;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -105,11 +108,12 @@ Result<RegionPart> SharedRegions::Find(std::string_view name, std::uint64_t offs
   const std::uint64_t size = region->description.bytes;
   if (offset > size || bytes > size - offset) {
     return Fail(StatusCode::kInvalidArgument,
-                "shared memory region '{}' has {} bytes, and {} bytes from {} on are asked for", name, size, bytes,
-                offset);
+                "shared memory region '{}' has {} bytes, and {} bytes from {} on are asked for", name, size,
+                bytes, offset);
   }
   if (!region->IsWhole()) {
-    return Fail(StatusCode::kInvalidArgument, "shared memory region '{}': its object has been made shorter", name);
+    return Fail(StatusCode::kInvalidArgument, "shared memory region '{}': its object has been made shorter",
+                name);
   }
   return RegionPart{{region->data + offset, static_cast<std::size_t>(bytes)}, region};
 }

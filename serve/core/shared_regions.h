@@ -32,8 +32,8 @@ struct RegionPart {
 // Thread-safe.
 class SharedRegions {
  public:
-  // Maps `bytes` of the object behind `offset`, and keeps it open. Errors: kInvalidArgument if the name is taken, or the object is
-  // smaller; kNotFound if there is no such object; kIo.
+  // Maps `bytes` of the object behind `offset`, and keeps it open. Errors: kInvalidArgument if the name is
+  // taken, or the object is smaller; kNotFound if there is no such object; kIo.
   Status Register(std::string_view name, std::string_view key, std::uint64_t offset, std::uint64_t bytes);
   // A name that is not registered is no error, as in Triton.
   void Unregister(std::string_view name);

@@ -16,8 +16,8 @@ std::string_view WireName(DLDataType dtype);
 // The inverse. BYTES is not among them: no model has tensors of texts as inputs or outputs yet.
 std::optional<DLDataType> ParseWireName(std::string_view name);
 
-// What a front end answers with. The code of a Status is the only thing that decides: kBusy is a server that is
-// full, draining or still loading, so that a client may try again.
+// WireCode: how a front end answers an error. The code of a Status alone decides: kBusy is a server that
+// is full, draining or still loading, so that a client may try again.
 struct WireCode {
   int http;  // status of HTTP
   int grpc;  // status of gRPC

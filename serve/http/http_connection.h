@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HttpConnection: one client. It reads a request, hands it on, sends the response, and goes on with the next one.
+// HttpConnection: one client. It reads a request, hands it on, sends the response, and goes on with the next
+// one.
 //
 //   kHead ─▶ kBody ─▶ kWaiting ─▶ kSending ─▶ kHead
 //
@@ -28,7 +29,7 @@ namespace rewire::serve {
 
 class HttpConnection;
 
-// What the connections of one loop share. All but Post belongs to the loop's thread.
+// HttpLoop: shared by the connections of one loop. All but Post belongs to the loop's thread.
 struct HttpLoop {
   Service* service = nullptr;
   EventLoop* loop = nullptr;
@@ -39,7 +40,8 @@ struct HttpLoop {
   InferReader reader;
   bool draining = false;
   bool submitted = false;  // in this turn
-  std::vector<char> received = std::vector<char>(std::size_t{64} << 10);  // by any connection, until it takes it
+  std::vector<char> received =
+      std::vector<char>(std::size_t{64} << 10);  // by any connection, until it takes it
   std::unordered_map<HttpConnection*, std::unique_ptr<HttpConnection>> connections;
   std::vector<std::unique_ptr<HttpConnection>> closed;  // in this turn
   std::vector<HttpConnection*> finished;                // requests whose response is to be sent
@@ -76,7 +78,7 @@ class HttpConnection : public EventLoop::Handler, public Request {
 
   // Does what can be done without waiting.
   void Advance();
-  bool ReadHead();   // false: nothing more can be done now
+  bool ReadHead();  // false: nothing more can be done now
   bool ReadBody();
   bool Send();
   HttpError CheckHead(const HttpHead& head) const;
@@ -117,7 +119,7 @@ class HttpConnection : public EventLoop::Handler, public Request {
   std::size_t body_got_ = 0;
 
   ResponseForm form_;
-  HttpAnswer answer_;         // of a task in the background
+  HttpAnswer answer_;  // of a task in the background
   std::string head_;
   std::string text_;
   std::vector<Span<const std::byte>> tensors_;

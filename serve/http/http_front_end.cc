@@ -63,7 +63,7 @@ class HttpFrontEnd : public FrontEnd {
  public:
   HttpFrontEnd(Service* service, const FrontEndLimits& limits) : service_(service), limits_(limits) {}
   ~HttpFrontEnd() override {
-    // What clients have asked for may still be running, in memory of their connections.
+    // Requests may still be running, in memory of their connections.
     for (const std::unique_ptr<One>& one : loops_) {
       for (HttpConnection* connection : All(one->home)) connection->Abandon();
     }
@@ -113,7 +113,8 @@ class HttpFrontEnd : public FrontEnd {
     return all;
   }
 
-  // Sends the responses of this turn. True: a client had sent its next request already, which may have been submitted.
+  // Sends the responses of this turn. True: a client had sent its next request already, which may have been
+  // submitted.
   static bool OnTurn(HttpLoop* home) {
     home->submitted = false;
     std::vector<HttpConnection*> finished;

@@ -8,7 +8,8 @@
 
 namespace rewire::serve {
 
-// The Open Inference Protocol over HTTP/1.1. `service` must outlive it. Destroy it when no loop runs any more.
+// The Open Inference Protocol over HTTP/1.1. `service` must outlive it. Destroy it when no loop runs any
+// more.
 std::unique_ptr<FrontEnd> MakeHttpFrontEnd(Service* service, const FrontEndLimits& limits);
 
 }  // namespace rewire::serve

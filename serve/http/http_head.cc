@@ -14,7 +14,9 @@ bool IsTokenChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          (c != '\0' && std::strchr("!#$%&'*+-.^_`|~", c) != nullptr);
 }
-bool IsToken(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar); }
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
+}
 bool IsControl(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
@@ -73,7 +75,7 @@ HttpError ReadLine(std::string_view line, HttpHead* head, bool* is_11) {
   return {};
 }
 
-// What the headers seen so far were.
+// Seen: headers that may come once.
 struct Seen {
   bool host = false;
 };
@@ -127,9 +129,12 @@ HeadResult ParseHead(std::string_view bytes, const FrontEndLimits& limits, HttpH
     const std::size_t end = bytes.find('\n', at);
     if (end == std::string_view::npos || end + 1 > limits.header_bytes) {
       if (bytes.size() < limits.header_bytes && end == std::string_view::npos) return {};
-      return {0, {431, "the head of the request has more than " + std::to_string(limits.header_bytes) + " bytes"}};
+      return {
+          0,
+          {431, "the head of the request has more than " + std::to_string(limits.header_bytes) + " bytes"}};
     }
-    if (end == at || bytes[end - 1] != '\r') return {0, Bad("a line of the head does not end with CR and LF")};
+    if (end == at || bytes[end - 1] != '\r')
+      return {0, Bad("a line of the head does not end with CR and LF")};
     const std::string_view line = bytes.substr(at, end - 1 - at);
     at = end + 1;
     HttpError error;

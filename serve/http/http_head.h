@@ -2,8 +2,8 @@
 //
 // The head of a request of HTTP/1.1: request line and headers (RFC 9112), as far as this server uses them.
 //
-// What several programs on the way could read differently is refused: a second Content-Length, Transfer-Encoding, spaces before a colon,
-// folded lines, control characters.
+// Heads that several programs on the way could read differently are refused: a second Content-Length,
+// Transfer-Encoding, spaces before a colon, folded lines, control characters.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,12 @@ struct HeadResult {
   HttpError error;
 };
 
-// Reads a head from the beginning of `bytes`. The views of `head` lie in `bytes`. Empty lines before it are skipped.
+// Reads a head from the beginning of `bytes`. The views of `head` lie in `bytes`. Empty lines before it are
+// skipped.
 HeadResult ParseHead(std::string_view bytes, const FrontEndLimits& limits, HttpHead* head);
 
-// The path of a target without its query, with %XX decoded. Nothing if an escape is damaged or stands for a control character.
+// The path of a target without its query, with %XX decoded. Nothing if an escape is damaged or stands for a
+// control character.
 std::optional<std::string> DecodePath(std::string_view target);
 
 // "OK", "Not Found" and so on.

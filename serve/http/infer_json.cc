@@ -44,7 +44,7 @@ std::optional<std::uint64_t> Unsigned(element value) {
   return std::nullopt;
 }
 
-// What the parameters of an input or output say.
+// TensorParameters: the parameters of an input or output.
 struct TensorParameters {
   std::optional<std::uint64_t> binary_size;
   std::optional<bool> binary;
@@ -91,14 +91,16 @@ Status ReadTensorParameters(const std::string& where, object tensor, TensorParam
 
 Status ReadShape(const std::string& where, object tensor, std::vector<std::int64_t>* shape) {
   array dims;
-  if (tensor["shape"].get(dims) != simdjson::SUCCESS) return Invalid(where + ": 'shape' must be a list of whole numbers");
+  if (tensor["shape"].get(dims) != simdjson::SUCCESS)
+    return Invalid(where + ": 'shape' must be a list of whole numbers");
   shape->clear();
   for (const element dim : dims) {
     std::int64_t size = 0;
     if (dim.get(size) != simdjson::SUCCESS || size < 0) {
       return Invalid(where + ": 'shape' must be a list of whole numbers, none below 0");
     }
-    if (shape->size() == kMaxRank) return Invalid(where + ": 'shape' has more than " + std::to_string(kMaxRank) + " dimensions");
+    if (shape->size() == kMaxRank)
+      return Invalid(where + ": 'shape' has more than " + std::to_string(kMaxRank) + " dimensions");
     shape->push_back(size);
   }
   return {};
@@ -164,25 +166,29 @@ class ElementReader {
 };
 
 template <typename T>
-Status ReadElements(const std::string& where, array data, std::byte* memory, std::uint64_t count, DLDataType dtype) {
+Status ReadElements(const std::string& where, array data, std::byte* memory, std::uint64_t count,
+                    DLDataType dtype) {
   ElementReader<T> reader(memory, count);
   const bool all = reader.Read(data);
   if (reader.wrong()) {
-    return Invalid(where + ": element " + std::to_string(reader.used() - 1) + " of 'data' is no " + std::string(WireName(dtype)));
+    return Invalid(where + ": element " + std::to_string(reader.used() - 1) + " of 'data' is no " +
+                   std::string(WireName(dtype)));
   }
   if (!all || reader.used() != count) {
-    return Invalid(where + ": 'data' has " + (all ? std::to_string(reader.used()) : "more") + " elements, and the shape " +
-                   std::to_string(count));
+    return Invalid(where + ": 'data' has " + (all ? std::to_string(reader.used()) : "more") +
+                   " elements, and the shape " + std::to_string(count));
   }
   return {};
 }
 
-Status ReadData(const std::string& where, element found, std::size_t most_elements, Request* request, InputTensor* input) {
+Status ReadData(const std::string& where, element found, std::size_t most_elements, Request* request,
+                InputTensor* input) {
   array data;
   if (found.get(data) != simdjson::SUCCESS) return Invalid(where + ": 'data' must be a list");
   std::uint64_t count = 1;
   for (const std::int64_t size : input->shape) {
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count)) count = std::numeric_limits<std::uint32_t>::max();
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
+      count = std::numeric_limits<std::uint32_t>::max();
   }
   const DLDataType dtype = input->dtype;
   // Each element takes at least a byte of JSON, so memory follows what has arrived.
@@ -191,7 +197,8 @@ Status ReadData(const std::string& where, element found, std::size_t most_elemen
   }
   const std::size_t bytes = static_cast<std::size_t>(count * ElementBytes(dtype));
   std::byte* const memory = request->memory.Allocate(bytes + 1);
-  if (memory == nullptr) return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
+  if (memory == nullptr)
+    return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
   input->data = {memory, bytes};
   if (dtype == kFloat32) return ReadElements<float>(where, data, memory, count, dtype);
   if (dtype == kFloat64) return ReadElements<double>(where, data, memory, count, dtype);
@@ -204,11 +211,12 @@ Status ReadData(const std::string& where, element found, std::size_t most_elemen
   if (dtype == MakeDType(kUInt, 32)) return ReadElements<std::uint32_t>(where, data, memory, count, dtype);
   if (dtype == MakeDType(kUInt, 64)) return ReadElements<std::uint64_t>(where, data, memory, count, dtype);
   if (dtype == kBool8) return ReadElements<bool>(where, data, memory, count, dtype);
-  return Fail(StatusCode::kUnsupported, where + ": JSON has no form of " + std::string(WireName(dtype)) + ": send it as binary data");
+  return Fail(StatusCode::kUnsupported,
+              where + ": JSON has no form of " + std::string(WireName(dtype)) + ": send it as binary data");
 }
 
-Status ReadInput(element value, const SharedRegions& regions, std::size_t most_elements, Span<const std::byte>* tensors,
-                 Request* request) {
+Status ReadInput(element value, const SharedRegions& regions, std::size_t most_elements,
+                 Span<const std::byte>* tensors, Request* request) {
   object tensor;
   std::string_view name;
   if (value.get(tensor) != simdjson::SUCCESS || tensor["name"].get(name) != simdjson::SUCCESS) {
@@ -218,7 +226,8 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
   input.name = Kept(name, request);
   const std::string where = Quoted("input", name);
   std::string_view dtype;
-  if (tensor["datatype"].get(dtype) != simdjson::SUCCESS) return Invalid(where + ": 'datatype' must be a text");
+  if (tensor["datatype"].get(dtype) != simdjson::SUCCESS)
+    return Invalid(where + ": 'datatype' must be a text");
   const std::optional<DLDataType> known = ParseWireName(dtype);
   if (!known) {
     return Fail(dtype == "BYTES" ? StatusCode::kUnsupported : StatusCode::kInvalidArgument,
@@ -230,9 +239,12 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
   if (Status read = ReadTensorParameters(where, tensor, &parameters); !read) return read;
   element data;
   const bool has_data = tensor["data"].get(data) == simdjson::SUCCESS;
-  const int places = (has_data ? 1 : 0) + (parameters.binary_size ? 1 : 0) + (parameters.region.empty() ? 0 : 1);
+  const int places =
+      (has_data ? 1 : 0) + (parameters.binary_size ? 1 : 0) + (parameters.region.empty() ? 0 : 1);
   if (places != 1) {
-    return Invalid(where + ": exactly one of 'data', 'binary_data_size' and 'shared_memory_region' must say where its elements are");
+    return Invalid(where +
+                   ": exactly one of 'data', 'binary_data_size' and 'shared_memory_region' must say where "
+                   "its elements are");
   }
   if (has_data) return ReadData(where, data, most_elements, request, &input);
   if (parameters.binary_size) {
@@ -297,12 +309,14 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
       return Invalid("the parameter '" + std::string(key) + "' must be a text, a number, true or false");
     }
     if (key == "binary_data_output") {
-      if (!std::holds_alternative<bool>(parameter.value)) return Invalid("the parameter 'binary_data_output' must be true or false");
+      if (!std::holds_alternative<bool>(parameter.value))
+        return Invalid("the parameter 'binary_data_output' must be true or false");
       form->binary = flag;
       continue;
     }
     if (key == "sequence_id" || key == "sequence_start" || key == "sequence_end") {
-      // What a client sends with every request has no meaning: 0, false and an empty text stand for no sequence.
+      // Clients send them with every request: 0, false and an empty text stand for no
+      // sequence.
       if (flag || integer != 0 || !text.empty()) {
         return Fail(StatusCode::kUnsupported, "the extension 'sequence' is not supported");
       }
@@ -312,7 +326,9 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
       if (integer < 0 || !std::holds_alternative<std::int64_t>(parameter.value)) {
         return Invalid("the parameter 'timeout' must be a number of microseconds");
       }
-      if (integer > 0) request->deadline = Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
+      if (integer > 0)
+        request->deadline =
+            Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
     }
     parameter.name = Kept(key, request);
     request->parameters.push_back(parameter);
@@ -354,7 +370,8 @@ Status InferReader::Read(std::string_view json, Span<const std::byte> tensors, c
     if (Status read = ReadInput(input, regions, most_elements, &tensors, request); !read) return read;
   }
   if (!tensors.empty()) {
-    return Invalid(std::to_string(tensors.size()) + " bytes behind the JSON belong to no input: 'binary_data_size' says how many each has");
+    return Invalid(std::to_string(tensors.size()) +
+                   " bytes behind the JSON belong to no input: 'binary_data_size' says how many each has");
   }
   element outputs;
   if (root["outputs"].get(outputs) != simdjson::SUCCESS) return {};
@@ -369,7 +386,11 @@ Status InferReader::Read(std::string_view json, Span<const std::byte> tensors, c
 Status WriteInferResponse(const Request& request, const ResponseForm& form, std::string* text,
                           std::vector<Span<const std::byte>>* tensors) {
   JsonText json(text);
-  json.Begin('{').Key("model_name").String(request.used_model).Key("model_version").String(request.used_version);
+  json.Begin('{')
+      .Key("model_name")
+      .String(request.used_model)
+      .Key("model_version")
+      .String(request.used_version);
   if (!request.id.empty()) json.Key("id").String(request.id);
   json.Key("outputs").Begin('[');
   for (const OutputTensor& tensor : request.results) {
@@ -379,7 +400,11 @@ Status WriteInferResponse(const Request& request, const ResponseForm& form, std:
     json.Key("shape").Numbers(tensor.shape);
     if (!one.region.empty()) {
       json.Key("parameters").Begin('{').Key("shared_memory_region").String(one.region);
-      json.Key("shared_memory_offset").Number(one.offset).Key("shared_memory_byte_size").Number(tensor.bytes).End('}');
+      json.Key("shared_memory_offset")
+          .Number(one.offset)
+          .Key("shared_memory_byte_size")
+          .Number(tensor.bytes)
+          .End('}');
     } else if (one.binary) {
       json.Key("parameters").Begin('{').Key("binary_data_size").Number(tensor.bytes).End('}');
       if (tensor.bytes > 0) tensors->push_back({tensor.data, static_cast<std::size_t>(tensor.bytes)});

@@ -23,7 +23,7 @@ struct OutputForm {
 };
 
 struct ResponseForm {
-  bool binary = false;            // of outputs that the request does not name
+  bool binary = false;             // of outputs that the request does not name
   std::vector<OutputForm> wanted;  // of Request::wanted
 };
 
@@ -36,11 +36,12 @@ class InferReader {
   InferReader();
   ~InferReader();
 
-  // Fills a request, which is empty but for model and version. `json` is followed by kJsonPadding bytes that can be read. `tensors` is
-  // what stands behind the JSON: inputs with a binary_data_size, in order. Nothing of the request refers to `json` or to this object
-  // afterwards, but inputs refer to `tensors`. Errors: kInvalidArgument, kUnsupported, kNotFound for a region.
-  Status Read(std::string_view json, Span<const std::byte> tensors, const SharedRegions& regions, Request* request,
-              ResponseForm* form);
+  // Fills a request, which is empty but for model and version. `json` is followed by kJsonPadding bytes that
+  // can be read. `tensors` is what stands behind the JSON: inputs with a binary_data_size, in order. Nothing
+  // of the request refers to `json` or to this object afterwards, but inputs refer to `tensors`. Errors:
+  // kInvalidArgument, kUnsupported, kNotFound for a region.
+  Status Read(std::string_view json, Span<const std::byte> tensors, const SharedRegions& regions,
+              Request* request, ResponseForm* form);
 
  private:
   struct Parser;

@@ -145,12 +145,14 @@ Status JsonText::Elements(const OutputTensor& tensor) {
   } else if (dtype == kBool8) {
     for (std::uint64_t i = 0; i < tensor.bytes; ++i) Bool(tensor.data[i] != std::byte{0});
   } else {
-    return Fail(StatusCode::kUnsupported, "output '{}': JSON has no form of {}: ask for it with \"binary_data\": true",
-                tensor.name, WireName(dtype));
+    return Fail(StatusCode::kUnsupported,
+                "output '{}': JSON has no form of {}: ask for it with \"binary_data\": true", tensor.name,
+                WireName(dtype));
   }
   if (!finite) {
     return Fail(StatusCode::kRuntimeFailed,
-                "output '{}' has NaN or infinite elements, which JSON does not have: ask for it with \"binary_data\": true",
+                "output '{}' has NaN or infinite elements, which JSON does not have: ask for it with "
+                "\"binary_data\": true",
                 tensor.name);
   }
   End(']');

@@ -29,8 +29,9 @@ class JsonText {
   JsonText& Raw(std::string_view json);
   JsonText& Numbers(const std::vector<std::int64_t>& values);
 
-  // All elements of a tensor as one array: floats by the fewest digits that give the same float again. Errors: kUnsupported for types that
-  // JSON requests cannot have either, FP16 and BF16; kRuntimeFailed for NaN and infinities.
+  // All elements of a tensor as one array: floats by the fewest digits that give the same float again.
+  // Errors: kUnsupported for types that JSON requests cannot have either, FP16 and BF16; kRuntimeFailed for
+  // NaN and infinities.
   Status Elements(const OutputTensor& tensor);
 
  private:

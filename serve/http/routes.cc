@@ -48,9 +48,12 @@ Route ModelRoute(const Parts& parts) {
     const char* method;
   };
   static constexpr std::array kRows = {
-      Row{"", Route::kModelMetadata, "GET"},          Row{"infer", Route::kInfer, "POST"},
-      Row{"ready", Route::kModelReady, "GET"},        Row{"config", Route::kModelConfig, "GET"},
-      Row{"stats", Route::kModelStats, "GET"},        Row{"generate", Route::kUnsupported, "POST"},
+      Row{"", Route::kModelMetadata, "GET"},
+      Row{"infer", Route::kInfer, "POST"},
+      Row{"ready", Route::kModelReady, "GET"},
+      Row{"config", Route::kModelConfig, "GET"},
+      Row{"stats", Route::kModelStats, "GET"},
+      Row{"generate", Route::kUnsupported, "POST"},
       Row{"generate_stream", Route::kUnsupported, "POST"},
   };
   for (const Row& row : kRows) {
@@ -64,8 +67,10 @@ Route ModelRoute(const Parts& parts) {
 
 Route RepositoryRoute(const Parts& parts) {
   if (parts.size() == 3 && parts[2] == "index") return {Route::kIndex, "POST", {}, {}};
-  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "load") return {Route::kLoad, "POST", parts[3], {}};
-  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "unload") return {Route::kUnload, "POST", parts[3], {}};
+  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "load")
+    return {Route::kLoad, "POST", parts[3], {}};
+  if (parts.size() == 5 && parts[2] == "models" && parts[4] == "unload")
+    return {Route::kUnload, "POST", parts[3], {}};
   return {};
 }
 
@@ -113,14 +118,30 @@ void Config(const ModelDescription& model, std::string* text) {
   const BatchSettings& batching = model.batching;
   const bool batched = batching.max_batch_size > 0;
   JsonText json(text);
-  json.Begin('{').Key("name").String(model.name).Key("platform").String(model.platform).Key("backend").String("rewire");
+  json.Begin('{')
+      .Key("name")
+      .String(model.name)
+      .Key("platform")
+      .String(model.platform)
+      .Key("backend")
+      .String("rewire");
   json.Key("max_batch_size").Number(batching.max_batch_size);
   json.Key("input").Raw(Written(model.inputs, true, batched));
-  json.Key("output").Raw(Written(model.outputs, true, batched)).Key("instance_group").Begin('[').Begin('{').Key("kind").String("KIND_CPU").Key("count");
+  json.Key("output")
+      .Raw(Written(model.outputs, true, batched))
+      .Key("instance_group")
+      .Begin('[')
+      .Begin('{')
+      .Key("kind")
+      .String("KIND_CPU")
+      .Key("count");
   json.Number(std::uint64_t{model.instances}).End('}').End(']');
   if (batched) {
     json.Key("dynamic_batching").Begin('{').Key("preferred_batch_size").Numbers(batching.preferred_sizes);
-    json.Key("max_queue_delay_microseconds").Number(batching.max_queue_delay_us).Key("default_queue_policy").Begin('{');
+    json.Key("max_queue_delay_microseconds")
+        .Number(batching.max_queue_delay_us)
+        .Key("default_queue_policy")
+        .Begin('{');
     json.Key("max_queue_size").Number(std::uint64_t{model.max_queue_size}).End('}').End('}');
   }
   json.End('}');
@@ -135,7 +156,10 @@ void WriteStatistics(const std::vector<ModelStatistics>& list, std::string* text
   json.Begin('{').Key("model_stats").Begin('[');
   for (const ModelStatistics& model : list) {
     json.Begin('{').Key("name").String(model.name).Key("version").String(model.version);
-    json.Key("last_inference").Number(model.last_inference_ms).Key("inference_count").Number(model.inference_count);
+    json.Key("last_inference")
+        .Number(model.last_inference_ms)
+        .Key("inference_count")
+        .Number(model.inference_count);
     json.Key("execution_count").Number(model.execution_count).Key("inference_stats").Begin('{');
     Write("success", model.success, &json);
     Write("fail", model.fail, &json);
@@ -193,7 +217,8 @@ Status CheckNoParameters(std::string_view body) {
   if (root["parameters"].get(parameters) != simdjson::SUCCESS) return {};
   for (const auto& [key, value] : parameters) {
     if (key == "unload_dependents") continue;
-    return Fail(StatusCode::kUnsupported, "the parameter '{}' is not supported: the server's settings configure models",
+    return Fail(StatusCode::kUnsupported,
+                "the parameter '{}' is not supported: the server's settings configure models",
                 std::string(key));
   }
   return {};
@@ -234,7 +259,13 @@ Status Regions(std::string_view name, const SharedRegions& regions, std::string*
 void DescribeServer(const Service& service, std::string* text) {
   const ServerDescription server = service.Describe();
   JsonText json(text);
-  json.Begin('{').Key("name").String(server.name).Key("version").String(server.version).Key("extensions").Begin('[');
+  json.Begin('{')
+      .Key("name")
+      .String(server.name)
+      .Key("version")
+      .String(server.version)
+      .Key("extensions")
+      .Begin('[');
   for (const std::string& extension : server.extensions) json.String(extension);
   json.End(']').End('}');
 }
@@ -303,7 +334,8 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
       service->WriteMetrics(text);
       return {};
     case Route::kUnsupported:
-      return Fail(StatusCode::kUnsupported, "this server does not have the extension of this path (docs/serving.md)");
+      return Fail(StatusCode::kUnsupported,
+                  "this server does not have the extension of this path (docs/serving.md)");
   }
   return {};
 }

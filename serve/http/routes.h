@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each path of the Open Inference Protocol over HTTP stands for.
+// Routes: the meaning of each path of the Open Inference Protocol over HTTP.
 #pragma once
 
 #include <string>
@@ -29,12 +29,12 @@ struct Route {
     kUnregister,     // POST v2/systemsharedmemory[/region/R]/unregister
     kCudaStatus,     // GET v2/cudasharedmemory/status: there are none
     kCudaUnregister,
-    kMetrics,        // GET metrics
-    kUnsupported,    // a path of an extension that this server does not have
+    kMetrics,      // GET metrics
+    kUnsupported,  // a path of an extension that this server does not have
   };
   Kind kind = kUnknown;
   const char* method = "GET";
-  std::string_view name;     // of a model or region
+  std::string_view name;  // of a model or region
   std::string_view version;
 };
 
@@ -47,8 +47,8 @@ struct HttpAnswer {
   const char* type = "application/json";
 };
 
-// Answers everything but kInfer. Load and Unload take long: call them where nobody waits. `body` is followed by kJsonPadding readable
-// bytes.
+// Answers everything but kInfer. Load and Unload take long: call them where nobody waits. `body` is followed
+// by kJsonPadding readable bytes.
 HttpAnswer Answer(const Route& route, std::string_view body, Service* service);
 
 HttpAnswer ErrorAnswer(const Status& status);

@@ -31,7 +31,8 @@ Result<std::vector<fs::path>> Entries(const fs::path& folder) {
   for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
     if (i->path().filename().string().front() != '.') entries.push_back(i->path());
   }
-  if (error) return Fail(StatusCode::kIo, "cannot read the folder '{}': {}", folder.string(), error.message());
+  if (error)
+    return Fail(StatusCode::kIo, "cannot read the folder '{}': {}", folder.string(), error.message());
   std::sort(entries.begin(), entries.end());
   return entries;
 }
@@ -51,7 +52,8 @@ Result<std::string> FileOfVersion(const fs::path& folder) {
               folder.string(), files.size());
 }
 
-Status ChooseVersions(const std::string& model, const ModelSettings& settings, std::vector<VersionFile>* files) {
+Status ChooseVersions(const std::string& model, const ModelSettings& settings,
+                      std::vector<VersionFile>* files) {
   std::sort(files->begin(), files->end(),
             [](const VersionFile& a, const VersionFile& b) { return a.version < b.version; });
   if (settings.versions.empty()) {
@@ -65,8 +67,8 @@ Status ChooseVersions(const std::string& model, const ModelSettings& settings, s
     if (std::find(wanted.begin(), wanted.end(), file.version) != wanted.end()) chosen.push_back(file);
   }
   if (chosen.size() != settings.versions.size()) {
-    return Fail(StatusCode::kInvalidArgument, "model '{}': {} of the {} versions of its settings are there", model,
-                chosen.size(), settings.versions.size());
+    return Fail(StatusCode::kInvalidArgument, "model '{}': {} of the {} versions of its settings are there",
+                model, chosen.size(), settings.versions.size());
   }
   *files = std::move(chosen);
   return {};
@@ -103,7 +105,8 @@ Status AddModel(const fs::path& path, std::string name, Models* models) {
     return Fail(StatusCode::kInvalidArgument, "'{}' is no .rwx, .onnx or folder of models", path.string());
   }
   if (!models->emplace(name, std::move(files)).second) {
-    return Fail(StatusCode::kInvalidArgument, "'{}' is the second model of the name '{}'", path.string(), name);
+    return Fail(StatusCode::kInvalidArgument, "'{}' is the second model of the name '{}'", path.string(),
+                name);
   }
   return {};
 }
@@ -130,8 +133,10 @@ Status AddPath(const std::string& text, Models* models) {
     if (Status added = AddModel(entry, name, models); !added) return Forward(added);
   }
   if (models->size() == before) {
-    return Fail(StatusCode::kInvalidArgument, "the folder '{}' holds no model: .rwx and .onnx files, or folders "
-                "such as MODEL/1/model.onnx, are expected", text);
+    return Fail(StatusCode::kInvalidArgument,
+                "the folder '{}' holds no model: .rwx and .onnx files, or folders "
+                "such as MODEL/1/model.onnx, are expected",
+                text);
   }
   return {};
 }

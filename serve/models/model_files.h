@@ -18,14 +18,15 @@ struct VersionFile {
   std::string path;  // .rwx or .onnx
 };
 
-// All models under the paths of the settings, and those whose settings name a file, with the versions to load, the oldest
-// first.
+// All models under the paths of the settings, and those whose settings name a file, with the versions to
+// load, the oldest first.
 //
 //   model.onnx, model.rwx       a file: version 1 of the model `model`
 //   DIR/model.onnx              the same for each file of a folder
 //   DIR/model/1/model.onnx      Triton's layout: the versions of `model` are numbers
 //
-// Errors: kNotFound; kInvalidArgument if two files are one model, a version is not there, or a folder has no model.
+// Errors: kNotFound; kInvalidArgument if two files are one model, a version is not there, or a folder has no
+// model.
 Result<std::map<std::string, std::vector<VersionFile>>> FindModels(const ServeSettings& settings);
 
 }  // namespace rewire::serve

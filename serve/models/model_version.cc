@@ -16,13 +16,15 @@ bool EndsWith(std::string_view text, std::string_view end) {
 Status CheckBatching(const ModelSignature& signature, const BatchSettings& batching) {
   if (batching.max_batch_size == 0) return {};
   if (!signature.batch_symbol) {
-    return Fail(StatusCode::kInvalidArgument,
-                "max_batch_size is {}, but requests cannot be put together: that takes one symbolic dimension, "
-                "such as N, that is the first of every input and output",
-                batching.max_batch_size);
+    return Fail(
+        StatusCode::kInvalidArgument,
+        "max_batch_size is {}, but requests cannot be put together: that takes one symbolic dimension, "
+        "such as N, that is the first of every input and output",
+        batching.max_batch_size);
   }
   if (signature.most_rows != kNoLimit && batching.max_batch_size > signature.most_rows) {
-    return Fail(StatusCode::kInvalidArgument, "max_batch_size is {}, and the model takes at most {} in dimension '{}'",
+    return Fail(StatusCode::kInvalidArgument,
+                "max_batch_size is {}, and the model takes at most {} in dimension '{}'",
                 batching.max_batch_size, signature.most_rows, signature.symbols[*signature.batch_symbol]);
   }
   return {};
@@ -49,13 +51,15 @@ std::shared_ptr<ThreadPool> ModelLoader::Threads(std::int32_t count) {
   return pool;
 }
 
-Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string& name, const VersionFile& file,
+Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string& name,
+                                                              const VersionFile& file,
                                                               const ModelSettings& settings) {
   const bool onnx = EndsWith(file.path, ".onnx");
   const Result<Executable> executable = onnx ? OpenOnnx(file.path) : Executable::Open(file.path);
   if (!executable) return Forward(executable, file.path);
   LinkOptions link;
   link.log = log_;
+  link.kernels = kernels_;
   link.threads = Threads(settings.threads);
   for (const std::string& path : settings.parameters) {
     Result<ParameterSet> set = Parameters(path);
@@ -72,9 +76,9 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
   if (settings.steps != 0) limits.steps = settings.steps;
-  return std::make_shared<const ModelVersion>(ModelVersion{name, std::to_string(file.version),
-                                                           onnx ? "rewire_onnx" : "rewire_rwx", settings,
-                                                           *std::move(program), *std::move(signature), limits});
+  return std::make_shared<const ModelVersion>(
+      ModelVersion{name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings,
+                   *std::move(program), *std::move(signature), limits});
 }
 
 }  // namespace rewire::serve

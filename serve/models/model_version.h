@@ -13,6 +13,7 @@
 #include "rewire/serve/models/model_files.h"
 #include "rewire/serve/models/settings.h"
 #include "rewire/serve/models/signature.h"
+#include "rewire/vm/kernel_set.h"
 #include "rewire/vm/parameter_set.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/thread_pool.h"
@@ -29,12 +30,13 @@ struct ModelVersion {
   Limits limits;  // of one run
 };
 
-// Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of threads. Thread-safe.
+// Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of
+// threads. Thread-safe.
 class ModelLoader {
  public:
-  explicit ModelLoader(LogSink log) : log_(log) {}
-  // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument also if the settings ask
-  // for batches of a model that has no dimension for them.
+  ModelLoader(LogSink log, KernelSet kernels) : log_(log), kernels_(std::move(kernels)) {}
+  // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument
+  // also if the settings ask for batches of a model that has no dimension for them.
   Result<std::shared_ptr<const ModelVersion>> Load(const std::string& name, const VersionFile& file,
                                                    const ModelSettings& settings);
 
@@ -42,7 +44,8 @@ class ModelLoader {
   Result<ParameterSet> Parameters(const std::string& path);
   std::shared_ptr<ThreadPool> Threads(std::int32_t count);
 
-  LogSink log_;
+  const LogSink log_;
+  const KernelSet kernels_;
   std::mutex mutex_;
   std::map<std::string, ParameterSet> parameters_;
   std::map<std::int32_t, std::weak_ptr<ThreadPool>> pools_;

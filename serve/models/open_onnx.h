@@ -8,8 +8,8 @@
 
 namespace rewire::serve {
 
-// Compiles a model of ONNX. Errors: kUnsupported, with a line for each node that cannot be compiled, or if this server was built
-// without the compiler.
+// Compiles a model of ONNX. Errors: kUnsupported, with a line for each node that cannot be compiled, or if
+// this server was built without the compiler.
 Result<Executable> OpenOnnx(const std::string& path);
 
 }  // namespace rewire::serve

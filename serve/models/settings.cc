@@ -21,12 +21,14 @@ class Table {
  public:
   Table(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
 
-  void Number(std::string_view key, std::int64_t least, std::int64_t most, const std::function<void(std::int64_t)>& set) {
+  void Number(std::string_view key, std::int64_t least, std::int64_t most,
+              const std::function<void(std::int64_t)>& set) {
     const toml::node* const node = Take(key);
     if (node == nullptr) return;
     const std::optional<std::int64_t> value = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
     if (!value || *value < least || *value > most) {
-      return Complain(*node, key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+      return Complain(*node, key,
+                      "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     set(*value);
   }
@@ -62,7 +64,8 @@ class Table {
       list->push_back(*node.value<std::int64_t>());
     }
   }
-  void Inner(std::string_view key, const std::function<Status(const toml::table&, const std::string&)>& read) {
+  void Inner(std::string_view key,
+             const std::function<Status(const toml::table&, const std::string&)>& read) {
     const toml::node* const node = Take(key);
     if (node == nullptr) return;
     if (!node->is_table()) return Complain(*node, key, "a table");
@@ -73,8 +76,8 @@ class Table {
     for (const auto& [key, node] : table_) {
       const std::string name(key.str());
       if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
-        Keep(Fail(StatusCode::kInvalidArgument, "line {}: there is no setting '{}{}'{}", node.source().begin.line,
-                  where_, name, DidYouMean(name, known_)));
+        Keep(Fail(StatusCode::kInvalidArgument, "line {}: there is no setting '{}{}'{}",
+                  node.source().begin.line, where_, name, DidYouMean(name, known_)));
       }
     }
     return status_;
@@ -91,8 +94,8 @@ class Table {
     return node == nullptr ? nullptr : node->as_array();
   }
   void Complain(const toml::node& node, std::string_view key, const std::string& expected) {
-    Keep(Fail(StatusCode::kInvalidArgument, "line {}: '{}{}' must be {}", node.source().begin.line, where_, key,
-              expected));
+    Keep(Fail(StatusCode::kInvalidArgument, "line {}: '{}{}' must be {}", node.source().begin.line, where_,
+              key, expected));
   }
   void Keep(const Status& status) {
     if (status_) status_ = status;
@@ -122,7 +125,8 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
     reader.Number(key, 0, kMost, [=](std::int64_t n) { *value = static_cast<std::uint64_t>(n); });
   };
   reader.Text("file", &model->file);
-  reader.Number("instances", 0, 1024, [&](std::int64_t n) { model->instances = static_cast<std::uint32_t>(n); });
+  reader.Number("instances", 0, 1024,
+                [&](std::int64_t n) { model->instances = static_cast<std::uint32_t>(n); });
   reader.Number("threads", 1, 1024, [&](std::int64_t n) { model->threads = static_cast<std::int32_t>(n); });
   reader.Texts("parameters", &model->parameters);
   reader.Number("max_queue_size", 0, 1 << 24,
@@ -170,8 +174,8 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     for (const auto& [key, node] : table) {
       const std::string name(key.str());
       if (!node.is_table()) {
-        return Fail(StatusCode::kInvalidArgument, "line {}: '{}{}' must be a table", node.source().begin.line, where,
-                    name);
+        return Fail(StatusCode::kInvalidArgument, "line {}: '{}{}' must be a table", node.source().begin.line,
+                    where, name);
       }
       ModelSettings model = settings->defaults;
       if (Status done = ReadModel(*node.as_table(), where + name + ".", &model); !done) return Forward(done);
@@ -198,12 +202,14 @@ Status CheckSettings(const std::string& model, const ModelSettings& settings) {
   const std::int64_t most = batching.max_batch_size;
   for (const std::vector<std::int64_t>* sizes : {&batching.preferred_sizes, &batching.allowed_sizes}) {
     if (std::any_of(sizes->begin(), sizes->end(), [&](std::int64_t size) { return size > most; })) {
-      return Fail(StatusCode::kInvalidArgument, "model '{}': a size of batches is above max_batch_size, {}", model, most);
+      return Fail(StatusCode::kInvalidArgument, "model '{}': a size of batches is above max_batch_size, {}",
+                  model, most);
     }
   }
   const auto& allowed = batching.allowed_sizes;
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), most) == allowed.end()) {
-    return Fail(StatusCode::kInvalidArgument, "model '{}': max_batch_size, {}, must be one of allowed_sizes", model, most);
+    return Fail(StatusCode::kInvalidArgument, "model '{}': max_batch_size, {}, must be one of allowed_sizes",
+                model, most);
   }
   return {};
 }

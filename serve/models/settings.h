@@ -14,23 +14,23 @@
 namespace rewire::serve {
 
 struct ModelSettings {
-  std::string file;               // a file or a folder of versions; empty: it is found in the folders that are served
-  std::uint32_t instances = 0;    // runs at once; 0: one per core
-  std::int32_t threads = 1;       // of one run
+  std::string file;  // a file or a folder of versions; empty: it is found in the folders that are served
+  std::uint32_t instances = 0;          // runs at once; 0: one per core
+  std::int32_t threads = 1;             // of one run
   std::vector<std::string> parameters;  // files of parameters; models that name the same file share it
   BatchSettings batching;
-  std::uint32_t max_queue_size = 0;     // 0: no limit
-  std::uint64_t timeout_us = 0;         // of requests that have none; 0: none
-  std::uint64_t memory_bytes = 0;       // of one run, beside inputs and outputs; 0: no limit
-  std::uint64_t steps = 0;              // of one run; 0: no limit
-  std::vector<std::int64_t> versions;   // the versions to load; empty: the newest `newest`
-  std::uint32_t newest = 1;             // 0: all
+  std::uint32_t max_queue_size = 0;    // 0: no limit
+  std::uint64_t timeout_us = 0;        // of requests that have none; 0: none
+  std::uint64_t memory_bytes = 0;      // of one run, beside inputs and outputs; 0: no limit
+  std::uint64_t steps = 0;             // of one run; 0: no limit
+  std::vector<std::int64_t> versions;  // the versions to load; empty: the newest `newest`
+  std::uint32_t newest = 1;            // 0: all
 };
 
 struct ServeSettings {
   std::vector<std::string> paths;  // folders and files
   std::string http = "127.0.0.1:8000";
-  std::uint32_t loops = 0;     // 0: one per core
+  std::uint32_t loops = 0;  // 0: one per core
   bool let_clients_load = false;
   ModelSettings defaults;
   std::map<std::string, ModelSettings> models;
@@ -41,12 +41,12 @@ struct ServeSettings {
   }
 };
 
-// Reads a file of settings over `settings`. Paths in it begin at its folder. Errors: kNotFound, kIo; kInvalidFile with line and
-// column for text that is no TOML; kInvalidArgument for a key that does not exist, with similar ones, or a value of another kind
-// or out of range.
+// Reads a file of settings over `settings`. Paths in it begin at its folder. Errors: kNotFound, kIo.
+// kInvalidFile, with line and column, for text that is no TOML. kInvalidArgument for a key that does not
+// exist, with similar ones, and for a value of another kind or out of range.
 Status ReadSettings(const std::string& path, ServeSettings* settings);
 
-// What no settings can be right with. Errors: kInvalidArgument.
+// Fails with kInvalidArgument if settings contradict each other.
 Status CheckSettings(const std::string& model, const ModelSettings& settings);
 
 }  // namespace rewire::serve

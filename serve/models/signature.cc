@@ -11,11 +11,13 @@ namespace {
 
 Status CheckTensor(const char* what, const std::string& name, const TypeNode& type) {
   if (type.kind != TypeKind::kTensor || type.rank == kUnknownRank) {
-    return Fail(StatusCode::kUnsupported, "{} '{}' is no tensor of known rank, so it cannot be served", what, name);
+    return Fail(StatusCode::kUnsupported, "{} '{}' is no tensor of known rank, so it cannot be served", what,
+                name);
   }
   if (WireName(type.dtype).empty()) {
-    return Fail(StatusCode::kUnsupported, "{} '{}' has elements of {}, which the Open Inference Protocol does not have",
-                what, name, DTypeName(type.dtype));
+    return Fail(StatusCode::kUnsupported,
+                "{} '{}' has elements of {}, which the Open Inference Protocol does not have", what, name,
+                DTypeName(type.dtype));
   }
   return {};
 }
@@ -64,8 +66,9 @@ Result<ModelSignature> ReadSignature(const Program& program) {
   const Array<std::uint32_t> leaves = Leaves(function.result);
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
     ModelOutput& output = signature.outputs.emplace_back();
-    output.name = i < function.output_names.size() && !function.output_names[i].empty() ? function.output_names[i]
-                                                                                        : std::to_string(i);
+    output.name = i < function.output_names.size() && !function.output_names[i].empty()
+                      ? function.output_names[i]
+                      : std::to_string(i);
     const TypeNode& type = function.result.nodes[leaves[i]];
     if (Status served = CheckTensor("output", output.name, type); !served) return Forward(served);
     output.dtype = type.dtype;
@@ -88,7 +91,11 @@ Result<ModelSignature> ReadSignature(const Program& program) {
   return signature;
 }
 
-std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs) { return DescribeTensors(inputs); }
-std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs) { return DescribeTensors(outputs); }
+std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs) {
+  return DescribeTensors(inputs);
+}
+std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs) {
+  return DescribeTensors(outputs);
+}
 
 }  // namespace rewire::serve

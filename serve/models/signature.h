@@ -36,13 +36,14 @@ struct ModelSignature {
   std::vector<ModelInput> inputs;
   std::vector<ModelOutput> outputs;
   std::vector<std::string> symbols;  // names of symbolic dimensions
-  // The symbol of the first dimension of each input and output. Requests can only be put together if there is one.
+  // The symbol of the first dimension of each input and output. Requests can only be put together if there is
+  // one.
   std::optional<std::uint32_t> batch_symbol;
   std::int64_t most_rows = kNoLimit;  // the executable's own limit of it
 };
 
-// Errors: kUnsupported, naming input or output, if a client could not give or take it: it is no tensor, its rank is unknown,
-// or its element type is not in the protocol.
+// Errors: kUnsupported, naming input or output, if a client could not give or take it. Then it is no tensor,
+// its rank is unknown, or its element type is not in the protocol.
 Result<ModelSignature> ReadSignature(const Program& program);
 
 // Dimensions as clients see them: -1 stands for any size.

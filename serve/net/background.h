@@ -9,7 +9,8 @@
 
 namespace rewire::serve {
 
-// One thread for what would keep a loop from its connections, such as loading a model. It is started by the first task.
+// One thread for what would keep a loop from its connections, such as loading a model. It is started by the
+// first task.
 class Background {
  public:
   // Ends after the task that goes on; those behind it are not run.

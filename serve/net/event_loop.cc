@@ -72,7 +72,8 @@ void EventLoop::Post(std::function<void()> task) {
   }
   const std::uint64_t one = 1;
   // It fails only if the counter is full, and then the loop wakes up anyway.
-  if (wake) [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+  if (wake) [[maybe_unused]]
+    const ssize_t written = write(wake_, &one, sizeof one);
 }
 
 void EventLoop::RunPosted() {

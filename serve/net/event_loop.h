@@ -37,8 +37,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Errors: kIo. The handler must stay until Remove. After Remove, its OnEvents is not called any more, not even for what
-  // the loop has already been told.
+  // Errors: kIo. The handler must stay until Remove. After Remove, its OnEvents is not called any more, not
+  // even for what the loop has already been told.
   Status Add(int file, std::uint32_t events, Handler* handler);
   Status Change(int file, std::uint32_t events, Handler* handler);
   void Remove(int file, Handler* handler);
@@ -48,8 +48,9 @@ class EventLoop {
   Timer At(Clock::time_point when, std::function<void()> task);
   void Cancel(const Timer& timer);
 
-  // Called whenever everything that was ready has been handled, before the loop sleeps: Lane::Run belongs here. True: there is
-  // more to do, so the loop looks for events and calls all of these again without sleeping.
+  // Called whenever everything that was ready has been handled, before the loop sleeps: Lane::Run belongs
+  // here. True: there is more to do, so the loop looks for events and calls all of these again without
+  // sleeping.
   void OnTurn(std::function<bool()> task) { turn_.push_back(std::move(task)); }
 
   // Any thread: the task runs on the loop's thread.

@@ -22,12 +22,14 @@ Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& wa
   if (settings.max_batch_size == 0) return batch;
   batch.rows = batch.padded = RowsOf(first);
   const std::int64_t most = settings.max_batch_size;
+  // Full as well if the next one that fits the shape is too large: more waiting makes this batch no larger,
+  // or later.
   bool full = batch.rows >= most;
   std::vector<std::int64_t> rows_with = {batch.rows};  // rows up to each member
-  for (std::size_t i = 1; i < std::min(waiting.size(), kLookedAt) && !full; ++i) {
+  for (std::size_t i = 1; i < std::min(waiting.size(), kLookedAt) && batch.rows < most; ++i) {
     if (!FitTogether(first, *waiting[i])) continue;
     const std::int64_t rows = RowsOf(*waiting[i]);
-    full = rows >= most - batch.rows;
+    full |= rows >= most - batch.rows;
     if (rows > most - batch.rows) continue;
     batch.members.push_back(i);
     batch.rows += rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the requests that wait are run together, and when.
+// The rule by which requests that wait are run together.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Batch {
   Clock::time_point wait_until = Clock::time_point::min();
 };
 
-// The batch that begins with the request that has waited longest: it, and those behind it that fit, up to max_batch_size rows. Requests of
-// other shapes are passed over, and lose nothing by that. `waiting` is not empty. A request that has more rows than max_batch_size is a batch
-// alone.
+// The batch that begins with the request that has waited longest: it, and those behind it that fit, up to
+// max_batch_size rows. Requests of other shapes are passed over, and lose nothing by that. `waiting` is not
+// empty. A request that has more rows than max_batch_size is a batch alone.
 Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& waiting);
 
 }  // namespace rewire::serve

@@ -15,8 +15,8 @@ Status NoMemoryFor(const std::string& output, std::uint64_t bytes) {
 }
 
 Status PlaceTooSmall(const std::string& output, std::uint64_t bytes, std::size_t place) {
-  return Fail(StatusCode::kInvalidArgument, "output '{}' has {} bytes, and its place in shared memory {}", output, bytes,
-              place);
+  return Fail(StatusCode::kInvalidArgument, "output '{}' has {} bytes, and its place in shared memory {}",
+              output, bytes, place);
 }
 
 void SetShape(const ModelOutput& output, const std::vector<std::int64_t>& sizes, OutputTensor* result) {
@@ -69,7 +69,8 @@ Status Instance::BindOutput(const ModelOutput& output, Request* request, std::ui
   OutputTensor& result = request->results.emplace_back();
   result.wanted = wanted;
   const WantedOutput* const place =
-      wanted < request->wanted.size() && request->wanted[wanted].owner != nullptr ? &request->wanted[wanted] : nullptr;
+      wanted < request->wanted.size() && request->wanted[wanted].owner != nullptr ? &request->wanted[wanted]
+                                                                                  : nullptr;
   if (!output.derived) {
     result.name = output.name;
     result.dtype = output.dtype;
@@ -83,7 +84,8 @@ Status Instance::BindOutput(const ModelOutput& output, Request* request, std::ui
   if (!SetBytes(&result)) return NoMemoryFor(output.name, result.bytes);
   std::byte* data = nullptr;
   if (place != nullptr) {
-    if (place->place.size() < result.bytes) return PlaceTooSmall(output.name, result.bytes, place->place.size());
+    if (place->place.size() < result.bytes)
+      return PlaceTooSmall(output.name, result.bytes, place->place.size());
     data = place->place.data();
   } else {
     data = request->memory.Allocate(std::max<std::size_t>(result.bytes, 1));
@@ -99,15 +101,16 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const InputTensor& input = request->inputs[i];
     const void* data = input.data.data();
-    // A client may write its region while kernels run. They check integers before they use them, as indices or sizes, so these are
-    // taken out of its reach. Of floats, only values follow.
+    // A client may write its region while kernels run. They check integers before they use them, as indices
+    // or sizes, so these are taken out of its reach. Of floats, only values follow.
     if (input.owner != nullptr && input.dtype.code != kFloat && input.dtype.code != kBFloat) {
       std::byte* const copy = request->memory.Allocate(std::max<std::size_t>(input.data.size(), 1));
       if (copy == nullptr) return NoMemoryFor(signature.inputs[i].name, input.data.size());
       std::memcpy(copy, data, input.data.size());
       data = copy;
     }
-    if (Status set = vm_->TrySetInput(signature.inputs[i].handle, TensorView(data, input.dtype, input.shape)); !set) {
+    if (Status set = vm_->TrySetInput(signature.inputs[i].handle, TensorView(data, input.dtype, input.shape));
+        !set) {
       return Forward(set);
     }
   }
@@ -214,9 +217,10 @@ Status Instance::TryRunBatch(Span<Request* const> members, std::int64_t padded, 
     for (std::uint32_t i = 0; i < count; ++i) {
       const WantedOutput* const wanted = member->wanted.empty() ? nullptr : &member->wanted[i];
       const OutputTensor& all =
-          wanted == nullptr ? whole[i] : *std::find_if(whole.begin(), whole.end(), [&](const OutputTensor& output) {
-            return output.name == wanted->name;
-          });
+          wanted == nullptr ? whole[i]
+                            : *std::find_if(whole.begin(), whole.end(), [&](const OutputTensor& output) {
+                                return output.name == wanted->name;
+                              });
       OutputTensor& result = member->results.emplace_back(all);
       const std::uint64_t row_bytes = padded == 0 ? 0 : all.bytes / static_cast<std::uint64_t>(padded);
       result.wanted = i;
@@ -260,9 +264,11 @@ RunTimes Instance::Run(Span<Request* const> members, std::int64_t rows, std::int
   }
   times.end = Clock::now();
   for (Request* member : members) {
-    if (member->cancelled) member->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
+    if (member->cancelled)
+      member->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
     if (member->deadline < times.end && member->status) {
-      member->status = Fail(StatusCode::kDeadlineExceeded, "the request's time was over before its run ended");
+      member->status =
+          Fail(StatusCode::kDeadlineExceeded, "the request's time was over before its run ended");
     }
     if (!member->status) member->results.clear();
   }

@@ -16,10 +16,10 @@ namespace rewire::serve {
 
 // When the parts of a run took place.
 struct RunTimes {
-  Clock::time_point start;        // gathering begins
+  Clock::time_point start;  // gathering begins
   Clock::time_point infer_start;
   Clock::time_point infer_end;
-  Clock::time_point end;          // scattered
+  Clock::time_point end;  // scattered
 };
 
 class Instance {
@@ -27,8 +27,8 @@ class Instance {
   explicit Instance(const ModelVersion& model);
   ~Instance();
 
-  // Runs the members together: `rows` in all, filled up to `padded`. Sets status and results of each. If a batch fails, its
-  // members run one by one, so that none fails for another.
+  // Runs the members together: `rows` in all, filled up to `padded`. Sets status and results of each. If a
+  // batch fails, its members run one by one, so that none fails for another.
   RunTimes Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded);
   // Ends the run, from any thread. Does nothing if none goes on.
   void Cancel() {

@@ -33,7 +33,8 @@ std::string Seconds(std::uint64_t ns) { return std::to_string(static_cast<double
 constexpr Metric kMetrics[] = {
     {"rewire_requests_success_total", "counter", "Requests that were answered.",
      [](const ModelStatistics& s) { return std::to_string(s.success.count); }},
-    {"rewire_requests_failed_total", "counter", "Requests that ended with an error, those of full queues included.",
+    {"rewire_requests_failed_total", "counter",
+     "Requests that ended with an error, those of full queues included.",
      [](const ModelStatistics& s) { return std::to_string(s.fail.count); }},
     {"rewire_requests_cancelled_total", "counter", "Requests that clients cancelled.",
      [](const ModelStatistics& s) { return std::to_string(s.cancel.count); }},

@@ -11,8 +11,8 @@
 namespace rewire::serve {
 namespace {
 
-// A run that takes less is done where the request arrived: waking another thread takes some 10 us of two CPUs, and while it goes on, the
-// other connections of the loop wait.
+// A run that takes less is done where the request arrived: waking another thread takes some 10 us of two
+// CPUs, and while it goes on, the other connections of the loop wait.
 constexpr std::uint64_t kShortNs = 150000;
 // After this time of short runs, a worker goes on with the queue, so that the loop looks at its connections.
 constexpr std::chrono::microseconds kTurn{1000};
@@ -65,15 +65,17 @@ bool ModelQueue::Enqueue(Request* request) {
   request->status = CheckRequest(model_->signature, request, &sizes);
   const std::int64_t most = model_->settings.batching.max_batch_size;
   if (request->status && most != 0 && request->inputs[0].shape[0] > most) {
-    request->status = Fail(StatusCode::kInvalidArgument, "the batch has {} rows, and max_batch_size of model '{}' is {}",
-                           request->inputs[0].shape[0], model_->name, most);
+    request->status =
+        Fail(StatusCode::kInvalidArgument, "the batch has {} rows, and max_batch_size of model '{}' is {}",
+             request->inputs[0].shape[0], model_->name, most);
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::uint32_t room = model_->settings.max_queue_size;
     if (request->status && room != 0 && waiting_.size() >= room) {
-      request->status = Fail(StatusCode::kBusy, "the queue of model '{}' is full: {} requests wait; try again later",
-                             model_->name, room);
+      request->status =
+          Fail(StatusCode::kBusy, "the queue of model '{}' is full: {} requests wait; try again later",
+               model_->name, room);
       ++statistics_.rejected;
     }
     if (request->status) {
@@ -94,8 +96,8 @@ void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {
       return false;
     }
     request->status =
-        Fail(StatusCode::kDeadlineExceeded, "the request has waited until its time was over; model '{}' is too busy",
-             model_->name);
+        Fail(StatusCode::kDeadlineExceeded,
+             "the request has waited until its time was over; model '{}' is too busy", model_->name);
     Add(&statistics_.fail, now - request->submitted);
     ended->requests.push_back(request);
     return true;
@@ -141,7 +143,8 @@ Instance* ModelQueue::NextBatch(Clock::time_point now) {
 
 bool ModelQueue::IsShort(const Instance& instance) const {
   if (run_ns_ == 0) return false;
-  const std::uint64_t times = std::max<std::uint64_t>(1, InputBytes(instance) / std::max<std::uint64_t>(1, run_bytes_));
+  const std::uint64_t times =
+      std::max<std::uint64_t>(1, InputBytes(instance) / std::max<std::uint64_t>(1, run_bytes_));
   return times < kShortNs && run_ns_ * times < kShortNs;
 }
 
@@ -196,10 +199,9 @@ void ModelQueue::Count(const Instance& instance, const RunTimes& times) {
   run_ns_ = run_ns_ == 0 ? std::max<std::uint64_t>(ns, 1) : run_ns_ - run_ns_ / 8 + ns / 8;
   ModelStatistics& all = statistics_;
   ++all.execution_count;
-  all.last_inference_ms =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                     std::chrono::system_clock::now().time_since_epoch())
-                                     .count());
+  all.last_inference_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                         std::chrono::system_clock::now().time_since_epoch())
+                                                         .count());
   const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(1, instance.rows));
   all.inference_count += rows;
   BatchStatistics& batch = batches_[rows];

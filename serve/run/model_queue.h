@@ -2,8 +2,8 @@
 //
 // ModelQueue: the requests of one version of a model, and the instances that run them.
 //
-// Whenever a request waits, no instance is idle, or the settings ask for a delay, or the lane of the request's thread will start it in this
-// turn of its loop. An instance that has finished takes the next batch by itself.
+// A request waits only if no instance is idle, or if the settings ask for a delay. On a lane, it also waits
+// until the end of the loop's turn. An instance that has finished takes the next batch by itself.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace rewire::serve {
 
-// What the queues of a server share.
+// Runners: shared by the queues of a server.
 struct Runners {
   WorkerPool* workers = nullptr;
   Alarms* alarms = nullptr;
@@ -36,7 +36,8 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   const ModelVersion& model() const { return *model_; }
   std::uint32_t instance_count() const { return static_cast<std::uint32_t>(instances_.size()); }
 
-  // Lets the request wait; its `program` must be this queue. False: it is finished, with an error. Start must follow.
+  // Lets the request wait; its `program` must be this queue. False: it is finished, with an error. Start must
+  // follow.
   bool Enqueue(Request* request);
   // Starts what can be started. `here`: short runs take place on the calling thread.
   void Start(bool here);
@@ -58,7 +59,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   bool IsShort(const Instance& instance) const;
   // NextBatch, and whether its run will be short. Finishes the requests that are late.
   Instance* Take(bool* is_short);
-  // What a worker does: runs this batch and those that follow.
+  // Runs this batch and those that follow, on a worker.
   void Work(Instance* instance);
   // Runs the instance's batch and finishes its members.
   void RunOnce(Instance* instance);

@@ -46,8 +46,8 @@ class LoopLane : public Lane {
 
 class ModelService : public Service {
  public:
-  ModelService(ServeSettings settings, LogSink log)
-      : settings_(std::move(settings)), log_(log), loader_(log), workers_(kMostWorkers) {
+  ModelService(ServeSettings settings, const ServiceHooks& hooks)
+      : settings_(std::move(settings)), loader_(hooks.log, hooks.kernels), workers_(kMostWorkers) {
     runners_.workers = &workers_;
     runners_.alarms = &alarms_;
   }
@@ -98,7 +98,8 @@ class ModelService : public Service {
   std::unique_ptr<Lane> MakeLane() override { return std::make_unique<LoopLane>(); }
 
   ServerDescription Describe() const override {
-    return {"rewire", REWIRE_VERSION,
+    return {"rewire",
+            REWIRE_VERSION,
             {"binary_tensor_data", "model_configuration", "model_repository", "parameters", "schedule_policy",
              "statistics", "system_shared_memory"}};
   }
@@ -131,7 +132,8 @@ class ModelService : public Service {
     return description;
   }
 
-  Result<std::vector<ModelStatistics>> Statistics(std::string_view model, std::string_view version) const override {
+  Result<std::vector<ModelStatistics>> Statistics(std::string_view model,
+                                                  std::string_view version) const override {
     if (!model.empty() && !version.empty()) {
       const Result<std::shared_ptr<ModelQueue>> queue = Find(model, version);
       if (!queue) return Forward(queue);
@@ -255,12 +257,11 @@ class ModelService : public Service {
     for (const auto& queue : versions) {
       if (queue->model().version == version) return queue;
     }
-    return Fail(StatusCode::kNotFound, "model '{}' has no version '{}' that is loaded; its newest is {}", model, version,
-                versions.back()->model().version);
+    return Fail(StatusCode::kNotFound, "model '{}' has no version '{}' that is loaded; its newest is {}",
+                model, version, versions.back()->model().version);
   }
 
   const ServeSettings settings_;
-  const LogSink log_;
   ModelLoader loader_;
   SharedRegions regions_;
   Runners runners_;
@@ -274,8 +275,8 @@ class ModelService : public Service {
 
 }  // namespace
 
-Result<std::unique_ptr<Service>> MakeService(ServeSettings settings, LogSink log) {
-  auto service = std::make_unique<ModelService>(std::move(settings), log);
+Result<std::unique_ptr<Service>> MakeService(ServeSettings settings, ServiceHooks hooks) {
+  auto service = std::make_unique<ModelService>(std::move(settings), hooks);
   if (Status loaded = service->LoadAll(); !loaded) return Forward(loaded);
   return std::unique_ptr<Service>(std::move(service));
 }

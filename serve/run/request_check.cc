@@ -48,14 +48,16 @@ Status CheckInput(const ModelSignature& signature, const ModelInput& expected, c
     if (IsSymbol(dim)) {
       std::int64_t& known = (*sizes)[SymbolOf(dim)];
       if (known >= 0 && size != known) {
-        return Fail(StatusCode::kInvalidArgument, "input '{}': dimension {} is '{}', which is {} in an input before, and {} here",
+        return Fail(StatusCode::kInvalidArgument,
+                    "input '{}': dimension {} is '{}', which is {} in an input before, and {} here",
                     expected.name, i, signature.symbols[SymbolOf(dim)], known, size);
       }
       known = size;
     }
     if (fits && __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
-      return Fail(StatusCode::kInvalidArgument, "input '{}': a tensor of shape {} has more bytes than there are",
-                  expected.name, ShapeText(given.shape));
+      return Fail(StatusCode::kInvalidArgument,
+                  "input '{}': a tensor of shape {} has more bytes than there are", expected.name,
+                  ShapeText(given.shape));
     }
   }
   if (!fits) {
@@ -63,8 +65,8 @@ Status CheckInput(const ModelSignature& signature, const ModelInput& expected, c
                 DimsText(signature, expected.dims), ShapeText(given.shape));
   }
   if (bytes != given.data.size()) {
-    return Fail(StatusCode::kInvalidArgument, "input '{}': shape {} of {} takes {} bytes, {} given", expected.name,
-                ShapeText(given.shape), WireName(given.dtype), bytes, given.data.size());
+    return Fail(StatusCode::kInvalidArgument, "input '{}': shape {} of {} takes {} bytes, {} given",
+                expected.name, ShapeText(given.shape), WireName(given.dtype), bytes, given.data.size());
   }
   return {};
 }
@@ -73,8 +75,10 @@ Status CheckOutputs(const ModelSignature& signature, Request* request) {
   for (std::size_t i = 0; i < request->wanted.size(); ++i) {
     const std::string_view name = request->wanted[i].name;
     const auto& outputs = signature.outputs;
-    if (std::none_of(outputs.begin(), outputs.end(), [&](const ModelOutput& output) { return output.name == name; })) {
-      return Fail(StatusCode::kInvalidArgument, "the model has no output '{}'{}", name, DidYouMeanOneOf(name, outputs));
+    if (std::none_of(outputs.begin(), outputs.end(),
+                     [&](const ModelOutput& output) { return output.name == name; })) {
+      return Fail(StatusCode::kInvalidArgument, "the model has no output '{}'{}", name,
+                  DidYouMeanOneOf(name, outputs));
     }
     for (std::size_t before = 0; before < i; ++before) {
       if (request->wanted[before].name == name) {

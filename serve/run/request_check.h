@@ -10,8 +10,9 @@
 
 namespace rewire::serve {
 
-// Compares a request with a model, before it waits for anything, and puts its inputs in the model's order. `sizes` gets
-// the size of each symbolic dimension. Errors: kInvalidArgument, naming input or output, expected and given.
+// Compares a request with a model, before it waits for anything, and puts its inputs in the model's order.
+// `sizes` gets the size of each symbolic dimension. Errors: kInvalidArgument, naming input or output,
+// expected and given.
 Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes);
 
 // The size of a dimension that is static or among `sizes`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerPool: threads that run models, made when they are needed. Alarms: one thread that calls at given times.
+// WorkerPool: threads that run models, made when they are needed. Alarms: one thread that calls at given
+// times.
 #pragma once
 
 #include <chrono>
@@ -38,7 +39,7 @@ class Alarms {
  public:
   using Clock = std::chrono::steady_clock;
   Alarms();
-  // What is still to come is not called any more.
+  // Tasks that are still to come are not called any more.
   ~Alarms();
   void At(Clock::time_point when, std::function<void()> task);
 

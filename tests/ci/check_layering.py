@@ -41,9 +41,11 @@ ALLOWED = {
     "compiler": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler", "kernels/contract",
     },
+    # A host like any other: it uses the public interfaces.
+    "serve": {"base", "executable_format", "vm", "compiler", "serve"},
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels/contract", "compiler", "tools", "tools/io",
+        "executable_format/import", "vm", "vm/kernel", "kernels/contract", "compiler", "serve", "tools", "tools/io",
     },
     # The bindings of the Python package. Opening a file is what the tools do, and it has them as commands.
     "python": {
@@ -56,7 +58,7 @@ ALLOWED = {
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "tools", "tools/io", "examples",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "serve", "tools", "tools/io", "examples",
         "tests",
     },
 }

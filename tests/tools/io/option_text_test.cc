@@ -54,8 +54,10 @@ TEST_CASE("help says of each value what it is, by a name that means something") 
   // The names that CLI11 gives to the value of an option that has none.
   static const std::regex kUnnamed("(?:TEXT|INT|UINT|FLOAT|ENUM|BOOLEAN)");
   std::vector<std::string> tools = Tools();
-  if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin/vm-compile"))
-    tools.emplace_back("vm-compile");
+  for (const char* tool : {"vm-compile", "vm-serve"}) {
+    if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin" / tool))
+      tools.emplace_back(tool);
+  }
   for (const std::string& tool : tools) {
     INFO(tool);
     std::string help = Out(tool, {"--help"});

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vm-serve as Triton's own HTTP client sees it, unmodified.
+
+    http_clients.py --bin BUILD/bin      starts servers and calls them; prints a line for each test
+"""
+import argparse
+import contextlib
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import onnx
+import tritonclient.http as http
+import tritonclient.utils.shared_memory as shared_memory
+from onnx import TensorProto, helper
+from tritonclient.utils import InferenceServerException
+
+ROWS, WIDTH = 3, 4
+X = numpy.arange(ROWS * WIDTH, dtype=numpy.float32).reshape(ROWS, WIDTH)
+
+
+def write_model(path):
+    """y = relu(x w), z = x + 1, for any number of rows."""
+    w = numpy.linspace(-1, 1, WIDTH * 2, dtype=numpy.float32).reshape(WIDTH, 2)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"]),
+             helper.make_node("Add", ["x", "one"], ["z"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTH])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 2]),
+         helper.make_tensor_value_info("z", TensorProto.FLOAT, ["N", WIDTH])],
+        [onnx.numpy_helper.from_array(w, "w"), onnx.numpy_helper.from_array(numpy.float32([1]), "one")])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return w
+
+
+@contextlib.contextmanager
+def server(binary, *arguments):
+    """A server at a free port; ended by SIGTERM, which must be a success."""
+    command = [str(binary / "vm-serve"), "--http", "127.0.0.1:0", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("serving HTTP at "), line
+        yield line.split()[-1]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def given(binary=True):
+    x = http.InferInput("x", X.shape, "FP32")
+    x.set_data_from_numpy(X, binary_data=binary)
+    return [x]
+
+
+def refused(call, words):
+    try:
+        call()
+    except InferenceServerException as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def test_an_onnx_model_is_compiled_when_it_is_loaded(client, w):
+    result = client.infer("model", given(), request_id="5")
+    assert result.get_response()["id"] == "5"
+    assert numpy.allclose(result.as_numpy("y"), numpy.maximum(X @ w, 0), atol=1e-5)
+    assert (result.as_numpy("z") == X + 1).all()
+
+
+def test_json_and_bytes_give_the_same(client, _):
+    expected = client.infer("model", given()).as_numpy("y")
+    for binary_in in (False, True):
+        for binary_out in (False, True):
+            wanted = [http.InferRequestedOutput("y", binary_data=binary_out)]
+            result = client.infer("model", given(binary_in), outputs=wanted)
+            assert (result.as_numpy("y") == expected).all()
+            assert result.as_numpy("z") is None
+
+
+def test_many_requests_at_once(client, _):
+    asked = [client.async_infer("model", given()) for _ in range(200)]
+    assert all((one.get_result().as_numpy("z") == X + 1).all() for one in asked)
+
+
+def test_calls_about_server_and_models(client, _):
+    assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("model", "1")
+    assert "binary_tensor_data" in client.get_server_metadata()["extensions"]
+    assert client.get_model_metadata("model")["inputs"][0]["shape"] == [-1, WIDTH]
+    assert client.get_model_config("model")["max_batch_size"] == 16
+    assert client.get_model_repository_index()[0]["state"] == "READY"
+    client.infer("model", given())
+    statistics = client.get_inference_statistics("model")["model_stats"][0]
+    assert statistics["inference_stats"]["success"]["count"] > 0
+    assert statistics["inference_count"] >= statistics["execution_count"]
+
+
+def test_loading_again_fails_no_request(client, _):
+    asked = []
+    for _ in range(5):
+        asked += [client.async_infer("model", given()) for _ in range(20)]
+        client.load_model("model")
+    assert all((one.get_result().as_numpy("z") == X + 1).all() for one in asked)
+    client.unload_model("model")
+    assert not client.is_model_ready("model")
+    client.load_model("model")
+    assert client.is_model_ready("model")
+
+
+def test_shared_memory(client, _):
+    client.unregister_system_shared_memory()
+    region = shared_memory.create_shared_memory_region("region", "/rewire_clients_test", 4096)
+    try:
+        shared_memory.set_shared_memory_region(region, [X])
+        client.register_system_shared_memory("region", "/rewire_clients_test", 4096)
+        assert client.get_system_shared_memory_status()[0]["byte_size"] == 4096
+        x = http.InferInput("x", X.shape, "FP32")
+        x.set_shared_memory("region", X.nbytes)
+        z = http.InferRequestedOutput("z")
+        z.set_shared_memory("region", X.nbytes, offset=1024)
+        client.infer("model", [x], outputs=[z])
+        assert (shared_memory.get_contents_as_numpy(region, numpy.float32, X.shape, 1024) == X + 1).all()
+        client.unregister_system_shared_memory("region")
+        refused(lambda: client.infer("model", [x]), "is not registered")
+    finally:
+        shared_memory.destroy_shared_memory_region(region)
+    assert client.get_cuda_shared_memory_status() == []
+
+
+def test_what_is_not_there_is_refused_by_name(client, _):
+    refused(lambda: client.infer("other", given()), "there is no model 'other'")
+    refused(lambda: client.infer("model", given(), sequence_id=3), "the extension 'sequence' is not supported")
+    classes = [http.InferRequestedOutput("y", class_count=2)]
+    refused(lambda: client.infer("model", given(), outputs=classes), "'classification' is not supported")
+    refused(client.get_log_settings, "does not have the extension")
+    refused(client.get_trace_settings, "does not have the extension")
+    refused(lambda: client.load_model("model", config="{}"), "the parameter 'config' is not supported")
+    refused(lambda: client.infer("model", given(), request_compression_algorithm="gzip"), "Content-Encoding")
+
+
+def test_sigterm_ends_the_server_with_success(client, _):
+    assert client.is_server_live()  # `server` sees the exit code of each run
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    binary = parser.parse_args().bin.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        w = write_model(pathlib.Path(folder) / "model/1/model.onnx")
+        for name, test in sorted(globals().items()):
+            if not name.startswith("test_"):
+                continue
+            begin = time.monotonic()
+            with server(binary, folder, "--max-batch", 16, "--let-clients-load") as address:
+                with http.InferenceServerClient(address, concurrency=8) as client:
+                    test(client, w)
+            print(f"ok {name} {time.monotonic() - begin:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
