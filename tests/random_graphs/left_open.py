@@ -97,6 +97,15 @@ def _state_of_no_number(given, read, results):
     return "what follows from a sum that overflows" if not all(np.isfinite(_wide(each)).all() for each in results) else None
 
 
+@_of("RNN", "LSTM", "GRU")
+def _states_of_others(given, read, results):
+    """ONNX's inference does not look at these, and ONNX Runtime not where there is nothing."""
+    by_batch = "layout" in given and given["layout"].i
+    ways, hidden = read[1].shape[0], read[2].shape[2]
+    shape = (read[0].shape[0], ways, hidden) if by_batch else (ways, read[0].shape[1], hidden)
+    return "states of other sequences" if any(each is not None and each.shape != shape for each in read[5:7]) else None
+
+
 @_of("ReverseSequence")
 def _longer_than_it_is(given, read, results):
     axis = given["time_axis"].i if "time_axis" in given else 0
@@ -153,6 +162,12 @@ def _other_sizes(given, read, results):
 @_of("Attention", "MultiHeadAttention", "GroupQueryAttention")
 def _hidden_key_of_no_number(given, read, results):
     return "a number for what a key that is NaN or an infinity gives" if not all(np.isfinite(_wide(each)).all() for each in read) else None
+
+
+@_of("GroupQueryAttention")
+def _behind_the_lengths(given, read, results):
+    past, total = read[3], read[6]
+    return "what a cache holds behind its lengths" if past is not None and past.shape[2] != int(total.ravel()[0]) - read[0].shape[1] else None
 
 
 def _parts_of_a_stack(loop, inputs, again):
