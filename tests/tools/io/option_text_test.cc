@@ -54,7 +54,7 @@ TEST_CASE("help says of each value what it is, by a name that means something") 
   // The names that CLI11 gives to the value of an option that has none.
   static const std::regex kUnnamed("(?:TEXT|INT|UINT|FLOAT|ENUM|BOOLEAN)");
   std::vector<std::string> tools = Tools();
-  for (const char* tool : {"vm-compile", "vm-serve"}) {
+  for (const char* tool : {"vm-aot", "vm-compile", "vm-serve"}) {
     if (std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin" / tool))
       tools.emplace_back(tool);
   }

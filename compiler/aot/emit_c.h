@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EmitC: an executable as C source, for systems on which no interpreter, no heap and no standard library is
+// wanted. docs/aot.md explains what the source needs and what cannot be emitted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rewire/base/export.h"
+#include "rewire/base/status.h"
+#include "rewire/executable_format/executable.h"
+
+namespace rewire {
+
+// The functions that the emitted source calls for its kernel imports.
+enum class CKernels : std::uint8_t {
+  kPacked,  // packed functions, which a host links by name (compiler/aot/packed_host.h)
+};
+
+struct EmitCOptions {
+  // Begins every name that other files can see: letters, digits and "_".
+  std::string prefix = "model";
+  // Functions that become entry points. Empty: "main", or the only function of the executable.
+  std::vector<std::string> functions;
+  CKernels kernels = CKernels::kPacked;
+  // Calls inside each other. A call that is deeper fails as it does in the VM (kDepthLimit). As calls are
+  // expanded where they are made, the source grows with this number if the depth of a recursion depends on
+  // data.
+  std::uint32_t depth = 16;
+  // Limits the instructions after calls are expanded.
+  std::uint64_t max_instructions = 1u << 18;
+};
+
+struct CSource {
+  std::string header;
+  std::string source;
+  std::uint64_t arena_bytes = 0;     // the most that one entry point needs
+  std::uint64_t constant_bytes = 0;  // of constants that the source holds
+};
+
+// Emits the source. `header_name` is how the source includes the header.
+//
+// Errors:
+// - kInvalidArgument if there is no function of that name, or the prefix is no C name.
+// - kUnsupported if the program cannot be made static. The message names the function and the instruction.
+REWIRE_API Result<CSource> EmitC(const Executable& executable, const EmitCOptions& options,
+                                 const std::string& header_name);
+
+}  // namespace rewire

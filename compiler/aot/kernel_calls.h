@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the emitted source calls kernels: one class for each kind of kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/compiler/aot/static_value.h"
+#include "rewire/executable_format/module.h"
+
+namespace rewire::aot {
+
+struct CallArgument {
+  Value value;  // a tensor or an integer
+  // The address of a tensor as an expression of type (const) unsigned char*; an integer's value.
+  std::string text;
+  bool is_written = false;
+  // The bytes of a constant, if the argument is one; else null.
+  const std::vector<std::byte>* constant = nullptr;
+};
+
+struct KernelCall {
+  const KernelImport& import;
+  std::uint32_t index = 0;
+  std::vector<CallArgument> arguments;
+  std::uint32_t outputs = 0;
+};
+
+class KernelCalls {
+ public:
+  virtual ~KernelCalls() = default;
+
+  // An expression that calls the kernel; it is not 0 where the kernel fails. `setup` gets statements that go
+  // before it. Errors: kUnsupported, with what is missing.
+  virtual Result<std::string> Call(const KernelCall& call, std::string* setup) = 0;
+  // Lines of the source in front of the functions.
+  virtual std::string Includes() const = 0;
+  // The tables that the calls use stand in front of the functions too. They are known when all calls are
+  // emitted.
+  virtual std::string Tables() const = 0;
+  // Lines at the start of each function, whose kernel calls have at most so many arguments.
+  virtual std::string Locals(std::uint32_t most_arguments) const = 0;
+};
+
+std::unique_ptr<KernelCalls> MakePackedCalls(const Module& module, const std::string& prefix);
+
+}  // namespace rewire::aot

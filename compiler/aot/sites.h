@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A site is an instruction that reserves memory, by the calls that lead to it. A variable is a pointer or a
+// number of the source that is set where paths meet. This header also decides where each site lies.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "rewire/compiler/aot/static_value.h"
+
+namespace rewire::aot {
+
+struct Site {
+  std::uint64_t bytes = 0;
+  // A tensor lies on it. Memory that is only reserved takes no place.
+  bool is_used = false;
+  // How many tensors of earlier rounds of a loop may still be read when the site reserves memory again, and
+  // one. Each has its own place in the arena.
+  std::uint32_t instances = 1;
+  std::set<std::uint32_t> beside;        // sites that may hold something when this one reserves memory
+  std::vector<std::uint64_t> offsets{};  // by instance
+};
+
+// A variable of the source that is assigned at the ends of the paths that meet.
+struct Variable {
+  bool is_pointer = false;
+  bool is_const = false;         // points to memory that may be read-only
+  std::vector<Place> sources{};  // what it may be set to
+  // The memory that it may point to; FindTargets fills it in.
+  std::set<std::uint32_t> sites{};
+  std::set<std::uint32_t> outputs{};
+};
+
+void FindTargets(std::vector<Variable>* variables);
+
+// Gives every instance of each used site an offset that is a multiple of `alignment`, and returns the bytes
+// of the arena. Sites beside each other do not overlap. The largest is placed first, and each as low as it
+// goes.
+std::uint64_t PlaceSites(std::vector<Site>* sites, std::uint64_t alignment);
+
+}  // namespace rewire::aot

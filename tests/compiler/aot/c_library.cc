@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/tests/compiler/aot/c_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <sstream>
+
+#include "rewire/tests/support/paths.h"
+#include "rewire/vm/heap/object_heap.h"
+
+namespace rewire::test {
+namespace {
+
+// Runs a command of the shell; fails the test with what it printed.
+std::string Shell(const TempFolder& folder, const std::string& command) {
+  const std::string out = (folder.path() / "printed").string();
+  const int status =
+      std::system(("cd '" + folder.path().string() + "' && " + command + " > printed 2>&1").c_str());
+  std::string printed = ReadWholeFile(out);
+  INFO(command);
+  INFO(printed.substr(0, 4000));
+  REQUIRE(status == 0);
+  return printed;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+constexpr std::size_t kMargin = 64;
+constexpr std::byte kPoison{kPoisonByte};
+
+// Memory between two margins that must keep their bytes.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t bytes) : bytes_(bytes), memory_(bytes + 3 * kMargin, kPoison) {}
+  std::byte* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + kMargin + (kMargin - address % kMargin);
+  }
+  bool IsWithin() {
+    const std::byte* const begin = data();
+    const auto is_poison = [](std::byte byte) { return byte == kPoison; };
+    return std::all_of<const std::byte*>(memory_.data(), begin, is_poison) &&
+           std::all_of<const std::byte*>(begin + bytes_, memory_.data() + memory_.size(), is_poison);
+  }
+
+ private:
+  std::size_t bytes_;
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace
+
+CLibrary::~CLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+void CLibrary::Add(const std::string& prefix, const CSource& source) {
+  folder_.Write(prefix + ".h", source.header);
+  folder_.Write(prefix + ".c", source.source);
+  all_ += "#include \"" + prefix + ".c\"\n";
+}
+
+void CLibrary::Compile() {
+  folder_.Write("all.c", all_);
+  folder_.Write("all.cc", all_);
+  const std::string include =
+      " -I '" + std::string(SourceDir()) + "/include' -Wall -Wextra -Wconversion -Werror ";
+  const std::string host = std::string(SourceDir()) + "/compiler/aot/packed_host.c";
+  Shell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include);
+  Shell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' -o all.so" + include);
+  Shell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
+  if (std::string(REWIRE_TEST_CLANG) != "") {
+    Shell(folder_, REWIRE_TEST_CLANG " -std=c99 -fsyntax-only all.c" + include);
+  }
+  handle_ = dlopen((folder_.path() / "all.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle_ == nullptr) FAIL(dlerror());
+}
+
+const void* CLibrary::FindSymbol(const std::string& symbol) const {
+  void* found = dlsym(handle_, symbol.c_str());
+  INFO(symbol);
+  REQUIRE(found != nullptr);
+  return found;
+}
+
+std::vector<std::string> CLibrary::Undefined() const {
+  return Lines(Shell(folder_, "nm -u --format=just-symbols all.o"));
+}
+
+std::vector<std::string> CLibrary::Defined() const {
+  return Lines(Shell(folder_, "nm -g --defined-only --format=just-symbols all.o"));
+}
+
+CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs) {
+  Guarded arena(function.arena_bytes);
+  std::vector<Guarded> memory;
+  for (std::int32_t i = 0; i < function.output_count; ++i) memory.emplace_back(function.outputs[i].bytes);
+  std::vector<void*> outputs;
+  for (Guarded& output : memory) outputs.push_back(output.data());
+  CResult result;
+  result.code = function.run(kernels, arena.data(), inputs.data(), outputs.data());
+  result.is_within = arena.IsWithin();
+  for (std::int32_t i = 0; i < function.output_count; ++i) {
+    Guarded& output = memory[static_cast<std::size_t>(i)];
+    result.is_within = result.is_within && output.IsWithin();
+    result.outputs.emplace_back(output.data(), output.data() + function.outputs[i].bytes);
+  }
+  return result;
+}
+
+}  // namespace rewire::test
