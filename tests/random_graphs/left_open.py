@@ -25,6 +25,8 @@ def reason(node, inputs, results, again):
     """What the text leaves open of a node with these inputs by name, or None. `again` runs it with other inputs."""
     if node.op_type == "Loop":
         return _parts_of_a_stack(node, inputs, again)
+    if node.op_type == "ConcatFromSequence":
+        return _parts_of_a_sequence(node, inputs)
     given = {each.name: each for each in node.attribute}
     read = [inputs.get(name) if name else None for name in node.input]
     if node.domain not in ("", "ai.onnx.ml", contrib.DOMAIN) or not all(each is None or isinstance(each, np.ndarray) for each in read):
@@ -168,6 +170,14 @@ def _hidden_key_of_no_number(given, read, results):
 def _behind_the_lengths(given, read, results):
     past, total = read[3], read[6]
     return "what a cache holds behind its lengths" if past is not None and past.shape[2] != int(total.ravel()[0]) - read[0].shape[1] else None
+
+
+def _parts_of_a_sequence(node, inputs):
+    """ONNX Runtime leaves out parts without elements, whatever their sizes are."""
+    axis = next(each.i for each in node.attribute if each.name == "axis")
+    is_new = any(each.name == "new_axis" and each.i for each in node.attribute)
+    others = {part.shape if is_new else tuple(np.delete(part.shape, axis)) for part in inputs[node.input[0]]}
+    return "parts of other sizes" if len(others) > 1 else None
 
 
 def _parts_of_a_stack(loop, inputs, again):
