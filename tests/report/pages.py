@@ -91,8 +91,10 @@ addEventListener('load', () => {
   byId('graph').dispatchEvent(new WheelEvent('wheel', {deltaY: -200, clientX: 300, clientY: 300, cancelable: true}));
   seen.scale = graphView.scale;
   seen.bars = document.querySelectorAll('#histogram rect').length;
-  // The memory begins at the left edge.
+  seen.hidden = data.memory.blocks.filter(([, , , to]) => to <= firstStep()).length;
+  // The memory begins at the left edge, and with a twentieth of the most.
   seen.empty = Math.min(...[...document.querySelectorAll('#blocks rect')].map((block) => Number(block.getAttribute('x')))) - LEFT;
+  seen.low = bytesInUse().slice(firstStep(), firstStep() + 1).every((bytes) => bytes * 20 >= Math.max(1, ...bytesInUse()));
   // Beside itself, through the text of a page; and a file that is no page.
   showComparison('other.html', dataOfPage(document.documentElement.outerHTML));
   seen.compared = document.querySelectorAll('#comparison tr').length;
@@ -147,9 +149,9 @@ def check(name, page):
     seen = json.loads(found.group(1))
     main = data["graph"][0]
     expected = {
-        "nodes": len(main["nodes"]), "edges": len(main["edges"]), "blocks": len(data["memory"]["blocks"]),
+        "nodes": len(main["nodes"]), "edges": len(main["edges"]), "blocks": len(data["memory"]["blocks"]) - seen["hidden"],
         "rows": 1 + min(200, len(data["sites"])), "outputs": 1 + len(data["outputs"]), "placed": True, "details": True,
-        "advice": max(1, len(data["advice"])), "bars": len(data["runs"]["histogram"]), "empty": 0, "same": True, "refused": True,
+        "advice": max(1, len(data["advice"])), "bars": len(data["runs"]["histogram"]), "empty": 0, "low": True, "same": True, "refused": True,
         "compared": 2 + min(199, len({(site["node"] or site["name"], site["kernel"]) for site in data["sites"]})), "above": 0,
     }
     faults = [f"{key}: {seen[key]}, expected {value}" for key, value in expected.items() if seen[key] != value]

@@ -104,9 +104,11 @@ function startTimeline() {
   return () => drawTimeline(colors);
 }
 
-// The instruction that makes the first block: those before it load constants, and nothing is to be seen there.
+// The first instruction after which memory in use can be seen. Those before it load constants and compute sizes.
 function firstStep() {
-  return data.memory.blocks.reduce((first, [, , from]) => Math.min(first, from), data.memory.blocks.length ? data.memory.steps : 0);
+  const used = bytesInUse();
+  const most = used.reduce((more, bytes) => Math.max(more, bytes), 1);
+  return Math.max(0, used.findIndex((bytes) => bytes * 20 >= most));
 }
 
 // Bytes of storages after each instruction.
@@ -157,10 +159,13 @@ function drawBlocks(place) {
   svg.setAttribute('height', height);
   svg.replaceChildren();
   const level = (bytes) => bytes / Math.max(1, data.memory.height) * (height - 2) + 1;
+  const first = firstStep();
   data.memory.blocks.forEach(([offset, bytes, from, to, isStorage, name], index) => {
+    if (to <= first) return;
     const look = isStorage ? {fill: 'var(--cool)', stroke: 'var(--edge)'} :
       {fill: COLORS[index % COLORS.length], 'fill-opacity': 0.75, stroke: 'var(--card)', 'stroke-width': 0.5};
-    const shape = draw(svg, 'rect', {x: place(from), y: level(offset), width: Math.max(0.7, place(to) - place(from)),
+    const left = place(Math.max(from, first));
+    const shape = draw(svg, 'rect', {x: left, y: level(offset), width: Math.max(0.7, place(to) - left),
       height: Math.max(0.7, level(bytes) - 1), ...look});
     tip(shape, () => `${isStorage ? 'storage' : 'tensor'} ${name}\n${bytesText(bytes)} at offset ${bytesText(offset)}\n` +
         `instructions ${from} to ${to}`);
@@ -179,7 +184,7 @@ function startMemory() {
   const memory = data.memory;
   const parts = ['Above: the bytes that tensors of the program take, and below what lies where; a grey box is a storage, a colored one a tensor in it.',
     'Inputs, constants and parameters are not in it. The broken lines also count objects, registers and what kernels need beside their tensors.'];
-  if (firstStep() > 0) parts.push(`The first ${firstStep()} instructions make nothing, as they load constants, and are not drawn.`);
+  if (firstStep() > 0) parts.push(`The first ${firstStep()} instructions, which load constants and compute sizes, take nearly nothing and are not drawn.`);
   if (!memory.complete) parts.push(`Only the first ${memory.steps} instructions are shown.`);
   if (memory.left_out) parts.push(`${memory.left_out} small blocks are left out.`);
   if (memory.unbounded) parts.push(`There is no bound: ${memory.unbounded}.`);

@@ -66,7 +66,8 @@ std::string Shortened(std::string_view text, const std::string& end = "") {
 std::pair<std::string, std::string> TextsOf(const GraphNode& node) {
   const std::vector<std::string_view> nodes = NodesOf(node.source);
   const NoteParts first = SplitNote(nodes.front());
-  if (node.kind == GraphNode::Kind::kKernel && !first.kind.empty()) {
+  // A kernel that computes sizes for a node is not that node.
+  if (node.kind == GraphNode::Kind::kKernel && !first.kind.empty() && !names::IsShapeFunction(node.title)) {
     std::string kinds(first.kind), name(first.name);
     for (std::size_t i = 1; i < nodes.size(); ++i) (kinds += " + ") += SplitNote(nodes[i]).kind;
     const std::string more = nodes.size() > 1 ? " and " + std::to_string(nodes.size() - 1) + " more" : "";
