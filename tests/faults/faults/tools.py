@@ -17,7 +17,7 @@ FAULTS = [
     Fault("tools", "the node that makes NaN is the first whose steps leave NaN", "nan_maker.cc",
           "std::isnan(wrong[i]) && «std::isnan(elements[i])»", "true", FUSED),
     Fault("tools", "a kernel whose argument has NaN is not said to make it", "nan_maker.cc",
-          "passes_nan_on_ || «(is_read && CountNan(**held) > 0)»", "false", FUSED),
+          "passes_nan_on_ || (is_read && «CountNan(**held) > 0»)", "false", FUSED),
     Fault("tools", "one call that is held up does not change what a place usually takes", "usual_times.cc",
           "return {«PercentilesOf(times).median», 0", "PercentilesOf(times).total / static_cast<double>(times.size())", TOOLS),
     Fault("tools", "no call is above the best that is known of the CPU", "run_facts.cc",
