@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations with attributes, which a factory reads once.
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/halves.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -28,9 +32,9 @@ struct ElementActivation : Op {
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<Computed<T>, float> && requires(const Op& op) { op.Rows(); })
-        return loop.RunRows<T, T>(OnRows<T>(RowsOf<T>(*this)));
+        return loop.RunRows<T, T>(OnRowsInBlocks<T>(RowsOf<T>(*this)));
       else
-        return loop.Run<T, T>(OnElements<T>(this->template For<Computed<T>>()));
+        return loop.Run<T, T>(OnElementsInBlocks<T>(this->template For<Computed<T>>()));
     });
   }
 
@@ -68,6 +72,17 @@ struct Elu {
   }
 };
 
+// out = below(in) where the element is less than 0, else above(in); `below` is a function of rows.
+template <typename Below, typename Above>
+void RunBySign(const Below& below, const Above& above, const float* in, float* out, std::int64_t count) {
+  float block[256];
+  for (std::int64_t at = 0; at < count; at += std::ssize(block)) {
+    const std::int64_t size = std::min<std::int64_t>(count - at, std::ssize(block));
+    below(in + at, block, size);
+    for (std::int64_t i = at; i < at + size; ++i) out[i] = in[i] < 0 ? block[i - at] : above(in[i]);
+  }
+}
+
 struct Selu {
   static constexpr const char* kName = names::kSelu;
   using Accepts = AnyFloats;
@@ -76,6 +91,14 @@ struct Selu {
   void Read(Attributes& attributes) {
     alpha = attributes.Float("alpha", 1.67326319217681884765625);
     gamma = attributes.Float("gamma", 1.05070102214813232421875);
+  }
+  auto Rows() const {
+    return [elu = BestVectorMath().elu, low = static_cast<float>(gamma * alpha),
+            high = static_cast<float>(gamma)](const float* in, float* out, std::int64_t count) {
+      const auto below = [=](const float* from, float* to, std::int64_t size) { elu(from, low, to, size); };
+      RunBySign(
+          below, [=](float x) { return high * x; }, in, out, count);
+    };
   }
   template <typename T>
   auto For() const {
@@ -102,6 +125,22 @@ struct Celu {
   using Accepts = AnyFloats;
   double alpha;
   void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  auto Rows() const {
+    return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](const float* in, float* out,
+                                                                           std::int64_t count) {
+      const auto below = [=](const float* from, float* to, std::int64_t size) {
+        for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] / scale;
+        // The function of rows leaves numbers above 0 as they are, which a scale below 0 makes of those
+        // below.
+        if (scale > 0)
+          elu(to, scale, to, size);
+        else
+          for (std::int64_t i = 0; i < size; ++i) to[i] = functions::Celu(from[i], scale);
+      };
+      RunBySign(
+          below, [](float x) { return x; }, in, out, count);
+    };
+  }
   template <typename T>
   auto For() const {
     return [scale = static_cast<T>(alpha)](T x) { return functions::Celu(x, scale); };

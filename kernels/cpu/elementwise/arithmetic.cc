@@ -6,6 +6,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/halves.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -168,7 +169,7 @@ struct Binary {
     return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
       using Given = typename decltype(tag)::type;
       using T = std::conditional_t<kIgnoresSign<Op>, Signless<Given>, Given>;
-      return loop.Run<T, T, T>(OnElements<T>(Op()));
+      return loop.Run<T, T, T>(OnElementsInBlocks<T>(Op()));
     });
   }
 };

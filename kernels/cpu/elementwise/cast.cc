@@ -2,6 +2,7 @@
 // Conversion between element types.
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/math/halves.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 
@@ -22,6 +23,10 @@ struct Cast {
   static Status From(const Elementwise<1>& loop, TensorView x, Tag<To>) {
     return ForType(AllTypes(), "x", x, [&](auto tag) {
       using Source = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<Source, Float16> && std::is_same_v<To, float>)
+        return loop.RunRows<To, Source>(BestHalfRows().widen);
+      if constexpr (std::is_same_v<Source, float> && std::is_same_v<To, Float16>)
+        return loop.RunRows<To, Source>(BestHalfRows().narrow);
       // From an integer the sign of the target does not matter: both wrap to the same bits.
       using Target = std::conditional_t<std::is_integral_v<Source>, Signless<To>, To>;
       return loop.Run<Stored<Target>, Stored<Source>>([](Stored<Source> value) {

@@ -5,6 +5,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/halves.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -70,9 +71,9 @@ struct Unary {
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
-        return loop.RunRows<T, T>(OnRows<T>(BestVectorMath().*kRowOf<Op>));
+        return loop.RunRows<T, T>(OnRowsInBlocks<T>(BestVectorMath().*kRowOf<Op>));
       else
-        return loop.Run<T, T>(OnElements<T>(Op()));
+        return loop.Run<T, T>(OnElementsInBlocks<T>(Op()));
     });
   }
 };

@@ -125,7 +125,11 @@ struct OneHot {
     expected.insert(along, out.dim(along));
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     return ForType(AnyNumbers(), "indices", indices, [&](auto tag) {
-      return Write<typename decltype(tag)::type>(indices, values, along, out);
+      using Index = typename decltype(tag)::type;
+      if (out.element_bytes() == sizeof(Wide)) return Write<Index, Wide>(indices, values, along, out);
+      return ForElementSize("out", out, [&](auto element) {
+        return Write<Index, typename decltype(element)::type>(indices, values, along, out);
+      });
     });
   }
 
@@ -133,24 +137,36 @@ struct OneHot {
   static constexpr std::int64_t kTwo[] = {2};
   static constexpr ShapeView kPair{kTwo, 1};
 
-  // An index out of range marks nothing, as ONNX has it.
-  template <typename I>
+  // Elements of 16 bytes.
+  struct Wide {
+    std::uint64_t parts[2];
+  };
+
+  // All elements are off, and then each index turns one on. An index out of range marks nothing, as ONNX has
+  // it.
+  template <typename Index, typename T>
   static Status Write(TensorView indices, TensorView values, int along, TensorView out) {
     const std::int64_t depth = out.dim(along);
     const std::int64_t inner = Product(out.dims(), along + 1, out.ndim());
-    const auto bytes = static_cast<std::size_t>(out.element_bytes());
-    const char* off = static_cast<const char*>(values.raw_data());
-    const char* on = off + bytes;
-    const I* index = indices.data<I>();
-    char* to = static_cast<char*>(out.raw_data());
-    return ParallelFor(out.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t position = i / inner % depth;
-        auto hot = ToType<std::int64_t>(index[i / (inner * depth) * inner + i % inner]);
-        if (hot < 0 && hot >= -depth) hot += depth;
-        std::memcpy(to + static_cast<std::size_t>(i) * bytes, hot == position ? on : off, bytes);
-      }
-    });
+    const T *pair = static_cast<const T*>(values.raw_data()), off = pair[0], on = pair[1];
+    const auto* index = indices.data<Index>();
+    auto* to = static_cast<T*>(out.raw_data());
+    if (out.size() == 0) return Status();
+    const auto block = depth * inner;
+    return ParallelFor(out.size() / block, GrainOf(4 * kGrain, block),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (; begin < end; ++begin) {
+                           if (!pace.Fill(to + begin * block, block, off)) return;
+                           const auto mark = [&](std::int64_t i, std::int64_t last) {
+                             for (; i < last; ++i) {
+                               auto hot = ToType<std::int64_t>(index[begin * inner + i]);
+                               if (hot < 0 && hot >= -depth) hot += depth;
+                               if (hot >= 0 && hot < depth) to[begin * block + hot * inner + i] = on;
+                             }
+                           };
+                           if (!pace.For(inner, 1, mark)) return;
+                         }
+                       });
   }
 };
 

@@ -55,6 +55,9 @@ struct Running {
       using Total = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // integers wrap
       const T* in = x.data<T>();
       T* to = out.data<T>();
+      // A row of a few lines costs more than a line.
+      const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
+      if (inner >= 4) return RunSideBySide<kProduct, T, Total>(x, along, inner, in, to);
       return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
         Total total = kProduct ? 1 : 0;
         static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
@@ -71,6 +74,48 @@ struct Running {
         }));
       });
     });
+  }
+
+ private:
+  // Lines that lie side by side: each row is the result before it and a row of x.
+  template <bool kProduct, typename T, typename Total>
+  Status RunSideBySide(TensorView x, int along, std::int64_t inner, const T* in, T* to) const {
+    constexpr std::int64_t kColumns = 1024;  // as many as the first cache keeps
+    if (x.size() == 0) return Status();
+    const std::int64_t count = x.dim(along);
+    const std::int64_t pieces = (inner + kColumns - 1) / kColumns;
+    const auto run_piece = [&](std::int64_t piece, Pace& pace) {
+      const std::int64_t column = piece % pieces * kColumns;
+      const std::int64_t columns = std::min(kColumns, inner - column);
+      const std::int64_t first = piece / pieces * count * inner + column;
+      const auto row_of = [&](std::int64_t i) { return first + (reverse ? count - 1 - i : i) * inner; };
+      return pace.For(count, columns, [&](std::int64_t i, std::int64_t end) {
+        for (; i < end; ++i) {
+          T* result = to + row_of(i);
+          const T* before = i == 0 ? result : to + row_of(i - 1);
+          const T* from = in + row_of(exclusive && i > 0 ? i - 1 : i);
+          if (i == 0 && exclusive) {
+            std::fill_n(result, columns, T{kProduct ? 1 : 0});
+          } else {
+            for (std::int64_t j = 0; j < columns; ++j) {
+              const auto last = static_cast<Total>(i == 0 ? T{kProduct ? 1 : 0} : before[j]);
+              const auto next = static_cast<Total>(from[j]);
+              if constexpr (kProduct)
+                result[j] = static_cast<T>(last * next);
+              else
+                result[j] = static_cast<T>(last + next);
+            }
+          }
+        }
+      });
+    };
+    return ParallelFor(Times(x.size() / count / inner, pieces),
+                       GrainOf(kGrain, count, std::min(inner, kColumns)),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (; begin < end; ++begin) {
+                           if (!run_piece(begin, pace)) return;
+                         }
+                       });
   }
 };
 
