@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/grpc/grpc_front_end.h"
 #include "rewire/serve/http/http_front_end.h"
 #include "rewire/serve/models/settings.h"
 #include "rewire/serve/run/model_service.h"
@@ -40,6 +41,7 @@ struct Options {
   std::vector<std::string> paths;
   std::string config;
   std::string http;
+  std::string grpc;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
   std::int32_t threads = 0;
@@ -75,6 +77,11 @@ void WaitForSignal(const sigset_t& signals) {
   }
 }
 
+// The address with the port that it has got.
+std::string Where(const std::string& address, int port) {
+  return port == 0 ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+}
+
 Result<int> Serve(const Options& options) {
   Result<serve::ServeSettings> settings = Settings(options);
   if (!settings) return Forward(settings);
@@ -101,10 +108,14 @@ Result<int> Serve(const Options& options) {
   serve::Server server(*std::move(service), loops);
   const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
   if (!port) return Forward(port);
+  std::string served = fmt::format("serving HTTP at {}\n", Where(address, *port));
+  if (!options.grpc.empty()) {
+    const Result<int> grpc = server.Add(serve::MakeGrpcFrontEnd(server.service(), limits), options.grpc);
+    if (!grpc) return Forward(grpc);
+    served += fmt::format("serving gRPC at {}\n", Where(options.grpc, *grpc));
+  }
   if (Status started = server.Start(); !started) return Forward(started);
-  const std::string where =
-      *port == 0 ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
-  Tell(fmt::format("serving HTTP at {}\n", where));
+  Tell(served);
   std::fflush(stdout);  // whoever has started the server waits for this line
   WaitForSignal(signals);
   Detail("ending: requests that have arrived are answered first");
@@ -124,6 +135,8 @@ int main(int argc, char** argv) {
   app.add_option("--config", options.config, "read settings from this file (TOML)")->type_name("FILE");
   app.add_option("--http", options.http,
                  "serve HTTP here: ADDRESS:PORT or unix:PATH; 127.0.0.1:8000 otherwise")
+      ->type_name("ADDRESS");
+  app.add_option("--grpc", options.grpc, "serve gRPC here, too: ADDRESS:PORT or unix:PATH")
       ->type_name("ADDRESS");
   app.add_option("--loops", options.loops, "threads that serve connections; one per core otherwise")
       ->check(CLI::Range(1, 1024))

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tritonclient's gRPC client, as it is, against vm-serve: every one of its calls, with what the server answers.
+
+    grpc_clients.py BIN      the folder of the tools; tritonclient must be installed (tests/serve/requirements/tritonclient_grpc.txt)
+
+Prints a row for each call. A call that is not supported must say so by UNIMPLEMENTED.
+"""
+import asyncio
+import pathlib
+import queue
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import tritonclient.grpc as triton
+import tritonclient.grpc.aio as triton_aio
+import tritonclient.utils.shared_memory as shared_memory
+
+MODEL = """.kernel add = "rewire.add"
+.func main(x: f32[4], y: f32[4]) -> z: f32[4]
+  %s = alloc_storage _, alignment=64, f32[4], cpu
+  %z = alloc_tensor %s, _, f32[4]
+  invoke_packed add(%x, %y, %z), outputs=1
+  ret %z
+.end
+"""
+X = np.array([1, 2, 3, 4], np.float32)
+Y = np.array([10, 20, 30, 40], np.float32)
+
+
+def inputs(make=triton.InferInput):
+    given = [make("x", [4], "FP32"), make("y", [4], "FP32")]
+    given[0].set_data_from_numpy(X)
+    given[1].set_data_from_numpy(Y)
+    return given
+
+
+class Calls:
+    """Each function is a call of the client; its name is the client's."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def is_server_live(self):
+        assert self.client.is_server_live()
+
+    def is_server_ready(self):
+        assert self.client.is_server_ready()
+
+    def is_model_ready(self):
+        assert self.client.is_model_ready("model")
+        assert not self.client.is_model_ready("none")
+
+    def get_server_metadata(self):
+        assert self.client.get_server_metadata().name
+
+    def get_model_metadata(self):
+        metadata = self.client.get_model_metadata("model")
+        assert [tensor.name for tensor in metadata.inputs] == ["x", "y"]
+        assert [(tensor.datatype, list(tensor.shape)) for tensor in metadata.outputs] == [("FP32", [4])]
+
+    def get_model_config(self):
+        config = self.client.get_model_config("model").config
+        assert config.name == "model" and [tensor.name for tensor in config.input] == ["x", "y"]
+        assert config.input[0].data_type == 11 and list(config.output[0].dims) == [4]
+
+    def get_model_repository_index(self):
+        assert [model.name for model in self.client.get_model_repository_index().models] == ["model"]
+
+    def load_model(self):
+        self.client.load_model("model")
+
+    def unload_model(self):
+        self.client.unload_model("model")
+        assert not self.client.is_model_ready("model")
+        self.client.load_model("model")
+        assert self.client.is_model_ready("model")
+
+    def get_inference_statistics(self):
+        statistics = self.client.get_inference_statistics("model").model_stats
+        assert statistics[0].name == "model"
+
+    def get_trace_settings(self):
+        self.client.get_trace_settings()
+
+    def update_trace_settings(self):
+        self.client.update_trace_settings(settings={"trace_level": "OFF"})
+
+    def get_log_settings(self):
+        self.client.get_log_settings()
+
+    def update_log_settings(self):
+        self.client.update_log_settings({"log_verbose_level": 0})
+
+    def get_system_shared_memory_status(self):
+        assert not self.client.get_system_shared_memory_status().regions
+
+    def register_system_shared_memory(self):
+        """With inputs and an output in it: infer reads and writes the region."""
+        region = shared_memory.create_shared_memory_region("region", "/rewire_grpc_test", 48)
+        try:
+            shared_memory.set_shared_memory_region(region, [X, Y])
+            self.client.register_system_shared_memory("region", "/rewire_grpc_test", 48)
+            assert self.client.get_system_shared_memory_status().regions["region"].byte_size == 48
+            given = [triton.InferInput("x", [4], "FP32"), triton.InferInput("y", [4], "FP32")]
+            given[0].set_shared_memory("region", 16)
+            given[1].set_shared_memory("region", 16, 16)
+            wanted = triton.InferRequestedOutput("z")
+            wanted.set_shared_memory("region", 16, 32)
+            result = self.client.infer("model", given, outputs=[wanted])
+            assert result.get_output("z").parameters["shared_memory_region"].string_param == "region"
+            found = shared_memory.get_contents_as_numpy(region, np.float32, [4], 32)
+            assert (found == X + Y).all()
+        finally:
+            self.client.unregister_system_shared_memory("region")
+            shared_memory.destroy_shared_memory_region(region)
+
+    def unregister_system_shared_memory(self):
+        self.client.unregister_system_shared_memory("none")
+        self.client.unregister_system_shared_memory()
+
+    def get_cuda_shared_memory_status(self):
+        assert not self.client.get_cuda_shared_memory_status().regions
+
+    def register_cuda_shared_memory(self):
+        self.client.register_cuda_shared_memory("region", b"", 0, 16)
+
+    def unregister_cuda_shared_memory(self):
+        self.client.unregister_cuda_shared_memory()
+
+    def infer(self):
+        result = self.client.infer("model", inputs(), request_id="7", client_timeout=60)
+        assert (result.as_numpy("z") == X + Y).all() and result.get_response().id == "7"
+
+    def infer_wrong(self):
+        """A wrong shape, a missing input and an unknown model are errors of the request alone."""
+        wrong = triton.InferInput("x", [3], "FP32")
+        wrong.set_data_from_numpy(X[:3])
+        for model, given, status in [("model", [wrong, inputs()[1]], "INVALID_ARGUMENT"), ("model", inputs()[:1], "INVALID_ARGUMENT"),
+                                     ("none", inputs(), "NOT_FOUND")]:
+            try:
+                self.client.infer(model, given)
+            except triton.InferenceServerException as error:
+                assert status in error.status(), error
+            else:
+                raise AssertionError(f"{model} answered")
+
+    def async_infer(self):
+        answers = queue.Queue()
+        for _ in range(20):
+            self.client.async_infer("model", inputs(), lambda result, error: answers.put((result, error)))
+        for _ in range(20):
+            result, error = answers.get(timeout=60)
+            assert error is None and (result.as_numpy("z") == X + Y).all()
+
+    def start_stream(self):
+        """And async_stream_infer, stop_stream: answers in order, and an error in between."""
+        answers = queue.Queue()
+        self.client.start_stream(lambda result, error: answers.put((result, error)))
+        for number in range(6):
+            self.client.async_stream_infer("none" if number == 3 else "model", inputs(), request_id=str(number))
+        for number in range(6):
+            result, error = answers.get(timeout=60)
+            assert (error is not None) == (number == 3)
+            if error is None:
+                assert result.get_response().id == str(number) and (result.as_numpy("z") == X + Y).all()
+        self.client.stop_stream()
+
+
+async def asynchronous(address):
+    """The client for asyncio."""
+    async with triton_aio.InferenceServerClient(address) as client:
+        assert await client.is_server_live()
+        results = await asyncio.gather(*(client.infer("model", inputs(triton_aio.InferInput)) for _ in range(20)))
+        assert all((result.as_numpy("z") == X + Y).all() for result in results)
+
+
+# Calls that the server does not support; docs/serving.md says so.
+UNSUPPORTED = {"get_trace_settings", "update_trace_settings", "get_log_settings", "update_log_settings", "register_cuda_shared_memory"}
+
+
+def main():
+    bins = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "model.asm").write_text(MODEL, encoding="utf-8")
+        subprocess.run([bins / "vm-as", "model.asm"], cwd=folder, check=True)
+        command = [bins / "vm-serve", "model.rwx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--let-clients-load"]
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                lines = [server.stdout.readline(), server.stdout.readline()]
+                address = next(line.split()[-1] for line in lines if "gRPC" in line)
+                client = triton.InferenceServerClient(address)
+                calls = Calls(client)
+                for name in [name for name in vars(Calls) if not name.startswith("_")]:
+                    try:
+                        getattr(calls, name)()
+                        answer = "answered"
+                    except triton.InferenceServerException as error:
+                        if name not in UNSUPPORTED or "UNIMPLEMENTED" not in error.status():
+                            raise
+                        answer = "UNIMPLEMENTED"
+                    assert (answer == "UNIMPLEMENTED") == (name in UNSUPPORTED), f"{name}: {answer}"
+                    print(f"grpc: {name:34} {answer}")
+                asyncio.run(asynchronous(address))
+                print(f"grpc: {'aio.infer':34} answered")
+                client.close()
+            finally:
+                server.terminate()
+            assert server.wait(timeout=60) == 0, "the server did not end well"
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
