@@ -88,6 +88,16 @@ std::vector<std::int64_t> Gate::rows() const {
   return rows_;
 }
 
+const void* Gate::last_input() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_input_;
+}
+
+const void* Gate::last_output() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_output_;
+}
+
 TestRequest::TestRequest(std::int64_t rows, float first) {
   elements_.resize(static_cast<std::size_t>(rows) * 4);
   for (std::size_t i = 0; i < elements_.size(); ++i) elements_[i] = first + static_cast<float>(i);

@@ -36,8 +36,8 @@ class Gate {
   // Waits until so many runs have begun.
   void WaitForRuns(std::size_t count);
   std::vector<std::int64_t> rows() const;
-  const void* last_input() const { return last_input_; }
-  const void* last_output() const { return last_output_; }
+  const void* last_input() const;
+  const void* last_output() const;
 
  private:
   mutable std::mutex mutex_;
