@@ -147,6 +147,9 @@ typedef struct RewireCompileOptions {
    * made. */
   RewireParameterSet** own_parameters;
   uint32_t all_parameters; /* 1: all weights do, as CompileOptions::all_parameters says */
+  /* The JSON of schemas of operators that the caller's kernels compute (docs/own-operators.md). NULL: none.
+   */
+  const char* operators;
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */

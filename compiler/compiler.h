@@ -24,6 +24,7 @@
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
 #include "rewire/compiler/limits.h"
+#include "rewire/compiler/operator_schema.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/vm/memory_bound.h"
 #include "rewire/vm/parameter_set.h"
@@ -73,6 +74,9 @@ struct CompileOptions {
   // larger inputs. It has a memory bound if nothing else is open.
   std::map<std::string, std::int64_t> max_dims;
   std::set<std::string> disabled_passes;  // names of CompilerPasses()
+  // Operators that kernels of the host or of libraries compute. They go before those that the compiler has. A
+  // schema that no node can fit is kInvalidArgument.
+  std::vector<OperatorSchema> operators;
   // Constants of the model that become parameters of the executable: tensors that a Program is linked with,
   // in place of constants of the file (LinkOptions::parameters). They are initializers and nodes Constant of
   // the model's graph itself. What passes make of weights, such as packed ones, `__init` makes of the

@@ -51,6 +51,7 @@ struct Options {
   std::vector<std::string> max_dims;
   std::vector<std::string> disabled;
   std::vector<std::string> allow_external;
+  std::vector<std::string> operators, kernels;
   std::vector<std::string> parameters;
   std::string weights;
   std::string dump;
@@ -170,6 +171,12 @@ Result<int> Run(const Options& options) {
   if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
   compile->external_folders = options.allow_external;
   if (options.check_passes) compile->check_passes = true;
+  std::vector<std::string> schema_files;
+  for (const std::string& library : options.kernels) schema_files.push_back(SchemasBeside(library));
+  schema_files.insert(schema_files.end(), options.operators.begin(), options.operators.end());
+  Result<std::vector<OperatorSchema>> operators = ReadOperatorFiles(schema_files);
+  if (!operators) return Forward(operators);
+  compile->operators = *std::move(operators);
   if (Status read = ReadParameterOptions(options.parameters, &*compile); !read) return Forward(read);
   if (Status read = ReadCalibration(options, &*compile); !read) return Forward(read);
   Dump dump(options.dump);
@@ -290,6 +297,16 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
                  fmt::format("skip one optimization step: {}", fmt::join(rewire::CompilerPasses(), ", ")))
       ->allow_extra_args(false)
       ->type_name("PASS");
+  app.add_option("--operators", options.operators,
+                 "read schemas of operators that kernels of yours compute from this JSON file "
+                 "(docs/own-operators.md)")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("--kernels", options.kernels,
+                 "read the schemas of this kernel library's operators from the .json beside it; none of its "
+                 "code runs")
+      ->allow_extra_args(false)
+      ->type_name("LIBRARY");
   app.add_option(
          "--parameters", options.parameters,
          "make constants of the model parameters, which are bound when a program is linked (vm-run "

@@ -57,7 +57,8 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
   list("--params", &options->parameters, "FILE",
        "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files");
   list("--kernels", &options->kernels, "LIBRARY",
-       "load a shared library of kernels; loading it runs its code");
+       "load a shared library of kernels, with its operators in the .json beside it; loading it runs its "
+       "code");
   app->add_flag("--trust-device-code", options->trust_device_code, kTrustDeviceCodeHelp);
   app->add_option("--threads", options->threads, "let kernels use N threads; default: one per core")
       ->type_name("N")

@@ -49,8 +49,9 @@ void AddInputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "--params", &options->parameters, "FILE",
           "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files")
       ->group(group);
-  AddList(app, "--kernels", &options->kernels, "LIBRARY",
-          "load a shared library of kernels; loading it runs its code")
+  AddList(
+      app, "--kernels", &options->kernels, "LIBRARY",
+      "load a shared library of kernels, with its operators in the .json beside it; loading it runs its code")
       ->group(group);
   app->add_flag("--trust-device-code", options->trust_device_code, kTrustDeviceCodeHelp)->group(group);
 }

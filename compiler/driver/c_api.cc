@@ -115,6 +115,12 @@ struct Call {
       return ok;
     options.parameters.insert(parameters.begin(), parameters.end());
     options.all_parameters = given.all_parameters != 0;
+    if (given.operators != nullptr) {
+      Result<std::vector<rewire::OperatorSchema>> schemas =
+          rewire::ParseOperatorSchemas(given.operators, "operators");
+      if (!schemas) return rewire::Forward(schemas);
+      options.operators = *std::move(schemas);
+    }
     if (Status ok = ReadCalibration(given, &options); !ok) return ok;
     if (given.parallel > kRewireParallelOff) {
       return rewire::Fail(rewire::StatusCode::kInvalidArgument,

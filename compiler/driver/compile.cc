@@ -17,6 +17,7 @@
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/lower/own_operators.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
@@ -231,6 +232,9 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
       return choice->Has(name, tensor);
     };
   }
+  const Result<OwnOperators> own_operators = OwnOperators::Make(options.operators);
+  if (!own_operators) return Forward(own_operators);
+  lowering_options.own_operators = &*own_operators;
   Begin(options, "lowering nodes");
   const auto kernels = std::make_shared<const KernelTraits>(folder.kernels());
   lowering_options.check = [&](const Node& node) { return kernels->Check(node); };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/import/dtypes.h"
 
+#include <iterator>
+
 #include "rewire/compiler/import/onnx_proto.h"
 
 namespace rewire::compiler {
@@ -72,6 +74,14 @@ std::optional<DLDataType> DTypeOfOnnx(std::int32_t data_type) {
   }
   const NewType* type = FindNewType(data_type);
   return type != nullptr ? std::optional(type->dtype) : std::nullopt;
+}
+
+bool IsOnnxDType(DLDataType dtype) {
+  for (std::int32_t number = 1; number <= std::rbegin(kNewTypes)->number; ++number) {
+    const std::optional<DLDataType> known = DTypeOfOnnx(number);
+    if (known && *known == dtype) return true;
+  }
+  return false;
 }
 
 std::string OnnxTypeName(std::int32_t data_type) {

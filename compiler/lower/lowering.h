@@ -25,6 +25,7 @@
 namespace rewire::compiler {
 
 class Op;
+class OwnOperators;
 
 struct LoweringOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions with a fixed size
@@ -42,6 +43,8 @@ struct LoweringOptions {
   bool for_each_rank = false;
   // Tells whether a constant of the model becomes a parameter of the executable. Empty: none does.
   std::function<bool(const std::string& name, const HostTensor& tensor)> is_parameter;
+  // Operators of the host. Null: it has none.
+  const OwnOperators* own_operators = nullptr;
 };
 
 // The names that a graph, or the body of a function, can see.

@@ -162,6 +162,7 @@ class Op {
   Result<Shape> Broadcast(const Shape& a, const Shape& b) const;
 
   Lowering& lowering() { return lowering_; }
+  const Lowering& lowering() const { return lowering_; }
   Scope& scope() { return scope_; }
   const std::string& source() const { return lowering_.source(); }
   std::string NextName();

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rewire/compiler/lower/own_operators.h"
 #include "rewire/compiler/operators/attribute_rules.h"
 #include "rewire/compiler/operators/host_function.h"
 
@@ -103,13 +104,20 @@ Status CheckInputs(Op& op, const Operator& row) {
 }  // namespace
 
 Result<const Operator*> RowOf(const Op& op) {
+  const OwnOperators* own_operators = op.lowering().options().own_operators;
+  if (const OwnOperator* own =
+          own_operators == nullptr ? nullptr : own_operators->Find(op.domain(), op.type())) {
+    if (Status known = CheckAttributes(op, own->row); !known) return Forward(known);
+    return &own->row;
+  }
   if (op.domain() == kHostDomain) {
     if (Status known = CheckAttributes(op, HostFunction()); !known) return Forward(known);
     return &HostFunction();
   }
   const auto domain = std::find_if(Domains().begin(), Domains().end(),
                                    [&](const Domain& each) { return op.domain() == each.name; });
-  if (domain == Domains().end()) return op.Unsupported("no operators of domain '{}' are known", op.domain());
+  if (domain == Domains().end())
+    return op.Unsupported("no operators of domain '{}' are known; {}", op.domain(), kHowToOwn);
   if (op.opset() > domain->newest) {
     return op.Unsupported("operator set {} is newer than {}, the newest that is known", op.opset(),
                           domain->newest);

@@ -136,6 +136,7 @@ nb::tuple CompileModel(const Arguments& given) {
     kStrict,
     kParameters,
     kAllParameters,
+    kOperators,
     kProgress
   };
   const nb::handle model = given[kModel], progress = given[kProgress];
@@ -152,6 +153,7 @@ nb::tuple CompileModel(const Arguments& given) {
   options.strict = ToFlag(given[kStrict], "strict", false);
   options.parameters = ToNames(given[kParameters], "parameters");
   options.all_parameters = ToFlag(given[kAllParameters], "all_parameters", false);
+  options.operators = Take(ParseOperatorSchemas(ToText(given[kOperators], "operators"), "operators"));
   const std::string cpu = ToText(given[kCpu], "cpu"), precision = ToText(given[kPrecision], "precision");
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
   if (cpu == "tiles") options.cpu = Cpu::kTiles;
@@ -200,7 +202,7 @@ void AddCompiler(nb::module_& module) {
       "calibrate: list[dict[str, typing.Any]], calibration: str, max_error: float, "
       "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
       "compress: bool, check_passes: bool, strict: bool, parameters: collections.abc.Iterable[str], "
-      "all_parameters: bool, progress: typing.Callable[[str], object] | None) "
+      "all_parameters: bool, operators: str, progress: typing.Callable[[str], object] | None) "
       "-> tuple[Executable | None, typing.Any, typing.Any]",
       &CompileModel, "Compiles a model.");
   FunctionOf(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, Protocol, Sequence, Union
@@ -133,6 +134,14 @@ def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
     raise errors.InvalidArgumentError(f"{name} is {given!r}, expected {known}{_rewire._did_you_mean(str(given), choices)}")
 
 
+def _schemas_of(operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> str:
+    """The JSON of schemas of operators."""
+    if isinstance(operators, (str, bytes, os.PathLike)):
+        with open(operators, encoding="utf-8") as file:
+            return file.read()
+    return json.dumps(operators if isinstance(operators, Mapping) else {"operators": [dict(one) for one in operators]})
+
+
 def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearray | memoryview | ModelProto,
             output: Path | None = None, *, dims: Mapping[str, int] | None = None, max_dims: Mapping[str, int] | None = None,
             disable_passes: Iterable[str] = (), external_data: Path | None = None, external_folders: Iterable[Path] = (),
@@ -140,7 +149,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
             calibration: str = "least-squares", max_error: float = 0.05, keep_float: Iterable[str] = (),
             device: str = "cpu", device_work: int = 100000, parallel: str = "auto", cpu: str = "native",
             compress: bool = True, check_passes: bool = False, strict: bool = False,
-            parameters: str | Iterable[str] | _rewire.ParameterSet = ()) -> Compilation:
+            parameters: str | Iterable[str] | _rewire.ParameterSet = (),
+            operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -180,6 +190,9 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     of the executable, for `rewire.load(..., parameters=...)`, and packed weights are made of them then. "all" stands for all
     floats of more than one element. A name on which the program depends, as on a shape, is an error.
 
+    `operators` are schemas of operators that kernels of yours compute, of any domain: the path of a JSON file, or what stands
+    in one, as a dict or as the list of its operators. Give their kernels to `rewire.load(..., kernels=...)`.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass, parameter or calibration. The GIL is not held, and several threads may compile at once.
     """
@@ -201,7 +214,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
         source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
         device_work, parallel == "auto", cpu, compress, check_passes, strict, names, everything,
-        progress)
+        _schemas_of(operators), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([own or "", *(f"  {node}" for node in nodes)]))

@@ -108,8 +108,8 @@ class SessionOptions:
     def register_custom_ops_library(self, path: Path) -> None:
         """Raises UnsupportedError: libraries of operators for ONNX Runtime cannot be loaded."""
         raise errors.UnsupportedError(
-            f"the operators of {path!r} are for ONNX Runtime's interface and cannot be loaded; write kernels of the domain "
-            "rewire.host and give them to rewire.load(kernels=...)")
+            f"the operators of {path!r} are for ONNX Runtime's interface and cannot be loaded; give "
+            "their schemas to rewire.compile(operators=...) and kernels of your own to rewire.load(kernels=...)")
 
     def warn(self) -> None:
         """Warns of the settings that have no effect and differ from what they are by default."""

@@ -218,7 +218,7 @@ void Debugger::StopHere(const std::string& reason) {
 }
 
 Result<int> Debug(const DebugOptions& options) {
-  Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model);
+  Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model, options.kernels);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
   LinkChoices choices;

@@ -154,29 +154,6 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// The settings of the C++ interface that messages of the library name, as options.
-std::string InOptions(std::string message) {
-  struct Row {
-    std::string_view setting, option;
-  };
-  static constexpr Row kRows[] = {
-      {"Limits::bytes", "--max-bytes"},
-      {"Limits::depth", "--max-depth"},
-      {"Limits::steps", "--max-steps"},
-      {"LinkOptions::trust_device_code (--trust-device-code)", "--trust-device-code"},
-      {"--max-work (CompileLimits::work)", "--max-work"},
-      {"--max-fold-bytes (CompileLimits::fold_bytes)", "--max-fold-bytes"},
-      {"--allow-external (CompileOptions::external_folders)", "--allow-external"},
-      {"CompileOptions::check_passes", "--check-passes"},
-  };
-  for (const Row& row : kRows) {
-    const std::size_t at = message.find(row.setting);
-    const bool is_whole = at != std::string::npos && (at == 0 || std::isalnum(message[at - 1]) == 0);
-    if (is_whole) message.replace(at, row.setting.size(), row.option);
-  }
-  return message;
-}
-
 int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result<int>()>& run) {
   app.set_version_flag("--version", app.get_name() + " (Rewire) " REWIRE_VERSION);
   AddLogOptions(&app);
@@ -218,6 +195,29 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
 }
 
 }  // namespace
+
+std::string InOptions(std::string message) {
+  struct Row {
+    std::string_view setting, option;
+  };
+  static constexpr Row kRows[] = {
+      {"Limits::bytes", "--max-bytes"},
+      {"Limits::depth", "--max-depth"},
+      {"Limits::steps", "--max-steps"},
+      {"LinkOptions::trust_device_code (--trust-device-code)", "--trust-device-code"},
+      {"--max-work (CompileLimits::work)", "--max-work"},
+      {"--max-fold-bytes (CompileLimits::fold_bytes)", "--max-fold-bytes"},
+      {"--allow-external (CompileOptions::external_folders)", "--allow-external"},
+      {"CompileOptions::check_passes", "--check-passes"},
+      {"LIBRARY.so of --kernels, CompileOptions::operators", "LIBRARY.so of --kernels"},
+  };
+  for (const Row& row : kRows) {
+    const std::size_t at = message.find(row.setting);
+    const bool is_whole = at != std::string::npos && (at == 0 || std::isalnum(message[at - 1]) == 0);
+    if (is_whole) message.replace(at, row.setting.size(), row.option);
+  }
+  return message;
+}
 
 std::string ExitCodeTable() {
   std::string table = "Exit codes:\n   0  success\n   1  outputs differ, or a check failed\n";

@@ -19,6 +19,9 @@ constexpr int ExitCode(StatusCode code) { return code == StatusCode::kOk ? 0 : 1
 // The table of exit codes for --help, one line per code.
 std::string ExitCodeTable();
 
+// A message of the library, with options in place of the settings of the C++ interface that it names.
+std::string InOptions(std::string message);
+
 // Prints "<tool>: error: <message>" on stderr and returns the exit code. If the command line has --json and
 // nothing was printed by PrintJson, also prints {"error": ...} on stdout.
 int ReportError(const std::string& tool, const Error& error);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
+#include <iterator>
 
 #include "rewire/tools/io/cli.h"
 
@@ -43,11 +45,26 @@ Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
   return options;
 }
 
+Result<std::vector<OperatorSchema>> ReadOperatorFiles(const std::vector<std::string>& files) {
+  std::vector<OperatorSchema> schemas;
+  for (const std::string& path : files) {
+    Result<std::vector<OperatorSchema>> read = ReadOperatorSchemas(path);
+    if (!read) return Forward(read);
+    schemas.insert(schemas.end(), std::make_move_iterator(read->begin()),
+                   std::make_move_iterator(read->end()));
+  }
+  return schemas;
+}
+
+std::string SchemasBeside(const std::string& library) {
+  return std::filesystem::path(library).replace_extension(".json").string();
+}
+
 std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes) {
   std::string text;
   for (const UnsupportedNode& node : nodes) {
     text += fmt::format("  {} ({}{}{}, opset {}): {}\n", node.node, node.domain,
-                        node.domain.empty() ? "" : ".", node.op_type, node.opset, node.reason);
+                        node.domain.empty() ? "" : ".", node.op_type, node.opset, InOptions(node.reason));
   }
   return text.empty() ? text : "not supported:\n" + text;
 }
@@ -60,7 +77,7 @@ nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& er
                     {"domain", node.domain},
                     {"operator", node.op_type},
                     {"opset", node.opset},
-                    {"reason", node.reason}});
+                    {"reason", InOptions(node.reason)}});
   }
   return {{"input", input}, {"error", ErrorJson(error)}, {"unsupported", std::move(list)}};
 }

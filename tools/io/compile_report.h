@@ -17,6 +17,11 @@ Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
                                            const std::vector<std::string>& max_dims,
                                            const std::vector<std::string>& disabled_passes);
 
+// The schemas of these JSON files. Later ones count before earlier ones.
+Result<std::vector<OperatorSchema>> ReadOperatorFiles(const std::vector<std::string>& files);
+// The file acme.json beside the kernel library acme.so, which has the schemas of its operators.
+std::string SchemasBeside(const std::string& library);
+
 // One line per node; empty for an empty list.
 std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes);
 nlohmann::ordered_json UnsupportedJson(const std::string& input, const Error& error,

@@ -5,7 +5,7 @@
 
 namespace rewire::tools {
 
-Result<Module> OpenOnnx(const std::string& path) {
+Result<Module> OpenOnnx(const std::string& path, const std::vector<std::string>& /*kernels*/) {
   return Fail(StatusCode::kUnsupported, path + ": these tools were built without the ONNX compiler");
 }
 

@@ -96,14 +96,15 @@ Result<Imported> ReadExported(const SharedBytes& bytes, const std::vector<std::s
 }
 
 Result<Imported> ReadModule(FileKind kind, const std::string& path, const SharedBytes& bytes,
-                            const std::vector<std::string>& parameters) {
+                            const std::vector<std::string>& parameters,
+                            const std::vector<std::string>& kernels) {
   switch (kind) {
     case FileKind::kExecutable:
       break;  // read as a host reads it
     case FileKind::kAssembly:
       return WithoutParameters(AssembleFile(path));
     case FileKind::kOnnx:
-      return WithoutParameters(OpenOnnx(path));
+      return WithoutParameters(OpenOnnx(path, kernels));
     case FileKind::kRelayExecutable:
       return WithoutParameters(tvm::ImportRelayExecutable(bytes));
     case FileKind::kGraph:
@@ -131,7 +132,8 @@ Result<OpenedModel> OpenBundled(const std::string& path, const OpenOptions& opti
 }  // namespace
 
 Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::string>& parameters,
-                              const OpenOptions& options, const std::string& model_name) {
+                              const OpenOptions& options, const std::string& model_name,
+                              const std::vector<std::string>& kernels) {
   const Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
   const FileKind kind = FindFileKind(path, bytes->view);
@@ -146,7 +148,7 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
     if (!executable) return Forward(executable);
     return OpenedModel{kind, *std::move(executable), false, {}};
   }
-  Result<Imported> imported = ReadModule(kind, path, *bytes, parameters);
+  Result<Imported> imported = ReadModule(kind, path, *bytes, parameters, kernels);
   // The assembler's messages begin with file and line, the compiler's with the file.
   const bool names_file = kind == FileKind::kAssembly || kind == FileKind::kOnnx;
   if (!imported) return names_file ? Forward(imported) : Forward(imported, path);

@@ -23,9 +23,10 @@ struct OpenedModel {
 
 // Text assembly is assembled, and files of TVM are imported; all models pass the verifier. `parameters` are
 // the files of --params, which are read here only for a graph. `model` chooses one model of a bundle; it may
-// be empty if there is only one. Errors name the file. kInvalidArgument for a file without a model; the
-// message says where such a file belongs.
+// be empty if there is only one. `kernels` are libraries with operators that an ONNX model uses. Errors name
+// the file. kInvalidArgument for a file without a model; the message says where such a file belongs.
 Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::string>& parameters = {},
-                              const OpenOptions& options = {}, const std::string& model = {});
+                              const OpenOptions& options = {}, const std::string& model = {},
+                              const std::vector<std::string>& kernels = {});
 
 }  // namespace rewire::tools

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/io/open_onnx.h"
 
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -9,10 +12,19 @@
 
 namespace rewire::tools {
 
-Result<Module> OpenOnnx(const std::string& path) {
+Result<Module> OpenOnnx(const std::string& path, const std::vector<std::string>& kernels) {
   std::vector<UnsupportedNode> unsupported;
   CompileOptions options;
   options.bound_memory = false;
+  std::vector<std::string> schema_files;
+  for (const std::string& library : kernels) {
+    std::error_code ignored;
+    if (const std::string file = SchemasBeside(library); std::filesystem::is_regular_file(file, ignored))
+      schema_files.push_back(file);
+  }
+  Result<std::vector<OperatorSchema>> operators = ReadOperatorFiles(schema_files);
+  if (!operators) return Forward(operators);
+  options.operators = *std::move(operators);
   const Result<Compilation> compiled = Compile(path, options, &unsupported);
   if (compiled) return compiled->executable.module();
   if (unsupported.empty()) return Forward(compiled);

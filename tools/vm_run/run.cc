@@ -316,7 +316,8 @@ Result<int> Runner::Run() {
   const Clock::time_point start = Clock::now();
   OpenOptions open;
   open.verify_data = options_.verify_data;
-  Result<OpenedModel> model = OpenModel(options_.file, options_.parameters, open, options_.model);
+  Result<OpenedModel> model =
+      OpenModel(options_.file, options_.parameters, open, options_.model, options_.kernels);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options_.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();

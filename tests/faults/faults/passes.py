@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the compiler."""
 
-from .fault import KERNELS, KERNELS_TILES, COMPILER, PACKING, PARAMETERS, VALUES, Fault
+from .fault import KERNELS, KERNELS_TILES, COMPILER, OWN_OPERATORS, PACKING, PARAMETERS, VALUES, Fault
 
 FAULTS = [
     # Constants of a model that become parameters.
@@ -21,6 +21,20 @@ FAULTS = [
           "|| !value->IsConstant() || «value->at_load» || merged_.contains(value)) return;", "false", PARAMETERS),
     Fault("loader", "weights in other memory are packed again", "bind_program.cc",
           "return «own.data == donors.data» && SameForm(own, donors);", "true", ("vm_parameters_test",)),
+    # Operators of the host.
+    Fault("passes", "an attribute without a default must be given", "own_operators.cc",
+          "if («attribute.required && !op_.HasAttribute(name)») return", "false", OWN_OPERATORS),
+    Fault("passes", "inputs with one name for a size agree", "own_operators.cc",
+          "if («size.IsConstant() && wanted.IsConstant() && size != wanted») {", "false", OWN_OPERATORS),
+    Fault("passes", "an input of a schema has as many dimensions", "own_operators.cc",
+          "if («has_rest ? dims.size() < least : dims.size() != least») {", "false", OWN_OPERATORS),
+    Fault("passes", "a name of a schema means one thing", "own_operators.cc",
+          "if («!names_.insert(name).second»)", "false", OWN_OPERATORS),
+    Fault("passes", "sizes that only a run knows come from a function", "own_operators.cc",
+          "if («!output.shape_function.empty()») {", "false", OWN_OPERATORS),
+    Fault("passes", "a quotient is rounded as it says", "dim_parser.cc",
+          "return «up» ? DimExpr::CeilDiv", "false", OWN_OPERATORS),
+    Fault("passes", "no dimension divides by 0", "dim_parser.cc", "if («divisor->Is(0)»)", "false", OWN_OPERATORS),
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
           "if («given <= side.room()») return {};", "true", COMPILER),

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public header: <rewire/compiler/operator_schema.h>.
+//
+// OperatorSchema: what the compiler must know of an operator that it does not bring: an operator of any
+// domain, which a kernel of the host or of a library computes.
+//
+//   rewire::OperatorSchema window;
+//   window.domain = "com.acme";
+//   window.name = "Window";
+//   window.inputs = {{"x", {}, rewire::OperatorSchema::Shape{"N", "C"}}};
+//   window.outputs = {{"y", "x", rewire::OperatorSchema::Shape{"ceil(N / stride)", "C"}}};
+//   window.attributes = {{"stride", std::int64_t{1}}};
+//   window.kernel = "acme.window";
+//   options.operators.push_back(window);  // CompileOptions
+//
+// The same may stand in a JSON file. docs/own-operators.md explains both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "rewire/base/export.h"
+#include "rewire/base/status.h"
+
+namespace rewire {
+
+struct OperatorSchema {
+  // The dimensions of a tensor. Of an input, each is a name for the size, or a number that it must have. Of
+  // an output, each is an expression of such names, of attributes and of dimensions like `x[0]`. "rest..."
+  // stands for any number of dimensions.
+  using Shape = std::vector<std::string>;
+
+  struct Input {
+    std::string name;
+    std::vector<std::string> dtypes = {};  // those that the kernel takes: "f32"; empty: all
+    std::optional<Shape> shape = {};       // not set: any
+    bool optional = false;                 // a node may leave it out; the kernel gets [0] in its place
+  };
+  struct Output {
+    std::string name;
+    std::string dtype = {};           // "i64", or an input's name, whose dtype it has; empty: the first one's
+    std::optional<Shape> shape = {};  // not set: that of the first input
+    // A packed function that computes the shape in each run: it gets what the kernel gets, with i64[rank] in
+    // place of the outputs. "?" in `shape` stands for sizes that only it knows.
+    std::string shape_function = {};
+  };
+  struct Attribute {
+    using Value =
+        std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+    std::string name;
+    Value value;            // its type, and the default
+    bool required = false;  // there is no default
+  };
+  // How attributes reach the kernel. kArguments: as tensors between inputs and outputs, in this order. An int
+  // is i64[], a float f32[], a list i64[n] or f32[n], a string u8[n]. kFactory: the kernel is a factory
+  // (vm/kernel/attributes.h).
+  enum class AttributesAs : std::uint8_t { kArguments, kFactory };
+
+  std::string domain;
+  std::string name;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Attribute> attributes;
+  AttributesAs attributes_as = AttributesAs::kArguments;
+  std::string kernel;  // the packed function; empty: DOMAIN.NAME
+};
+
+// Reads schemas from JSON. `what` names the text in messages. Errors: kInvalidArgument, with the place in it.
+REWIRE_API Result<std::vector<OperatorSchema>> ParseOperatorSchemas(const std::string& json,
+                                                                    const std::string& what);
+// The same from a file. Errors: kNotFound and kIo, too.
+REWIRE_API Result<std::vector<OperatorSchema>> ReadOperatorSchemas(const std::string& path);
+
+}  // namespace rewire
