@@ -3,12 +3,14 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
-DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples/digits"
 TOOLS = {"compile": "vm-compile", "run": "vm-run", "inspect": "vm-inspect", "debug": "vm-debug"}
 
 
@@ -30,6 +32,15 @@ def test_a_model_from_compiling_to_its_page(tmp_path):
     assert done.returncode == 0 and (tmp_path / "mine.html").exists(), done.stderr
     done = rewire(tmp_path, "debug", "digits.rwx", "--random", "--dim", "N=2", text="start\nnext\n")
     assert done.returncode == 0 and "main" in done.stdout, done.stderr
+
+
+def test_the_wheel_has_a_command_that_is_the_module():
+    scripts = re.search(r"^\[project\.scripts\]\n(.*?)\n\n", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M | re.S)
+    (entry,) = scripts.group(1).splitlines()
+    module, function = re.fullmatch(r'rewire = "(.*):(.*)"', entry).groups()
+    done = subprocess.run([sys.executable, "-c", f"import sys; from {module} import {function}; sys.exit({function}(['--version']))"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("rewire "), done.stderr
 
 
 @pytest.mark.parametrize("command", TOOLS)
