@@ -8,7 +8,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
-#include "rewire/kernels/cpu/elementwise/halves.h"
+#include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"

@@ -6,7 +6,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
-#include "rewire/kernels/cpu/elementwise/halves.h"
+#include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
