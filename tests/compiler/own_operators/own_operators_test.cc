@@ -118,7 +118,7 @@ Floats Counts() {
   return x;
 }
 
-TEST_CASE("own operators: by C++, with attributes and sizes of a run") {
+TEST_CASE("own operators: by C++ with attributes and sizes of a run") {
   CompileOptions options;
   SECTION("by schemas") { options.operators = Schemas(); }
   SECTION("by JSON") { options.operators = *ParseOperatorSchemas(kSchemas, "here"); }
@@ -165,7 +165,7 @@ int AboveInC(void* handle, const RewireFFIAny* args, std::int32_t count, RewireF
 }
 }
 
-TEST_CASE("own operators: by C, with attributes and sizes of a run") {
+TEST_CASE("own operators: by C with attributes and sizes of a run") {
   const std::string bytes = Model().SerializeAsString();
   RewireCompileOptions compile{};
   compile.struct_size = sizeof(compile);
@@ -211,7 +211,7 @@ TEST_CASE("own operators: by C, with attributes and sizes of a run") {
   }
 }
 
-TEST_CASE("own operators: each type of attribute reaches the kernel, given or by default") {
+TEST_CASE("own operators: each type of attribute reaches the kernel both given and by default") {
   using Value = Schema::Attribute::Value;
   struct Case {
     Value value;

@@ -33,7 +33,7 @@ FAULTS = [
     Fault("passes", "sizes that only a run knows come from a function", "own_operators.cc",
           "if («!output.shape_function.empty()») {", "false", OWN_OPERATORS),
     Fault("passes", "a quotient is rounded as it says", "dim_parser.cc",
-          "return «up» ? DimExpr::CeilDiv", "false", OWN_OPERATORS),
+          "return «up» ? DimExpr::CeilDiv", "!up", OWN_OPERATORS),
     Fault("passes", "no dimension divides by 0", "dim_parser.cc", "if («divisor->Is(0)»)", "false", OWN_OPERATORS),
     # The compiler's passes.
     Fault("passes", "a kernel call has no more values than its row", "call_check.cc",
