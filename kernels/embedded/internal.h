@@ -91,6 +91,9 @@ struct rewire_embedded_integer_product {
 void rewire_embedded_integer_panels(const struct rewire_embedded_integer_product* product, int16_t* x,
                                     void* out, int32_t at);
 
+// The mean of a row, and one over its standard deviation.
+void rewire_embedded_spread(const float* x, int32_t count, float epsilon, float* center, float* factor);
+
 // Runs the list of activations.
 static inline void rewire_embedded_activate(const struct rewire_embedded_activation* activation,
                                             float* values, int32_t count) {

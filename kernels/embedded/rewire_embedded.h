@@ -155,6 +155,29 @@ void rewire_embedded_packed_depthwise_integer_bytes(const struct rewire_embedded
                                                     const int8_t* w_zero, const float* scale,
                                                     const int32_t* whole_bias, const float* bias, void* out);
 
+// Products of plain matrices, f32.
+//
+// rewire.gemm and rewire.dense: out [m, n] = alpha * sum over k of a[i * a_row + k * a_column] * b[k * b_row
+// + j
+// * b_column], plus beta * c[i * c_row + j * c_column]. c may be null. Transposes and broadcasting are steps
+// in elements.
+struct rewire_embedded_gemm {
+  int32_t m, n, k;
+  int32_t a_row, a_column, b_row, b_column, c_row, c_column;
+  float alpha, beta;
+};
+void rewire_embedded_gemm_f32(const struct rewire_embedded_gemm* p, const float* a, const float* b,
+                              const float* c, float* out);
+
+// rewire.conv: x [images, in_channels, rows, columns], w [out_channels, in_channels / groups, kernel...], out
+// [images, out_channels, rows, columns].
+struct rewire_embedded_conv {
+  int32_t images, in_channels, out_channels, groups;
+  struct rewire_embedded_axis rows, columns;
+};
+void rewire_embedded_conv_f32(const struct rewire_embedded_conv* p, const float* x, const float* w,
+                              const float* bias, float* out);
+
 // Pools.
 //
 // rewire.max_pool without indices and rewire.avg_pool. With layout NHWC inner is the number of channels and
@@ -247,6 +270,70 @@ void rewire_embedded_add_quantized_i8(const struct rewire_embedded_add_quantized
                                       const int8_t* b, int8_t* out);
 void rewire_embedded_add_quantized_u8(const struct rewire_embedded_add_quantized* p, const uint8_t* a,
                                       const uint8_t* b, uint8_t* out);
+
+// Normalization, f32.
+//
+// rewire.layer_norm and rewire.rms_norm of `rows` rows of `count`; bias may be null. out may be x.
+struct rewire_embedded_row_norm {
+  int32_t rows, count;
+  float epsilon;
+};
+void rewire_embedded_layer_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
+                                    const float* scale, const float* bias, float* out);
+void rewire_embedded_rms_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
+                                  const float* scale, float* out);
+
+// rewire.group_norm in layout NCHW, which is instance normalization with as many groups as channels: x
+// [images, groups, channels of a group, positions]. scale and bias have an element for each channel. out may
+// be x.
+struct rewire_embedded_group_norm {
+  int32_t images, groups, group_channels, positions;
+  float epsilon;
+};
+void rewire_embedded_group_norm_f32(const struct rewire_embedded_group_norm* p, const float* x,
+                                    const float* scale, const float* bias, float* out);
+
+// rewire.batch_norm of x [outer (images), count (channels), inner (positions)]. out may be x.
+struct rewire_embedded_batch_norm {
+  struct rewire_embedded_along view;
+  float epsilon;
+};
+void rewire_embedded_batch_norm_f32(const struct rewire_embedded_batch_norm* p, const float* x,
+                                    const float* scale, const float* bias, const float* mean,
+                                    const float* variance, float* out);
+
+// Reductions, f32.
+//
+// x's axes are split into the kept ones and the reduced ones. out has one element for each index of the kept
+// axes, row-major. Steps are in elements of x.
+struct rewire_embedded_reduce {
+  int32_t kept_rank, reduced_rank;
+  int32_t kept[REWIRE_EMBEDDED_MOST_RANK], kept_steps[REWIRE_EMBEDDED_MOST_RANK];
+  int32_t reduced[REWIRE_EMBEDDED_MOST_RANK], reduced_steps[REWIRE_EMBEDDED_MOST_RANK];
+};
+#define REWIRE_EMBEDDED_REDUCTION(name) \
+  void rewire_embedded_reduce_##name##_f32(const struct rewire_embedded_reduce* p, const float* x, float* out)
+REWIRE_EMBEDDED_REDUCTION(sum);
+REWIRE_EMBEDDED_REDUCTION(mean);
+REWIRE_EMBEDDED_REDUCTION(prod);
+REWIRE_EMBEDDED_REDUCTION(max);
+REWIRE_EMBEDDED_REDUCTION(min);
+REWIRE_EMBEDDED_REDUCTION(sum_square);
+REWIRE_EMBEDDED_REDUCTION(l1);
+REWIRE_EMBEDDED_REDUCTION(l2);
+
+// Indexing.
+//
+// rewire.gather of x [outer, axis, inner] by `count` indices to out [outer, count, inner], for elements of
+// any size: inner_bytes counts bytes. Negative indices count from the end. Returns 0, or 1 at an index out of
+// range, and what is behind it is not written then.
+struct rewire_embedded_gather {
+  int32_t outer, axis, count, inner_bytes;
+};
+int32_t rewire_embedded_gather_i32(const struct rewire_embedded_gather* p, const void* x,
+                                   const int32_t* indices, void* out);
+int32_t rewire_embedded_gather_i64(const struct rewire_embedded_gather* p, const void* x,
+                                   const int64_t* indices, void* out);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/reduction/reduce.h"
+
+REWIRE_EMBEDDED_REDUCE(l2, 0, REWIRE_EMBEDDED_MUL_ADD(value, value, result), sqrtf(result))

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/reduction/reduce.h"
+
+REWIRE_EMBEDDED_REDUCE(sum, 0, result + value, result)
