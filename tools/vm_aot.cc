@@ -28,6 +28,7 @@ struct Options {
   std::string input;
   std::string output;
   EmitCOptions emit;
+  std::string kernels = "embedded";
   bool json = false;
 };
 
@@ -35,7 +36,8 @@ Status WriteText(const std::string& path, const std::string& text) {
   return WriteFileAtomically(path, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
 }
 
-Result<int> MakeSource(const Options& options) {
+Result<int> MakeSource(Options options) {
+  options.emit.kernels = options.kernels == "packed" ? CKernels::kPacked : CKernels::kEmbedded;
   const std::size_t dot = options.output.rfind('.');
   const std::size_t slash = options.output.rfind('/');
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash) ||
@@ -84,6 +86,12 @@ int main(int argc, char** argv) {
   app.add_option("--depth", options.emit.depth,
                  "calls inside each other; a recursion that is deeper fails when it runs")
       ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--kernels", options.kernels,
+                 "what the source calls. embedded: functions of kernels/embedded, in plain C. packed: packed "
+                 "functions, which a host links by name")
+      ->check(CLI::IsMember({"embedded", "packed"}))
+      ->type_name("KIND")
       ->capture_default_str();
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::MakeSource(options); });

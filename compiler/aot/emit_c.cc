@@ -66,7 +66,8 @@ class Emitter {
         upper_(Upper(options.prefix)),
         is_packed_(options.kernels == CKernels::kPacked),
         literals_(module, options.prefix),
-        calls_(aot::MakePackedCalls(module, options.prefix)) {}
+        calls_(is_packed_ ? aot::MakePackedCalls(module, options.prefix)
+                          : aot::MakeEmbeddedCalls(options.prefix)) {}
 
   Result<CSource> Emit() {
     if (Status found = FindFunctions(); !found) return found;

@@ -16,6 +16,7 @@ namespace rewire {
 
 // The functions that the emitted source calls for its kernel imports.
 enum class CKernels : std::uint8_t {
+  kEmbedded,  // functions of kernels/embedded, in plain C
   kPacked,  // packed functions, which a host links by name (compiler/aot/packed_host.h)
 };
 
@@ -24,7 +25,7 @@ struct EmitCOptions {
   std::string prefix = "model";
   // Functions that become entry points. Empty: "main", or the only function of the executable.
   std::vector<std::string> functions;
-  CKernels kernels = CKernels::kPacked;
+  CKernels kernels = CKernels::kEmbedded;
   // Calls inside each other. A call that is deeper fails as it does in the VM (kDepthLimit). As calls are
   // expanded where they are made, the source grows with this number if the depth of a recursion depends on
   // data.

@@ -49,4 +49,6 @@ class KernelCalls {
 
 std::unique_ptr<KernelCalls> MakePackedCalls(const Module& module, const std::string& prefix);
 
+std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const std::string& prefix);
+
 }  // namespace rewire::aot

@@ -48,7 +48,7 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   CHECK(json["arena_bytes"] == 16);  // the first sum; the second is made in the caller's memory
   CHECK(json["constant_bytes"] == 8);
   const std::string header = test::ReadWholeFile(folder.path() / "m.h");
-  CHECK_THAT(header, Catch::Contains("const float image[2], float scores[2]);"));
+  CHECK_THAT(header, Catch::Contains("int small_main(const float image[2], float scores[2]);"));
   CHECK_THAT(header, Catch::Contains("#define SMALL_ARENA_BYTES 16\n"));
   CHECK_THAT(test::ReadWholeFile(folder.path() / "m.c"), Catch::Contains("1.0f, -2.5f,"));
 

@@ -48,7 +48,7 @@ class CLibrary {
 
   void Add(const std::string& prefix, const CSource& source);
   // Compiles with all warnings as errors, as C99 and C++; fails the test if a compiler has something to say.
-  void Compile();
+  void Compile(const std::string& flags = {}, const std::string& sources = {});
   template <typename T>
   const T* Find(const std::string& symbol) const {
     return static_cast<const T*>(FindSymbol(symbol));
