@@ -17,7 +17,7 @@ namespace rewire {
 // The functions that the emitted source calls for its kernel imports.
 enum class CKernels : std::uint8_t {
   kEmbedded,  // functions of kernels/embedded, in plain C
-  kPacked,  // packed functions, which a host links by name (compiler/aot/packed_host.h)
+  kPacked,    // packed functions, which a host links by name (compiler/aot/packed_host.h)
 };
 
 struct EmitCOptions {

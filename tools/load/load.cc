@@ -130,7 +130,8 @@ void CallInTurn(const LoadPlan& plan, Schedule* schedule, LoadClient* client, Ta
   const Clock::time_point end = schedule->start() + plan.duration;
   Clock::time_point start = Clock::now();
   Clock::time_point next_question = start;  // whether the load has ended
-  while (start < end) {
+  // A client that got its thread late still makes one request, so that a load always has something to tell.
+  do {
     if (start >= next_question) {
       next_question = start + kLongestSleep;
       if (schedule->Ended()) return;
@@ -140,7 +141,7 @@ void CallInTurn(const LoadPlan& plan, Schedule* schedule, LoadClient* client, Ta
     const Clock::time_point answered = Clock::now();
     tally->Add(plan, called, start, start, answered);
     start = answered;
-  }
+  } while (start < end);
 }
 
 void Merge(const Tally& tally, LoadResult* result) {

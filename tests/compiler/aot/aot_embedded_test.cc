@@ -55,7 +55,8 @@ constexpr char kNetwork[] = R"(
 )";
 
 TEST_CASE("a network in plain C gives what the stock kernels give, and needs no library") {
-  std::string text = Weights("w1", 16, 9) + Weights("b1", 0, 16) + Weights("w2", 16, 256) + Weights("b2", 0, 10);
+  std::string text =
+      Weights("w1", 16, 9) + Weights("b1", 0, 16) + Weights("w2", 16, 256) + Weights("b2", 0, 10);
   const std::string network = kNetwork;
   Result<Module> module = Assemble(text + network);
   if (!module) FAIL(module.error().message());
@@ -89,7 +90,8 @@ TEST_CASE("a network in plain C gives what the stock kernels give, and needs no 
     CHECK(given.is_within);
     float scores[10];
     std::memcpy(scores, given.outputs.at(0).data(), sizeof(scores));
-    for (int i = 0; i < 10; ++i) CHECK(scores[i] == Approx(expected->tensor().data<float>()[i]).epsilon(1e-5));
+    for (int i = 0; i < 10; ++i)
+      CHECK(scores[i] == Approx(expected->tensor().data<float>()[i]).epsilon(1e-5));
   }
 }
 

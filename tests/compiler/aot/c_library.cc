@@ -75,7 +75,8 @@ void CLibrary::Compile(const std::string& flags, const std::string& sources) {
       " -I '" + std::string(SourceDir()) + "/include' -Wall -Wextra -Wconversion -Werror " + flags;
   const std::string host = std::string(SourceDir()) + "/compiler/aot/packed_host.c";
   Shell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include);
-  Shell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources + " -o all.so -lm" + include);
+  Shell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources +
+                     " -o all.so -lm" + include);
   Shell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
   if (std::string(REWIRE_TEST_CLANG) != "") {
     Shell(folder_, REWIRE_TEST_CLANG " -std=c99 -fsyntax-only all.c" + include);

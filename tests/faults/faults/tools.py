@@ -9,7 +9,7 @@ FUSED = ("fused_nodes_test",)
 
 FAULTS = [
     Fault("tools", "the note of a fused chain has the nodes of all steps", "fuse_elementwise.cc",
-          "«AddSteps(source, program.steps_of_nodes()[i], &note);»", "note = last->source;", FUSED),
+          "«AddSteps(source, program.steps_of_nodes()[i], &note);»", "note = source;", FUSED),
     Fault("tools", "a kernel keeps the names of the nodes that it takes over", "edit.cc",
           "node->source = «JoinNotes(node->source, user->source)»;", "node->source", FUSED),
     Fault("tools", "a pattern that becomes one kernel keeps the names of its nodes", "sources.cc",

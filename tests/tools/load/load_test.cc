@@ -148,6 +148,14 @@ TEST_CASE("a closed loop has one request of each client at a time") {
   CHECK(LoadJson({*result, {}})["loop"] == "closed");
 }
 
+TEST_CASE("a closed loop that is over before its clients begin has one request of each") {
+  LoadPlan plan;
+  plan.duration = nanoseconds(1);
+  const Result<LoadResult> result = RunLoad(plan, Clients(3, [] { return Status(); }));
+  REQUIRE(result.has_value());
+  CHECK(result->succeeded == 3);
+}
+
 TEST_CASE("failures are counted by message, and are not in the latencies") {
   LoadPlan plan = Open(2'000, milliseconds(30));
   std::uint64_t calls = 0;
