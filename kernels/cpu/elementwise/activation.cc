@@ -130,9 +130,9 @@ struct Celu {
                                                                            std::int64_t count) {
       const auto below = [=](const float* from, float* to, std::int64_t size) {
         for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] / scale;
-        // The function of rows leaves numbers above 0 as they are, which a scale below 0 makes of those
-        // below.
-        if (scale > 0)
+        // The function of rows leaves numbers that are not below 0 as they are. A scale below 0 makes such
+        // numbers, and so does an infinite one, whose product with 0 is NaN.
+        if (scale > 0 && scale <= std::numeric_limits<float>::max())
           elu(to, scale, to, size);
         else
           for (std::int64_t i = 0; i < size; ++i) to[i] = functions::Celu(from[i], scale);
