@@ -185,13 +185,13 @@ std::int32_t GrpcClient::Call(const std::string& method, const std::string& body
   Headers all = {
       {":method", "POST"},    {":scheme", "http"}, {":path", "/inference.GRPCInferenceService/" + method},
       {":authority", "test"}, {"te", "trailers"},  {"content-type", "application/grpc"}};
-  for (const auto& [name, value] : headers) {
+  for (const auto& given : headers) {
     const auto same =
-        std::find_if(all.begin(), all.end(), [&](const auto& header) { return header.first == name; });
+        std::find_if(all.begin(), all.end(), [&](const auto& header) { return header.first == given.first; });
     if (same == all.end()) {
-      all.push_back({name, value});
+      all.push_back(given);
     } else {
-      same->second = value;
+      same->second = given.second;
     }
   }
   std::vector<nghttp2_nv> pairs;
