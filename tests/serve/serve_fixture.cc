@@ -111,19 +111,19 @@ TestRequest::TestRequest(std::int64_t rows, float first) {
 
 void TestRequest::Finish() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  CHECK_FALSE(finished_);
-  finished_ = true;
+  ++finishes_;
   changed_.notify_all();
 }
 
 void TestRequest::Wait() {
   std::unique_lock<std::mutex> lock(mutex_);
-  REQUIRE(changed_.wait_for(lock, std::chrono::seconds(60), [this] { return finished_; }));
+  REQUIRE(changed_.wait_for(lock, std::chrono::seconds(60), [this] { return finishes_ > 0; }));
+  CHECK(finishes_ == 1);
 }
 
 bool TestRequest::is_finished() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return finished_;
+  return finishes_ > 0;
 }
 
 std::vector<float> TestRequest::Floats(std::size_t output) const {
