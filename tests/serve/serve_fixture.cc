@@ -167,7 +167,9 @@ TestClient::TestClient(int port) : file_(socket(AF_INET, SOCK_STREAM | SOCK_CLOE
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const timeval time{20, 0};
   setsockopt(file_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-  REQUIRE(connect(file_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0);
+  // Clients run on threads, where Catch must not check. Without a connection there is no response, which
+  // tests do.
+  if (connect(file_, reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) Close();
 }
 
 TestClient::~TestClient() { Close(); }
