@@ -219,6 +219,26 @@ TEMPLATE_TEST_CASE("pools in vectors are loops over their windows, on every inst
   });
 }
 
+TEST_CASE("the mean of a window that meets no element is 0 in both layouts") {
+  // The first window has its two taps on the pads, at -1 and 1.
+  ForEachTarget([] {
+    for (const Shape& shape : {Shape{1, 2, 1}, Shape{1, 2, 1, 9}}) {
+      const bool is_line = shape.size() == 3;
+      Drawn drawn{shape, {}, false};
+      drawn.window.kernel = is_line ? Ints{2} : Ints{2, 2};
+      drawn.window.dilations = is_line ? Ints{2} : Ints{2, 1};
+      drawn.window.strides = is_line ? Ints{1} : Ints{1, 1};
+      drawn.window.pads = is_line ? Ints{1, 1} : Ints{1, 0, 1, 0};
+      HostTensor x = HostTensor::Random(shape, 1);
+      const Shape out_shape = is_line ? Shape{1, 2, 1} : Shape{1, 2, 1, 8};
+      HostTensor out = HostTensor::Empty<float>(out_shape);
+      REQUIRE(Run("rewire.avg_pool", {&x, &out}, Attributes(drawn)) == "");
+      CHECK(out.values<float>() == std::vector<float>(static_cast<std::size_t>(out.size()), 0));
+      CheckChannelsLast<float>(drawn, x, out_shape, Attributes(drawn));
+    }
+  });
+}
+
 TEST_CASE("windows that do not fit a strip are left to the loop") {
   Window window;
   const Shape x = {1, 1, 64, 64};
