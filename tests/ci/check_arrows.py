@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARROWS = pathlib.Path("tests/ci/arrows.txt")
-TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python", "serve", "tools"]
+TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python", "serve", "onnxruntime_api", "tools"]
 SUFFIXES = {".h", ".cc", ".c", ".cu", ".def", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]rewire/([^>"]+)[>"]', re.M)
 

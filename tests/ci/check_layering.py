@@ -43,6 +43,7 @@ ALLOWED = {
     },
     # A host like any other: it uses the public interfaces.
     "serve": {"base", "executable_format", "vm", "compiler", "serve"},
+    "onnxruntime_api": {"base", "executable_format", "vm", "compiler", "onnxruntime_api"},
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels/contract", "compiler", "serve", "tools", "tools/io",
@@ -58,7 +59,7 @@ ALLOWED = {
     "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
     "tests": {
         "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
-        "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "serve", "tools", "tools/io", "examples",
+        "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "serve", "onnxruntime_api", "tools", "tools/io", "examples",
         "tests",
     },
 }

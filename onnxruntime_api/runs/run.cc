@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/onnxruntime_api/runs/run.h"
+
+#include <thread>
+
+#include "rewire/onnxruntime_api/functions.h"
+#include "rewire/onnxruntime_api/runs/run_inputs.h"
+#include "rewire/onnxruntime_api/runs/run_options.h"
+#include "rewire/onnxruntime_api/runs/run_outputs.h"
+#include "rewire/onnxruntime_api/sessions/session.h"
+#include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/tensor_types.h"
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+OrtStatus* Terminated() { return MakeStatus(ORT_FAIL, "Exiting due to terminate flag being set to true."); }
+
+// A VM for one run. It refers to no memory of the run afterwards.
+class LentVm {
+ public:
+  explicit LentVm(const Model& model) : model_(model), vm_(model.TakeVm()) {}
+  ~LentVm() {
+    // A VM that does not let go of its result is not used again.
+    if (vm_->TryDropResult()) Quietly([&] { model_.GiveBack(std::move(vm_)); });
+  }
+  LentVm(const LentVm&) = delete;
+  LentVm& operator=(const LentVm&) = delete;
+  VirtualMachine& operator*() { return *vm_; }
+
+ private:
+  const Model& model_;
+  std::unique_ptr<VirtualMachine> vm_;
+};
+
+// Whether the VM can make the output in the host's own tensor. Strings and maps are made of its results.
+bool IsDirect(const Port& port, const ValueBody& value) {
+  return port.type.kind == ONNX_TYPE_TENSOR && !port.parts && !port.list && value.kind == ONNX_TYPE_TENSOR &&
+         !value.is_string();
+}
+
+}  // namespace
+
+OrtStatus* RunModel(const Model& model, const OrtRunOptions* options, const std::vector<NamedInput>& inputs,
+                    std::vector<NamedOutput>* outputs) {
+  const Ports& ports = model.ports();
+  std::vector<Value> values;
+  if (OrtStatus* const wrong = BindInputs(ports, inputs, &values); wrong != nullptr) return wrong;
+  if (outputs->empty()) return InvalidArgument("At least one output should be requested.");
+
+  std::vector<const Port*> wanted;
+  std::vector<OutputBinding> bindings;
+  std::vector<bool> is_direct;
+  std::vector<bool> bound(ports.outputs.size());
+  static char nothing[16] = {};  // tensors without elements may have no memory
+  for (const NamedOutput& output : *outputs) {
+    if (output.name == nullptr || *output.name == '\0') return InvalidArgument("output name cannot be empty");
+    const auto found = ports.output_by_name.find(output.name);
+    if (found == ports.output_by_name.end())
+      return InvalidArgument("Invalid output name:" + std::string(output.name));
+    const Port& port = ports.outputs[found->second];
+    wanted.push_back(&port);
+    // The second of two outputs of one name is a copy.
+    const bool direct = output.value != nullptr && IsDirect(port, *output.value) && !bound[found->second];
+    is_direct.push_back(direct);
+    if (!direct) continue;
+    bound[found->second] = true;
+    ValueBody& body = *output.value;
+    const TensorView view(body.data == nullptr ? nothing : body.data, DTypeOf(body.type),
+                          Span<const std::int64_t>(body.shape));
+    bindings.push_back({OutputRef(OutputHandle{model.function(), port.place}), view, {}});
+  }
+
+  LentVm vm(model);
+  {
+    const RunUnder under(options, &*vm);
+    if (under.terminated()) return Terminated();
+    const Status ran = (*vm).TryInvoke(model.program().executable().module().functions[model.function()].name,
+                                       Span<const Value>(values), Span<const OutputBinding>(bindings));
+    if (!ran) return ran.code() == StatusCode::kCancelled ? Terminated() : FromError(ran.error());
+  }
+
+  UsedMemory used;
+  for (const NamedInput& input : inputs) {
+    if (input.value->body->kind == ONNX_TYPE_TENSOR && !input.value->body->is_string())
+      used.Add(input.value->body->data, input.value->body->bytes());
+    for (const auto& part : input.value->body->parts) {
+      if (!part->is_string()) used.Add(part->data, part->bytes());
+    }
+  }
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    if (is_direct[i]) used.Add((*outputs)[i].value->data, (*outputs)[i].value->bytes());
+  }
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    if (is_direct[i]) continue;
+    NamedOutput& output = (*outputs)[i];
+    // The VM keeps no result that it has made in the host's memory.
+    const ValueBody* made_elsewhere = nullptr;
+    for (std::size_t j = 0; j < outputs->size(); ++j) {
+      if (is_direct[j] && wanted[j] == wanted[i]) made_elsewhere = (*outputs)[j].value.get();
+    }
+    std::shared_ptr<ValueBody> made;
+    if (made_elsewhere != nullptr) {
+      Result<std::shared_ptr<ValueBody>> copy = MakeTensor(made_elsewhere->type, made_elsewhere->shape);
+      if (!copy) return FromError(copy.error());
+      const Status copied = CopyInto(*made_elsewhere, *wanted[i], copy->get());
+      if (!copied) return FromError(copied.error());
+      made = *std::move(copy);
+    } else {
+      Result<std::shared_ptr<ValueBody>> taken = TakeOutput(*wanted[i], *vm, &used);
+      if (!taken) return FromError(taken.error(), ORT_FAIL);
+      made = *std::move(taken);
+    }
+    if (output.value == nullptr) {
+      output.value = std::move(made);
+    } else if (const Status copied = CopyInto(*made, *wanted[i], output.value.get()); !copied) {
+      return FromError(copied.error());
+    }
+  }
+  return nullptr;
+}
+
+OrtStatus* Run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
+               const OrtValue* const* inputs, std::size_t input_count, const char* const* output_names,
+               std::size_t output_count, OrtValue** outputs) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    std::vector<NamedInput> in;
+    for (std::size_t i = 0; i < input_count; ++i) in.push_back({input_names[i], inputs[i]});
+    std::vector<NamedOutput> out;
+    for (std::size_t i = 0; i < output_count; ++i)
+      out.push_back({output_names[i], outputs[i] == nullptr ? nullptr : outputs[i]->body});
+    OrtStatus* const failed = RunModel(*session->model, options, in, &out);
+    if (failed != nullptr) return failed;
+    for (std::size_t i = 0; i < output_count; ++i) {
+      if (outputs[i] != nullptr) continue;
+      if (OrtStatus* const status = NewValue(std::move(out[i].value), &outputs[i]); status != nullptr)
+        return status;
+    }
+    return nullptr;
+  });
+}
+
+OrtStatus* RunAsync(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,
+                    const OrtValue* const* inputs, std::size_t input_count, const char* const* output_names,
+                    std::size_t output_count, OrtValue** outputs, RunAsyncCallbackFn callback,
+                    void* user_data) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    // The interface asks the host to keep names, values and the session until the callback.
+    std::thread([=] {
+      OrtStatus* const status =
+          Run(session, options, input_names, inputs, input_count, output_names, output_count, outputs);
+      callback(user_data, status == nullptr ? outputs : nullptr, status == nullptr ? output_count : 0,
+               status);
+    }).detach();
+    return nullptr;
+  });
+}
+
+}  // namespace rewire::onnxruntime_api

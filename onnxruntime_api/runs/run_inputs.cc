@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/onnxruntime_api/runs/run_inputs.h"
+
+#include <cstring>
+#include <utility>
+
+#include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/tensor_types.h"
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+constexpr char kFix[] = " Please fix either the inputs/outputs or the model.";
+
+OrtStatus* CheckTensor(const Port& port, const ValueBody& body) {
+  const OrtTensorTypeAndShapeInfo& expected = port.type.tensor;
+  if (body.kind != ONNX_TYPE_TENSOR)
+    return InvalidArgument("Input with name: '" + port.name + "' expected to be of type: tensor");
+  if (body.type != expected.type) {
+    return InvalidArgument("Unexpected input data type. Actual: (" + TensorTypeText(body.type) +
+                           ") , expected: (" + TensorTypeText(expected.type) + ")");
+  }
+  // Programs give scalars as tensors of one element.
+  if (!expected.has_shape || (expected.dims.empty() && body.elements() == 1)) return nullptr;
+  if (body.shape.size() != expected.dims.size()) {
+    return InvalidArgument("Invalid rank for input: " + port.name +
+                           " Got: " + std::to_string(body.shape.size()) +
+                           " Expected: " + std::to_string(expected.dims.size()) + kFix);
+  }
+  std::string wrong;
+  for (std::size_t i = 0; i < expected.dims.size(); ++i) {
+    if (expected.dims[i] < 0 || expected.dims[i] == body.shape[i]) continue;
+    wrong += "\n index: " + std::to_string(i) + " Got: " + std::to_string(body.shape[i]) +
+             " Expected: " + std::to_string(expected.dims[i]);
+  }
+  if (wrong.empty()) return nullptr;
+  return InvalidArgument("Got invalid dimensions for input: " + port.name + " for the following indices" +
+                         wrong + "\n" + kFix);
+}
+
+// A tensor of strings as positions, and the list that they stand for.
+Status BindStrings(const Port& port, const ValueBody& body, std::vector<Value>* values) {
+  Result<std::shared_ptr<ValueBody>> positions = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, body.shape);
+  if (!positions) return Forward(positions);
+  const auto count = static_cast<std::int64_t>(body.strings.size());
+  Result<std::shared_ptr<ValueBody>> offsets = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, {count + 1});
+  if (!offsets) return Forward(offsets);
+  auto* const ends = static_cast<std::int64_t*>((*offsets)->data);
+  ends[0] = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    static_cast<std::int64_t*>((*positions)->data)[i] = i;
+    ends[i + 1] = ends[i] + static_cast<std::int64_t>(body.strings[static_cast<std::size_t>(i)].size());
+  }
+  Result<std::shared_ptr<ValueBody>> bytes = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, {ends[count]});
+  if (!bytes) return Forward(bytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string& text = body.strings[static_cast<std::size_t>(i)];
+    if (!text.empty()) std::memcpy(static_cast<char*>((*bytes)->data) + ends[i], text.data(), text.size());
+  }
+  const std::pair<std::uint32_t, std::shared_ptr<ValueBody>> parts[] = {
+      {port.place, *positions}, {port.parts->offsets, *offsets}, {port.parts->bytes, *bytes}};
+  for (const auto& [place, part] : parts) {
+    Result<Value> value = ToTensor(part);
+    if (!value) return Forward(value);
+    (*values)[place] = *std::move(value);
+  }
+  return {};
+}
+
+Result<Value> ToSequence(const ValueBody& body) {
+  std::vector<Value> fields;
+  for (const auto& part : body.parts) {
+    Result<Value> field = ToTensor(part);
+    if (!field) return Forward(field);
+    fields.push_back(*std::move(field));
+  }
+  return Value::Adt(0, Span<const Value>(fields));
+}
+
+// A value that is no plain tensor: a sequence of tensors, or an optional, which is a tuple of one or none.
+Result<Value> ToOther(const Port& port, const std::shared_ptr<ValueBody>& body) {
+  const bool is_optional = port.type.kind == ONNX_TYPE_OPTIONAL;
+  if (body->kind == ONNX_TYPE_MAP || body->is_string() || (!is_optional && body->kind != port.type.kind))
+    return Fail(StatusCode::kInvalidArgument, "input '{}' is given a value of another type", port.name);
+  if (is_optional && !body->has_value) return Value::Adt(0, {});
+  for (const auto& part : body->parts) {
+    if (part->kind != ONNX_TYPE_TENSOR || part->is_string())
+      return Fail(StatusCode::kUnsupported, "input '{}' is a sequence of other values than numbers",
+                  port.name);
+  }
+  Result<Value> value = body->kind == ONNX_TYPE_SEQUENCE ? ToSequence(*body) : ToTensor(body);
+  if (!is_optional || !value) return value;
+  return Value::Adt(0, Span<const Value>({*value}));
+}
+
+OrtStatus* Bind(const Port& port, const std::shared_ptr<ValueBody>& body, std::vector<Value>* values) {
+  if (port.type.kind != ONNX_TYPE_TENSOR) {
+    Result<Value> value = ToOther(port, body);
+    if (!value) return FromError(value.error());
+    (*values)[port.place] = *std::move(value);
+    return nullptr;
+  }
+  if (OrtStatus* const wrong = CheckTensor(port, *body); wrong != nullptr) return wrong;
+  if (port.parts) {
+    const Status bound = BindStrings(port, *body, values);
+    return bound ? nullptr : FromError(bound.error());
+  }
+  std::shared_ptr<ValueBody> given = body;
+  const OrtTensorTypeAndShapeInfo& expected = port.type.tensor;
+  if (expected.has_shape && expected.dims.empty() && !body->shape.empty()) {
+    given = std::make_shared<ValueBody>(*body);  // the same memory, of rank 0
+    given->shape.clear();
+  }
+  Result<Value> value = ToTensor(given);
+  if (!value) return FromError(value.error());
+  (*values)[port.place] = *std::move(value);
+  return nullptr;
+}
+
+}  // namespace
+
+OrtStatus* BindInputs(const Ports& ports, const std::vector<NamedInput>& inputs, std::vector<Value>* values) {
+  values->assign(ports.input_places, Value());
+  for (const NamedInput& input : inputs) {
+    if (input.name == nullptr || *input.name == '\0') return InvalidArgument("input name cannot be empty");
+    const auto found = ports.input_by_name.find(input.name);
+    if (found == ports.input_by_name.end())
+      return InvalidArgument("Invalid input name: " + std::string(input.name));
+    if (input.value == nullptr)
+      return InvalidArgument("NULL input supplied for input " + std::string(input.name));
+    OrtStatus* const wrong = Bind(ports.inputs[found->second], input.value->body, values);
+    if (wrong != nullptr) return wrong;
+  }
+  for (const Port& port : ports.inputs) {
+    if ((*values)[port.place].kind() == ValueKind::kNone)
+      return MakeStatus(ORT_FAIL, "Missing Input: " + port.name);
+  }
+  return nullptr;
+}
+
+}  // namespace rewire::onnxruntime_api

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Metadata of models. A compiled model has none: executables do not keep it.
+#include "rewire/onnxruntime_api/functions.h"
+#include "rewire/onnxruntime_api/sessions/session.h"
+#include "rewire/onnxruntime_api/status.h"
+
+struct OrtModelMetadata {
+  std::shared_ptr<const rewire::onnxruntime_api::Model> model;
+};
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+OrtStatus* Text(const std::string& text, OrtAllocator* allocator, char** out) noexcept {
+  *out = AllocateText(allocator, text);
+  return *out == nullptr ? OutOfMemory() : nullptr;
+}
+
+}  // namespace
+
+OrtStatus* SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
+  *out = new (std::nothrow) OrtModelMetadata{session->model};
+  return *out == nullptr ? OutOfMemory() : nullptr;
+}
+void ReleaseModelMetadata(OrtModelMetadata* metadata) noexcept { delete metadata; }
+
+OrtStatus* ModelMetadataGetProducerName(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                        char** out) noexcept {
+  return Text(metadata->model->text().producer, allocator, out);
+}
+OrtStatus* ModelMetadataGetGraphName(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                     char** out) noexcept {
+  return Text(metadata->model->text().graph_name, allocator, out);
+}
+OrtStatus* ModelMetadataGetDomain(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                  char** out) noexcept {
+  return Text(metadata->model->text().domain, allocator, out);
+}
+OrtStatus* ModelMetadataGetDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                       char** out) noexcept {
+  return Text(metadata->model->text().description, allocator, out);
+}
+OrtStatus* ModelMetadataGetGraphDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                            char** out) noexcept {
+  return Text(metadata->model->text().graph_description, allocator, out);
+}
+OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* metadata, std::int64_t* out) noexcept {
+  *out = metadata->model->text().version;
+  return nullptr;
+}
+OrtStatus* ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                                const char* key, char** out) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    *out = nullptr;  // and no error, for a key that there is not
+    const auto& properties = metadata->model->text().properties;
+    const auto found = properties.find(key);
+    return found == properties.end() ? nullptr : Text(found->second, allocator, out);
+  });
+}
+OrtStatus* ModelMetadataGetCustomMetadataMapKeys(const OrtModelMetadata* metadata, OrtAllocator* allocator,
+                                                 char*** keys, std::int64_t* count) noexcept {
+  const auto& properties = metadata->model->text().properties;
+  *keys = nullptr;
+  *count = 0;
+  if (properties.empty()) return nullptr;
+  char** const list = static_cast<char**>(allocator->Alloc(allocator, properties.size() * sizeof(char*)));
+  if (list == nullptr) return OutOfMemory();
+  std::size_t made = 0;
+  for (const auto& [key, value] : properties) {
+    list[made] = AllocateText(allocator, key);
+    if (list[made++] != nullptr) continue;
+    for (std::size_t i = 0; i < made; ++i) allocator->Free(allocator, list[i]);
+    allocator->Free(allocator, list);
+    return OutOfMemory();
+  }
+  *keys = list;
+  *count = static_cast<std::int64_t>(made);
+  return nullptr;
+}
+
+}  // namespace rewire::onnxruntime_api

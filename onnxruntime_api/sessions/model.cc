@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/onnxruntime_api/sessions/model.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "rewire/base/shared_bytes.h"
+#include "rewire/compiler/compiler.h"
+#include "rewire/onnxruntime_api/status.h"
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+constexpr char kExecutableStart[] = "\x89RWX";
+
+// The pages of a file. A model is read once, by its text's reader and by the compiler.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (data_ != MAP_FAILED) munmap(data_, size_);
+    if (file_ >= 0) close(file_);
+  }
+  // Returns whether there is such a file; `errno` says why not.
+  bool Open(const std::string& path) {
+    file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0 || fstat(file_, &stat_) != 0) return false;
+    if (!S_ISREG(stat_.st_mode)) {
+      errno = EISDIR;
+      return false;
+    }
+    size_ = static_cast<std::size_t>(stat_.st_size);
+    if (size_ != 0) data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file_, 0);
+    return size_ == 0 || data_ != MAP_FAILED;
+  }
+  Span<const std::byte> bytes() const {
+    return size_ == 0 ? Span<const std::byte>()
+                      : Span<const std::byte>(static_cast<const std::byte*>(data_), size_);
+  }
+  // Device, inode, size and time: what makes this file another one than before.
+  std::string identity() const {
+    const std::int64_t time = std::int64_t{stat_.st_mtim.tv_sec} * 1000000000 + stat_.st_mtim.tv_nsec;
+    return std::to_string(stat_.st_dev) + ":" + std::to_string(stat_.st_ino) + ":" + std::to_string(size_) +
+           ":" + std::to_string(time);
+  }
+
+ private:
+  int file_ = -1;
+  struct stat stat_ {};
+  void* data_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
+
+bool IsExecutable(Span<const std::byte> bytes) {
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), kExecutableStart, 4) == 0;
+}
+
+OrtStatus* Cancelled() {
+  return MakeStatus(ORT_MODEL_LOAD_CANCELED, "Model loading canceled due to user request.");
+}
+
+// Nodes that cannot be compiled, with ONNX Runtime's code for such a model.
+OrtStatus* FromUnsupported(const Error& error, const std::vector<UnsupportedNode>& nodes) {
+  if (nodes.empty()) return FromError(error);
+  std::string text = error.message();
+  bool own_domain = true;
+  for (const UnsupportedNode& node : nodes) {
+    text += "\n  " + node.op_type + " '" + node.node + "': " + node.reason;
+    own_domain =
+        own_domain && (node.domain.empty() || node.domain == "ai.onnx" || node.domain == "ai.onnx.ml");
+  }
+  return MakeStatus(own_domain ? ORT_INVALID_GRAPH : ORT_FAIL, std::move(text));
+}
+
+CompileOptions OptionsFor(const ModelText& text, const OrtSessionOptions& options) {
+  CompileOptions compile;
+  compile.bound_memory = false;
+  compile.compress = false;  // nobody writes the file
+  // Names that the model does not have are no error here, but are one of the compiler's.
+  for (const auto& [name, size] : options.sizes_by_name) {
+    if (text.dims.count(name) != 0) compile.dims[name] = size;
+  }
+  for (const auto& [denotation, size] : options.sizes_by_denotation) {
+    const auto names = text.denotations.find(denotation);
+    if (names == text.denotations.end()) continue;
+    for (const std::string& name : names->second) compile.dims.emplace(name, size);
+  }
+  for (const auto& [name, value] : options.initializers) {
+    if (text.initializers.count(name) != 0) compile.parameters.insert(name);
+  }
+  return compile;
+}
+
+void LogToEnv(void*, const char* message, std::size_t size) {
+  const OrtEnv* const env = CurrentEnv();
+  if (env == nullptr) return;
+  Quietly([&] { env->logger.Write(ORT_LOGGING_LEVEL_INFO, "link", std::string(message, size)); });
+}
+
+LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options) {
+  LinkOptions link;
+  link.threads = env.Pool(options.own_threads ? options.threads : env.threads);
+  link.log.write = LogToEnv;
+  link.ignore_extra_parameters = true;
+  return link;
+}
+
+OrtStatus* Finish(const Executable& executable, LinkOptions link, ModelText text,
+                  std::shared_ptr<const Model>* model) {
+  const Result<Program> program = Program::Link(executable, std::move(link));
+  if (!program) return FromError(program.error(), ORT_FAIL);
+  const Result<std::uint32_t> function = program->FindFunction({});
+  if (!function) return FromError(function.error(), ORT_INVALID_GRAPH);
+  Result<Ports> ports = ReadPorts(*program, *function, text);
+  if (!ports) return FromError(ports.error());
+  *model = std::make_shared<const Model>(*program, *function, std::move(text), *std::move(ports));
+  return nullptr;
+}
+
+// `path` is empty for bytes of the host's, which may change after the return.
+OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
+                const OrtSessionOptions& options, std::shared_ptr<const Model>* model) {
+  if (options.cancelled->load()) return Cancelled();
+  LinkOptions link = LinkOptionsFor(env, options);
+  if (IsExecutable(bytes)) {
+    OpenOptions open;
+    open.copy = path.empty();
+    const Result<Executable> executable = path.empty() ? [&]() -> Result<Executable> {
+      const Result<SharedBytes> copy = AlignedCopy(bytes);
+      if (!copy) return Forward(copy);
+      return Executable::FromBytes(*copy, open);
+    }()
+        : Executable::Open(path, open);
+    if (!executable) return FromError(executable.error());
+    return Finish(*executable, std::move(link), {}, model);
+  }
+  ModelText text = ReadModelText(bytes);
+  const CompileOptions compile = OptionsFor(text, options);
+  std::vector<UnsupportedNode> unsupported;
+  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
+  Result<Compilation> compiled =
+      path.empty() ? CompileBytes(bytes, folder == options.config.end() ? "" : folder->second, "model",
+                                  compile, &unsupported)
+                   : Compile(path, compile, &unsupported);
+  if (!compiled) return FromUnsupported(compiled.error(), unsupported);
+  if (options.cancelled->load()) return Cancelled();
+  if (!options.optimized_path.empty()) {
+    const Status written = WriteExecutable(compiled->executable, options.optimized_path);
+    if (!written) return FromError(written.error(), ORT_FAIL);
+  }
+  if (!compile.parameters.empty()) {
+    ParameterSet own;
+    for (const std::string& name : compile.parameters) {
+      const Result<Value> value = ToTensor(options.initializers.at(name));
+      if (!value) return FromError(value.error());
+      own.Set(name, value->tensor());
+    }
+    link.parameters = {compiled->parameters, own};
+  }
+  const Executable executable = compiled->executable;
+  compiled = Fail(StatusCode::kInternal, "released");  // what linking does not need goes before it
+  return Finish(executable, std::move(link), std::move(text), model);
+}
+
+// Models that some session uses, by file and options. Never destroyed, as the environment.
+struct Opened {
+  std::mutex mutex;
+  std::weak_ptr<const Model> model;
+};
+struct OpenedFiles {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Opened>> entries;
+};
+
+std::shared_ptr<Opened> EntryOf(const std::string& key) {
+  static OpenedFiles* const files = new OpenedFiles;
+  const std::lock_guard lock(files->mutex);
+  // An entry that nobody waits for and whose model is gone has no use.
+  for (auto at = files->entries.begin(); at != files->entries.end();) {
+    at =
+        at->second.use_count() == 1 && at->second->model.expired() ? files->entries.erase(at) : std::next(at);
+  }
+  std::shared_ptr<Opened>& entry = files->entries[key];
+  if (entry == nullptr) entry = std::make_shared<Opened>();
+  return entry;
+}
+
+std::string KeyOf(const MappedFile& file, const OrtEnv& env, const OrtSessionOptions& options) {
+  std::string key = file.identity();
+  key += "|" + std::to_string(options.own_threads ? options.threads : env.threads);
+  for (const auto* sizes : {&options.sizes_by_name, &options.sizes_by_denotation}) {
+    key += "|";
+    for (const auto& [name, size] : *sizes)
+      key += std::to_string(name.size()) + ":" + name + "=" + std::to_string(size) + ";";
+  }
+  return key;
+}
+
+}  // namespace
+
+std::unique_ptr<VirtualMachine> Model::TakeVm() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<VirtualMachine> vm = std::move(idle_.back());
+      idle_.pop_back();
+      return vm;
+    }
+  }
+  return std::make_unique<VirtualMachine>(program_);
+}
+
+void Model::GiveBack(std::unique_ptr<VirtualMachine> vm) const {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(vm));
+}
+
+OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessionOptions& options,
+                     std::shared_ptr<const Model>* model) {
+  MappedFile file;
+  if (!file.Open(path)) {
+    return MakeStatus(ORT_NO_SUCHFILE, "Load model from " + path + " failed:Load model " + path +
+                                           " failed. " + std::strerror(errno));
+  }
+  // The host's own initializers belong to the one session, and a file to write is written each time.
+  if (!options.initializers.empty() || !options.optimized_path.empty())
+    return Make(env, file.bytes(), path, options, model);
+  const std::shared_ptr<Opened> entry = EntryOf(KeyOf(file, env, options));
+  const std::lock_guard lock(entry->mutex);  // others that open the same file wait for this one
+  *model = entry->model.lock();
+  if (*model != nullptr) return nullptr;
+  OrtStatus* const failed = Make(env, file.bytes(), path, options, model);
+  if (failed == nullptr) entry->model = *model;
+  return failed;
+}
+
+OrtStatus* OpenModel(const OrtEnv& env, Span<const std::byte> bytes, const OrtSessionOptions& options,
+                     std::shared_ptr<const Model>* model) {
+  return Make(env, bytes, {}, options, model);
+}
+
+}  // namespace rewire::onnxruntime_api

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model that is ready to run, shared by all sessions that were made of one file with equal options.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rewire/onnxruntime_api/sessions/model_text.h"
+#include "rewire/onnxruntime_api/sessions/ports.h"
+#include "rewire/onnxruntime_api/sessions/session_options.h"
+#include "rewire/vm/program.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::onnxruntime_api {
+
+class Model {
+ public:
+  Model(Program program, std::uint32_t function, ModelText text, Ports ports)
+      : program_(std::move(program)), function_(function), text_(std::move(text)), ports_(std::move(ports)) {}
+
+  const Program& program() const { return program_; }
+  std::uint32_t function() const { return function_; }
+  const ModelText& text() const { return text_; }
+  const Ports& ports() const { return ports_; }
+
+  // VMs that no run uses are kept here, so that runs of all sessions share their memory.
+  std::unique_ptr<VirtualMachine> TakeVm() const;
+  void GiveBack(std::unique_ptr<VirtualMachine> vm) const;
+
+ private:
+  Program program_;
+  std::uint32_t function_;
+  ModelText text_;
+  Ports ports_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<VirtualMachine>> idle_;
+};
+
+// Opens an ONNX model or an executable. A file that another session uses, by device, inode, size and time, is
+// not opened again. Statuses have ONNX Runtime's codes.
+OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessionOptions& options,
+                     std::shared_ptr<const Model>* model);
+OrtStatus* OpenModel(const OrtEnv& env, Span<const std::byte> bytes, const OrtSessionOptions& options,
+                     std::shared_ptr<const Model>* model);
+
+}  // namespace rewire::onnxruntime_api

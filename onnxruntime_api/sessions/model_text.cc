@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/onnxruntime_api/sessions/model_text.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+// A message in protobuf's encoding, read field by field. Numbers of fields are those of onnx.proto.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+
+  // Reads the next field; false at the end, and where the bytes are damaged.
+  bool Next() {
+    std::uint64_t key = 0;
+    if (bytes_.empty() || !ReadNumber(&key)) return false;
+    field_ = key >> 3;
+    number_ = 0;
+    text_ = {};
+    switch (key & 7) {
+      case 0:
+        return ReadNumber(&number_);
+      case 1:
+        return Take(8);
+      case 2:
+        return ReadNumber(&number_) && Take(number_);
+      case 5:
+        return Take(4);
+      default:
+        return false;
+    }
+  }
+  std::uint64_t field() const { return field_; }
+  std::uint64_t number() const { return number_; }
+  std::string_view text() const { return text_; }
+  std::string string() const { return std::string(text_); }
+
+ private:
+  bool ReadNumber(std::uint64_t* value) {
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && !bytes_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes_.front());
+      bytes_.remove_prefix(1);
+      *value |= std::uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+  bool Take(std::uint64_t size) {
+    if (size > bytes_.size()) return false;
+    text_ = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return true;
+  }
+
+  std::string_view bytes_;
+  std::uint64_t field_ = 0;
+  std::uint64_t number_ = 0;
+  std::string_view text_;
+};
+
+constexpr int kDeepestType = 16;  // types nest as sequences of optionals do
+
+void ReadShape(std::string_view bytes, OrtTensorTypeAndShapeInfo* info, ModelText* text) {
+  for (Fields shape(bytes); shape.Next();) {
+    if (shape.field() != 1) continue;
+    std::int64_t size = -1;
+    std::string name;
+    std::string denotation;
+    for (Fields dim(shape.text()); dim.Next();) {
+      if (dim.field() == 1) size = static_cast<std::int64_t>(dim.number());
+      if (dim.field() == 2) name = dim.string();
+      if (dim.field() == 3) denotation = dim.string();
+    }
+    if (!name.empty()) {
+      text->dims.insert(name);
+      if (!denotation.empty()) text->denotations[denotation].insert(name);
+    }
+    info->dims.push_back(size < 0 ? -1 : size);
+    info->names.push_back(std::move(name));
+  }
+}
+
+OrtTypeInfo ReadType(std::string_view bytes, int depth, ModelText* text) {
+  OrtTypeInfo type;
+  type.kind = ONNX_TYPE_UNKNOWN;
+  if (depth > kDeepestType) return type;
+  const auto inner = [&](std::string_view part) {
+    return std::make_shared<const OrtTypeInfo>(ReadType(part, depth + 1, text));
+  };
+  for (Fields fields(bytes); fields.Next();) {
+    Fields part(fields.text());
+    switch (fields.field()) {
+      case 1:
+        type.kind = ONNX_TYPE_TENSOR;
+        type.tensor.has_shape = false;
+        while (part.Next()) {
+          if (part.field() == 1)
+            type.tensor.type =
+                static_cast<ONNXTensorElementDataType>(std::min<std::uint64_t>(part.number(), 64));
+          if (part.field() == 2) {
+            type.tensor.has_shape = true;
+            ReadShape(part.text(), &type.tensor, text);
+          }
+        }
+        break;
+      case 4:
+        type.kind = ONNX_TYPE_SEQUENCE;
+        while (part.Next()) type.sequence.element = inner(part.text());
+        break;
+      case 5:
+        type.kind = ONNX_TYPE_MAP;
+        while (part.Next()) {
+          if (part.field() == 1)
+            type.map.key = static_cast<ONNXTensorElementDataType>(std::min<std::uint64_t>(part.number(), 64));
+          if (part.field() == 2) type.map.value = inner(part.text());
+        }
+        break;
+      case 6:
+        type.denotation = fields.string();
+        break;
+      case 8:
+        type.kind = ONNX_TYPE_SPARSETENSOR;
+        break;
+      case 9:
+        type.kind = ONNX_TYPE_OPTIONAL;
+        while (part.Next()) type.optional.contained = inner(part.text());
+        break;
+      default:
+        break;
+    }
+  }
+  return type;
+}
+
+DeclaredValue ReadValue(std::string_view bytes, ModelText* text) {
+  DeclaredValue value;
+  for (Fields fields(bytes); fields.Next();) {
+    if (fields.field() == 1) value.name = fields.string();
+    if (fields.field() == 2) value.type = ReadType(fields.text(), 0, text);
+  }
+  return value;
+}
+
+void ReadGraph(std::string_view bytes, ModelText* text) {
+  for (Fields graph(bytes); graph.Next();) {
+    switch (graph.field()) {
+      case 2:
+        text->graph_name = graph.string();
+        break;
+      case 5:
+        for (Fields tensor(graph.text()); tensor.Next();) {
+          if (tensor.field() == 8) text->initializers.insert(tensor.string());
+        }
+        break;
+      case 10:
+        text->graph_description = graph.string();
+        break;
+      case 11:
+        text->inputs.push_back(ReadValue(graph.text(), text));
+        break;
+      case 12:
+        text->outputs.push_back(ReadValue(graph.text(), text));
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+ModelText ReadModelText(Span<const std::byte> model) {
+  ModelText text;
+  for (Fields fields({reinterpret_cast<const char*>(model.data()), model.size()}); fields.Next();) {
+    switch (fields.field()) {
+      case 2:
+        text.producer = fields.string();
+        break;
+      case 4:
+        text.domain = fields.string();
+        break;
+      case 5:
+        text.version = static_cast<std::int64_t>(fields.number());
+        break;
+      case 6:
+        text.description = fields.string();
+        break;
+      case 7:
+        ReadGraph(fields.text(), &text);
+        break;
+      case 14: {
+        std::string key;
+        std::string value;
+        for (Fields entry(fields.text()); entry.Next();) {
+          if (entry.field() == 1) key = entry.string();
+          if (entry.field() == 2) value = entry.string();
+        }
+        text.properties[key] = std::move(value);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  const auto is_initializer = [&](const DeclaredValue& input) {
+    return text.initializers.count(input.name) != 0;
+  };
+  text.inputs.erase(std::remove_if(text.inputs.begin(), text.inputs.end(), is_initializer),
+                    text.inputs.end());
+  return text;
+}
+
+}  // namespace rewire::onnxruntime_api

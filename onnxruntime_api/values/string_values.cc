@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors of strings. Strings are bytes: they may have zeros, and need not be UTF-8.
+#include <cstring>
+
+#include "rewire/onnxruntime_api/functions.h"
+#include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/value.h"
+
+namespace rewire::onnxruntime_api {
+namespace {
+
+// Calls `work` with the strings of a tensor.
+template <typename Work>
+OrtStatus* WithStrings(const OrtValue* value, Work&& work) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    ValueBody& body = *value->body;
+    if (body.kind != ONNX_TYPE_TENSOR || !body.is_string())
+      return InvalidArgument("the value is no tensor of strings");
+    return work(body.strings);
+  });
+}
+
+// The same with one string.
+template <typename Work>
+OrtStatus* WithString(const OrtValue* value, std::size_t index, Work&& work) noexcept {
+  return WithStrings(value, [&](std::vector<std::string>& strings) -> OrtStatus* {
+    if (index >= strings.size()) return InvalidArgument("element index is out of bounds");
+    return work(strings[index]);
+  });
+}
+
+}  // namespace
+
+OrtStatus* FillStringTensor(OrtValue* value, const char* const* strings, std::size_t count) noexcept {
+  return WithStrings(value, [&](std::vector<std::string>& own) -> OrtStatus* {
+    if (count != own.size()) {
+      return InvalidArgument("input array size " + std::to_string(count) + " does not match the " +
+                             std::to_string(own.size()) + " elements of the tensor");
+    }
+    for (std::size_t i = 0; i < count; ++i) own[i] = strings[i];
+    return nullptr;
+  });
+}
+OrtStatus* FillStringTensorElement(OrtValue* value, const char* string, std::size_t index) noexcept {
+  return WithString(value, index, [&](std::string& own) -> OrtStatus* {
+    own = string;
+    return nullptr;
+  });
+}
+OrtStatus* GetResizedStringTensorElementBuffer(OrtValue* value, std::size_t index, std::size_t size,
+                                               char** out) noexcept {
+  return WithString(value, index, [&](std::string& own) -> OrtStatus* {
+    own.resize(size);
+    *out = own.data();
+    return nullptr;
+  });
+}
+OrtStatus* GetStringTensorDataLength(const OrtValue* value, std::size_t* out) noexcept {
+  return WithStrings(value, [&](const std::vector<std::string>& strings) -> OrtStatus* {
+    *out = 0;
+    for (const std::string& each : strings) *out += each.size();
+    return nullptr;
+  });
+}
+OrtStatus* GetStringTensorContent(const OrtValue* value, void* bytes, std::size_t size, std::size_t* offsets,
+                                  std::size_t count) noexcept {
+  return WithStrings(value, [&](const std::vector<std::string>& strings) -> OrtStatus* {
+    std::size_t total = 0;
+    for (const std::string& each : strings) total += each.size();
+    if (count != strings.size()) return MakeStatus(ORT_FAIL, "offsets buffer is too small");
+    if (size < total) return MakeStatus(ORT_FAIL, "output buffer is too small");
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      offsets[i] = at;
+      if (!strings[i].empty())
+        std::memcpy(static_cast<char*>(bytes) + at, strings[i].data(), strings[i].size());
+      at += strings[i].size();
+    }
+    return nullptr;
+  });
+}
+OrtStatus* GetStringTensorElementLength(const OrtValue* value, std::size_t index, std::size_t* out) noexcept {
+  return WithString(value, index, [&](const std::string& string) -> OrtStatus* {
+    *out = string.size();
+    return nullptr;
+  });
+}
+OrtStatus* GetStringTensorElement(const OrtValue* value, std::size_t size, std::size_t index,
+                                  void* out) noexcept {
+  return WithString(value, index, [&](const std::string& string) -> OrtStatus* {
+    if (size < string.size()) return MakeStatus(ORT_FAIL, "buffer size is too small for string element");
+    if (!string.empty()) std::memcpy(out, string.data(), string.size());
+    return nullptr;
+  });
+}
+
+}  // namespace rewire::onnxruntime_api
