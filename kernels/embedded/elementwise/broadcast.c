@@ -8,7 +8,7 @@ void rewire_embedded_broadcast_rows(const struct rewire_embedded_broadcast* p, r
   int32_t index[REWIRE_EMBEDDED_MOST_RANK] = {0};
   const int32_t last = p->rank - 1;
   const int32_t count = last < 0 ? 1 : p->dims[last];
-  for (int32_t i = 0; i < last; ++i) {
+  for (int32_t i = 0; i < p->rank; ++i) {
     if (p->dims[i] == 0) return;
   }
   for (int32_t j = 0; j < p->inputs; ++j) {
