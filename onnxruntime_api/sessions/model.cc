@@ -133,12 +133,8 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
   if (IsExecutable(bytes)) {
     OpenOptions open;
     open.copy = path.empty();
-    const Result<Executable> executable = path.empty() ? [&]() -> Result<Executable> {
-      const Result<SharedBytes> copy = AlignedCopy(bytes);
-      if (!copy) return Forward(copy);
-      return Executable::FromBytes(*copy, open);
-    }()
-        : Executable::Open(path, open);
+    const Result<Executable> executable =
+        path.empty() ? Executable::FromBytes({bytes, nullptr}, open) : Executable::Open(path, open);
     if (!executable) return FromError(executable.error());
     return Finish(*executable, std::move(link), {}, model);
   }

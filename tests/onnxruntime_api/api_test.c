@@ -22,6 +22,8 @@ static int is_rewire;
 static int checks;
 static int failures;
 
+static int messages; /* that the library has logged */
+
 /* OURS chooses between what is expected of ONNX Runtime and of Rewire. */
 #define OURS(theirs, ours, reason) (is_rewire ? (ours) : (theirs))
 
@@ -549,6 +551,31 @@ static void TestRun(void) {
   api->ReleaseValue((OrtValue*)inputs[1]);
 }
 
+/* Two tensors are given for one output. */
+static void TestGivenTwice(void) {
+  const Bytes model = OneNode("Abs", "", 1, "3");
+  OrtSession* session = Open(&model, NULL);
+  float x[3] = {-1, -2, -3};
+  float first[3] = {0};
+  float second[3] = {0};
+  const int64_t shape[1] = {3};
+  const char* in[1] = {"x"};
+  const char* out[2] = {"y", "y"};
+  const OrtValue* inputs[1];
+  OrtValue* outputs[2];
+  if (session == NULL) return;
+  inputs[0] = Floats(x, 3, shape, 1);
+  outputs[0] = Floats(first, 3, shape, 1);
+  outputs[1] = Floats(second, 3, shape, 1);
+  OK(api->Run(session, NULL, in, inputs, 1, out, 2, outputs));
+  EQUAL(first[2] == 3, OURS(0, 1, "all given memory is written, not that of the last tensor alone"));
+  EQUAL(second[2] == 3, 1);
+  api->ReleaseValue(outputs[0]);
+  api->ReleaseValue(outputs[1]);
+  api->ReleaseValue((OrtValue*)inputs[0]);
+  api->ReleaseSession(session);
+}
+
 static void TestIdentityCopies(void) {
   const Bytes model = OneNode("Identity", "", 1, "3");
   OrtSession* session = Open(&model, NULL);
@@ -749,24 +776,12 @@ static void TestThreads(void) {
   api->ReleaseSession(shared_session);
 }
 
-/* y = x + w, with an initializer w that the host gives in place of the model's. */
-static void TestInitializer(void) {
+/* y = x + w, with an initializer w of zeros. */
+static Bytes WeightsModel(void) {
   Bytes graph = {{0}, 0};
   Bytes tensor = {{0}, 0};
-  Bytes model;
   Bytes part = Node("Add", "", "x,w", "y");
   const float zeros[3] = {0, 0, 0};
-  float own[3] = {10, 20, 30};
-  float x[3] = {1, 2, 3};
-  const int64_t shape[1] = {3};
-  const char* in[1] = {"x"};
-  const char* out[1] = {"y"};
-  OrtSessionOptions* options = NULL;
-  OrtSession* session;
-  OrtValue* weights = Floats(own, 3, shape, 1);
-  const OrtValue* inputs[1];
-  OrtValue* outputs[1] = {NULL};
-  void* data = NULL;
   PutBytes(&graph, GRAPH_NODE, &part);
   PutText(&graph, GRAPH_NAME, "weights");
   PutNumber(&tensor, 1, 3);
@@ -778,22 +793,46 @@ static void TestInitializer(void) {
   PutBytes(&graph, GRAPH_INPUT, &part);
   part = TensorValue("y", 1, "3");
   PutBytes(&graph, GRAPH_OUTPUT, &part);
-  model = Model(&graph, 17);
+  return Model(&graph, 17);
+}
+
+/* The last element of y for x = 1, 2, 3. */
+static float LastSum(OrtSession* session) {
+  float x[3] = {1, 2, 3};
+  const int64_t shape[1] = {3};
+  const char* in[1] = {"x"};
+  const char* out[1] = {"y"};
+  const OrtValue* inputs[1];
+  OrtValue* outputs[1] = {NULL};
+  void* data = NULL;
+  float sum = 0;
+  if (session == NULL) return 0;
+  inputs[0] = Floats(x, 3, shape, 1);
+  if (OK(api->Run(session, NULL, in, inputs, 1, out, 1, outputs))) {
+    OK(api->GetTensorMutableData(outputs[0], &data));
+    sum = ((float*)data)[2];
+  }
+  api->ReleaseValue(outputs[0]);
+  api->ReleaseValue((OrtValue*)inputs[0]);
+  return sum;
+}
+
+/* The host gives an initializer in place of the model's. */
+static void TestInitializer(void) {
+  const Bytes model = WeightsModel();
+  float own[3] = {10, 20, 30};
+  const int64_t shape[1] = {3};
+  OrtSessionOptions* options = NULL;
+  OrtSession* session;
+  OrtValue* weights = Floats(own, 3, shape, 1);
   OK(api->CreateSessionOptions(&options));
   OK(api->AddInitializer(options, "w", weights));
   FAILS(api->AddInitializer(options, "w", weights), ORT_INVALID_ARGUMENT, "already");
   OK(api->AddInitializer(options, "no such name", weights));
   session = Open(&model, options);
   api->ReleaseSessionOptions(options);
-  if (session == NULL) return;
-  inputs[0] = Floats(x, 3, shape, 1);
-  if (OK(api->Run(session, NULL, in, inputs, 1, out, 1, outputs))) {
-    OK(api->GetTensorMutableData(outputs[0], &data));
-    EQUAL(((float*)data)[2] == 33, 1);
-  }
-  api->ReleaseValue(outputs[0]);
+  EQUAL(LastSum(session) == 33, 1);
   api->ReleaseSession(session);
-  api->ReleaseValue((OrtValue*)inputs[0]);
   api->ReleaseValue(weights);
 }
 
@@ -854,14 +893,13 @@ static void TestSequenceModel(void) {
 
 /* Sessions of files, and the file that a session writes. */
 static void TestFiles(void) {
-  const Bytes model = SumModel();
+  const Bytes model = WeightsModel();
   char folder[] = "/tmp/onnxruntime_api_test.XXXXXX";
   char path[64];
   char written[64];
   FILE* file;
   OrtSessionOptions* options = NULL;
-  OrtSession* sessions[3] = {NULL, NULL, NULL};
-  size_t count = 0;
+  OrtSession* sessions[4] = {NULL, NULL, NULL, NULL};
   int i;
   if (mkdtemp(folder) == NULL) abort();
   snprintf(path, sizeof path, "%s/model.onnx", folder);
@@ -870,17 +908,30 @@ static void TestFiles(void) {
   fwrite(model.data, 1, model.size, file);
   fclose(file);
   OK(api->CreateSessionOptions(&options));
+  OK(api->UpdateEnvWithCustomLogLevel(env, ORT_LOGGING_LEVEL_INFO));
+  messages = 0;
   OK(api->CreateSession(env, path, options, &sessions[0]));
+  EQUAL(messages > 0, 1);
+  messages = 0;
   OK(api->CreateSession(env, path, options, &sessions[1]));
+  EQUAL(messages == 0, OURS(0, 1, "sessions of one file share the model, so nothing is linked"));
+  OK(api->UpdateEnvWithCustomLogLevel(env, ORT_LOGGING_LEVEL_FATAL));
   OK(api->SetOptimizedModelFilePath(options, written));
   OK(api->CreateSession(env, path, options, &sessions[2]));
   api->ReleaseSession(sessions[2]);
   api->ReleaseSessionOptions(options);
   OK(api->CreateSession(env, written, NULL, &sessions[2]));
-  for (i = 0; i < 3; ++i) {
-    if (sessions[i] != NULL) OK(api->SessionGetInputCount(sessions[i], &count));
-    EQUAL(count, 2);
-    count = 0;
+  if (is_rewire) { /* an executable from memory where its weights could be used in place, but the host
+                      overwrites them */
+    static _Alignas(64) Bytes executable;
+    file = fopen(written, "rb");
+    executable.size = fread(executable.data, 1, sizeof executable.data, file);
+    fclose(file);
+    OK(api->CreateSessionFromArray(env, executable.data, executable.size, NULL, &sessions[3]));
+    memset(executable.data, 0x55, executable.size);
+  }
+  for (i = 0; i < 3 + is_rewire; ++i) {
+    EQUAL(LastSum(sessions[i]) == 3, 1);
     api->ReleaseSession(sessions[i]);
   }
   remove(path);
@@ -941,6 +992,12 @@ static void TestRefusals(void) {
   EQUAL(api->GetCompileApi() == NULL, 1);
 }
 
+static void CountMessage(void* parameter, OrtLoggingLevel severity, const char* category, const char* log_id,
+                         const char* location, const char* message) {
+  (void)parameter, (void)severity, (void)category, (void)log_id, (void)location, (void)message;
+  ++messages;
+}
+
 int main(int count, char** arguments) {
   const OrtApiBase* (*get)(void);
   const OrtApiBase* base;
@@ -955,7 +1012,7 @@ int main(int count, char** arguments) {
   base = get();
   api = base->GetApi(28);
   is_rewire = strstr(api->GetBuildInfoString(), "Rewire") != NULL;
-  OK(api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "test", &env));
+  OK(api->CreateEnvWithCustomLogger(CountMessage, NULL, ORT_LOGGING_LEVEL_FATAL, "test", &env));
   TestTable(base);
   TestReleaseNull();
   TestStatus();
@@ -969,6 +1026,7 @@ int main(int count, char** arguments) {
   TestOpenErrors();
   TestDimensions();
   TestRun();
+  TestGivenTwice();
   TestIdentityCopies();
   TestStringModel();
   TestBinding();
