@@ -79,7 +79,12 @@ void RunBySign(const Below& below, const Above& above, const float* in, float* o
   for (std::int64_t at = 0; at < count; at += std::ssize(block)) {
     const std::int64_t size = std::min<std::int64_t>(count - at, std::ssize(block));
     below(in + at, block, size);
-    for (std::int64_t i = at; i < at + size; ++i) out[i] = in[i] < 0 ? block[i - at] : above(in[i]);
+    // Both sides are computed: signs are random, and a branch would be guessed wrong for half of them.
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float x = in[at + i], low = block[i], high = above(x);
+      block[i] = x < 0 ? low : high;
+    }
+    std::copy_n(block, size, out + at);
   }
 }
 
