@@ -149,8 +149,10 @@ class FormBuilder(Builder):
             if not str(error).startswith("lacks") or max(array.size for array in arrays.values()) > 20_000:
                 raise
             results = evaluate.by_reference(model, arrays)
-        made = []
-        for name, array in zip([name for name in proto.output if name], results):
+        made, names = [], [name for name in proto.output if name]
+        if not evaluate._fits(results, types, names):  # numpy has bytes in place of types of few bits
+            raise Rejected("its results do not have the types that inference gives")
+        for name, array in zip(names, results):
             if not isinstance(array, np.ndarray) or array.dtype not in NUMBER_OF or array.size > self.most_elements:
                 raise Rejected("a result is too large, or no tensor")
             made.append(Value(name, array, "node"))
