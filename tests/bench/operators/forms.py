@@ -76,7 +76,7 @@ class FormDraws(Draws):
     def dtype(self, allowed):
         allowed, first = list(allowed), self.first
         self.first = None  # of the first tensor alone: Cast has another type then
-        if first in allowed:
+        if first is not None and first in allowed:  # to numpy None is float64
             return first
         return self.weighted({dtype: TYPES.get(dtype, RARE if dtype not in NARROW and dtype != TEXT else RARE**3) for dtype in allowed})
 
