@@ -76,6 +76,11 @@ class Schedule {
     const std::lock_guard<std::mutex> lock(mutex_);
     return EndedAt(Clock::now());
   }
+  // Whether whoever runs the load wants no more of it.
+  bool IsToStop() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return AskToStop();
+  }
   // Takes the next arrival for a client that is free. Nothing if there is none, or if no more are served.
   std::optional<Clock::time_point> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -103,10 +108,10 @@ class Schedule {
   }
 
  private:
-  // With the mutex held.
+  // Both with the mutex held.
+  bool AskToStop() { return stopped_ = stopped_ || (plan_.stop && plan_.stop()); }
   bool EndedAt(Clock::time_point now) {
-    stopped_ = stopped_ || (plan_.stop && plan_.stop());
-    return stopped_ || now >= start_ + plan_.duration + plan_.patience;
+    return AskToStop() || now >= start_ + plan_.duration + plan_.patience;
   }
 
   const LoadPlan& plan_;
@@ -134,7 +139,7 @@ void CallInTurn(const LoadPlan& plan, Schedule* schedule, LoadClient* client, Ta
   do {
     if (start >= next_question) {
       next_question = start + kLongestSleep;
-      if (schedule->Ended()) return;
+      if (schedule->IsToStop()) return;
       start = Clock::now();
     }
     const Status called = client->Call();

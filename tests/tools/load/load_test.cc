@@ -150,7 +150,7 @@ TEST_CASE("a closed loop has one request of each client at a time") {
 
 TEST_CASE("a closed loop that is over before its clients begin has one request of each") {
   LoadPlan plan;
-  plan.duration = nanoseconds(1);
+  plan.duration = plan.patience = nanoseconds(1);
   const Result<LoadResult> result = RunLoad(plan, Clients(3, [] { return Status(); }));
   REQUIRE(result.has_value());
   CHECK(result->succeeded == 3);

@@ -105,13 +105,13 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
 template <typename T>
 HostTensor Numbers(const Shape& shape, std::mt19937& random, bool with_edges) {
   HostTensor tensor = HostTensor::Empty<T>(shape);
-  const T nan = static_cast<T>(std::nan("1"));
   for (T& value : tensor.elements<T>()) {
     // Few numbers, so that there are equal ones, and both zeros.
     const auto drawn = static_cast<int>(random() % 41) - 20;
     value = static_cast<T>(drawn);
     if constexpr (!std::numeric_limits<T>::is_integer) {
       value = random() % 16 == 0 ? T{-0.0} : static_cast<T>(drawn) / T{7};
+      const T nan = static_cast<T>(std::nan("1"));
       if (with_edges && random() % 64 == 0) value = random() % 2 == 0 ? nan : -nan;
     }
   }
