@@ -31,7 +31,8 @@ void CheckMaxPools(std::uint32_t seed, const F& pool) {
     // In place.
     pool(&p, Data<T>(x), Data<T>(x));
     const auto written = x.values<T>(), expected = out.values<T>();
-    REQUIRE(std::memcmp(written.data(), expected.data(), expected.size() * sizeof(T)) == 0);
+    REQUIRE(
+        (expected.empty() || std::memcmp(written.data(), expected.data(), expected.size() * sizeof(T)) == 0));
   }
 }
 
