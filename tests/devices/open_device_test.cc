@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
 #include "rewire/tests/vm/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/devices.h"
@@ -21,7 +22,8 @@ std::string Library(const std::string& name) {
 TEST_CASE("a library of devices that cannot be opened says why") {
   CHECK(MessageOf(OpenDevice("no_such")) == "librewire_device_no_such.so is not installed");
   CHECK(MessageOf(OpenDevice("./none.so")) == "there is no file ./none.so");
-  const std::string text = "./device_libraries_test.txt";
+  const TempFolder folder;
+  const std::string text = (folder.path() / "text.so").string();
   std::ofstream(text) << "no library";
   CHECK(MessageOf(OpenDevice(text)).find(text + " cannot be opened: ") == 0);
   CHECK(MessageOf(OpenDevice(Library("no_device"))) ==
