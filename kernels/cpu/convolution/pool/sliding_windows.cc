@@ -50,18 +50,8 @@ namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename T>
-struct Largest {
-  static constexpr bool kAlongLines = true;
-  static constexpr T Start() {
-    using Limits = std::numeric_limits<T>;
-    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  }
-  // The first one of equals.
-  template <class V>
-  static HWY_INLINE V Join(V most, V value) {
-    return hn::Max(value, most);
-  }
+// Elements are joined as they are read, and the joined one is the result.
+struct AsTheyAre {
   template <class D, class V>
   static HWY_INLINE V Read(D, V value) {
     return value;
@@ -73,20 +63,26 @@ struct Largest {
 };
 
 template <typename T>
-struct Sum {
+struct Largest : AsTheyAre {
+  static constexpr bool kAlongLines = true;
+  static constexpr T Start() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+  // The first one of equals.
+  template <class V>
+  static HWY_INLINE V Join(V most, V value) {
+    return hn::Max(value, most);
+  }
+};
+
+template <typename T>
+struct Sum : AsTheyAre {
   static constexpr bool kAlongLines = false;
   static constexpr T Start() { return 0; }
   template <class V>
   static HWY_INLINE V Join(V sum, V value) {
     return hn::Add(sum, value);
-  }
-  template <class D, class V>
-  static HWY_INLINE V Read(D, V value) {
-    return value;
-  }
-  template <class D, class V>
-  static HWY_INLINE V End(D, V value) {
-    return value;
   }
 };
 
