@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/http/http_front_end.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,50 +12,13 @@
 #include <vector>
 
 #include "rewire/serve/http/http_connection.h"
+#include "rewire/serve/net/acceptor.h"
 #include "rewire/serve/net/background.h"
 
 namespace rewire::serve {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckTimes{500};
-// Connections that are taken at once, so that those that are there have their turn.
-constexpr int kAcceptedAtOnce = 64;
-
-class Listener : public EventLoop::Handler {
- public:
-  Listener(HttpLoop* home, int file) : home_(home), file_(file) {}
-  ~Listener() override {
-    if (file_ >= 0) close(file_);
-  }
-  Status Start() { return home_->loop->Add(file_, EPOLLIN, this); }
-  void Stop() {
-    if (file_ < 0) return;
-    home_->loop->Remove(file_, this);
-    close(std::exchange(file_, -1));
-  }
-  void OnEvents(std::uint32_t) override {
-    for (int i = 0; i < kAcceptedAtOnce; ++i) {
-      const int client = accept4(file_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      if (client < 0) return;
-      if (home_->connections.size() >= home_->limits->connections) {
-        close(client);
-        continue;
-      }
-      const int on = 1;
-      setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      auto connection = std::make_unique<HttpConnection>(home_, client);
-      HttpConnection* const handler = connection.get();
-      home_->connections.emplace(handler, std::move(connection));
-      const Status added = home_->loop->Add(client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, handler);
-      if (!added) home_->connections.erase(handler);
-    }
-  }
-
- private:
-  HttpLoop* const home_;
-  int file_;
-};
-
 class HttpFrontEnd : public FrontEnd {
  public:
   HttpFrontEnd(Service* service, const FrontEndLimits& limits) : service_(service), limits_(limits) {}
@@ -79,8 +39,8 @@ class HttpFrontEnd : public FrontEnd {
     home->background = &background_;
     home->limits = &limits_;
     home->open = &open_;
-    one->listener = std::make_unique<Listener>(home, listener);
-    if (Status started = one->listener->Start(); !started) return Forward(started);
+    one->acceptor = std::make_unique<Acceptor>(loop, listener, [home](int client) { Take(home, client); });
+    if (Status started = one->acceptor->Start(); !started) return Forward(started);
     loop->OnTurn([home] { return OnTurn(home); });
     CheckTimes(home);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -93,7 +53,7 @@ class HttpFrontEnd : public FrontEnd {
     for (const std::unique_ptr<One>& one : loops_) {
       if (one->home.loop != loop) continue;
       one->home.draining = true;
-      one->listener->Stop();
+      one->acceptor->Stop();
       for (HttpConnection* connection : All(one->home)) connection->Drain();
     }
   }
@@ -103,7 +63,7 @@ class HttpFrontEnd : public FrontEnd {
  private:
   struct One {
     HttpLoop home;
-    std::unique_ptr<Listener> listener;
+    std::unique_ptr<Acceptor> acceptor;
   };
 
   // Connections may close themselves meanwhile.
@@ -111,6 +71,18 @@ class HttpFrontEnd : public FrontEnd {
     std::vector<HttpConnection*> all;
     for (const auto& [connection, owner] : home.connections) all.push_back(connection);
     return all;
+  }
+
+  static void Take(HttpLoop* home, int client) {
+    if (home->connections.size() >= home->limits->connections) {
+      close(client);
+      return;
+    }
+    auto connection = std::make_unique<HttpConnection>(home, client);
+    HttpConnection* const handler = connection.get();
+    home->connections.emplace(handler, std::move(connection));
+    const Status added = home->loop->Add(client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, handler);
+    if (!added) home->connections.erase(handler);
   }
 
   // Sends the responses of this turn. True: a client had sent its next request already, which may have been
