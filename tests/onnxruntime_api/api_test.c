@@ -99,6 +99,12 @@ static OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t 
   return value;
 }
 
+/* Declares an input or output of the graph. */
+static void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims) {
+  const Bytes part = TensorValue(name, type, dims);
+  PutBytes(graph, field, &part);
+}
+
 /* y = x + x of f32[N, 3], and the scalar s beside it: z = x * s. */
 static Bytes SumModel(void) {
   Bytes graph = {{0}, 0};
@@ -107,14 +113,10 @@ static Bytes SumModel(void) {
   part = Node("Mul", "", "x,s", "z");
   PutBytes(&graph, GRAPH_NODE, &part);
   PutText(&graph, GRAPH_NAME, "sums");
-  part = TensorValue("x", 1, "N,3");
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("s", 1, "");
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("y", 1, "N,3");
-  PutBytes(&graph, GRAPH_OUTPUT, &part);
-  part = TensorValue("z", 1, "N,3");
-  PutBytes(&graph, GRAPH_OUTPUT, &part);
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "N,3");
+  PutTensor(&graph, GRAPH_INPUT, "s", 1, "");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "N,3");
+  PutTensor(&graph, GRAPH_OUTPUT, "z", 1, "N,3");
   return Model(&graph, 17);
 }
 
@@ -123,10 +125,8 @@ static Bytes OneNode(const char* op, const char* domain, int type, const char* d
   Bytes part = Node(op, domain, "x", "y");
   PutBytes(&graph, GRAPH_NODE, &part);
   PutText(&graph, GRAPH_NAME, "one");
-  part = TensorValue("x", type, dims);
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("y", type, dims);
-  PutBytes(&graph, GRAPH_OUTPUT, &part);
+  PutTensor(&graph, GRAPH_INPUT, "x", type, dims);
+  PutTensor(&graph, GRAPH_OUTPUT, "y", type, dims);
   return Model(&graph, 17);
 }
 
@@ -139,26 +139,18 @@ static Bytes LoopModel(void) {
   part = Node("Sin", "", "v", "v2");
   PutBytes(&body, GRAPH_NODE, &part);
   PutText(&body, GRAPH_NAME, "body");
-  part = TensorValue("i", 7, "");
-  PutBytes(&body, GRAPH_INPUT, &part);
-  part = TensorValue("c", 9, "");
-  PutBytes(&body, GRAPH_INPUT, &part);
-  part = TensorValue("v", 1, "4");
-  PutBytes(&body, GRAPH_INPUT, &part);
-  part = TensorValue("c2", 9, "");
-  PutBytes(&body, GRAPH_OUTPUT, &part);
-  part = TensorValue("v2", 1, "4");
-  PutBytes(&body, GRAPH_OUTPUT, &part);
+  PutTensor(&body, GRAPH_INPUT, "i", 7, "");
+  PutTensor(&body, GRAPH_INPUT, "c", 9, "");
+  PutTensor(&body, GRAPH_INPUT, "v", 1, "4");
+  PutTensor(&body, GRAPH_OUTPUT, "c2", 9, "");
+  PutTensor(&body, GRAPH_OUTPUT, "v2", 1, "4");
   part = Node("Loop", "", "n,,x", "y");
   PutGraphAttribute(&part, "body", &body);
   PutBytes(&graph, GRAPH_NODE, &part);
   PutText(&graph, GRAPH_NAME, "loop");
-  part = TensorValue("n", 7, "");
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("x", 1, "4");
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("y", 1, "4");
-  PutBytes(&graph, GRAPH_OUTPUT, &part);
+  PutTensor(&graph, GRAPH_INPUT, "n", 7, "");
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "4");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "4");
   return Model(&graph, 17);
 }
 
@@ -789,10 +781,8 @@ static Bytes WeightsModel(void) {
   PutText(&tensor, 8, "w");
   PutData(&tensor, 9, zeros, sizeof zeros);
   PutBytes(&graph, GRAPH_INITIALIZER, &tensor);
-  part = TensorValue("x", 1, "3");
-  PutBytes(&graph, GRAPH_INPUT, &part);
-  part = TensorValue("y", 1, "3");
-  PutBytes(&graph, GRAPH_OUTPUT, &part);
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "3");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "3");
   return Model(&graph, 17);
 }
 
@@ -858,8 +848,7 @@ static void TestSequenceModel(void) {
   size_t count = 0;
   PutBytes(&graph, GRAPH_NODE, &part);
   PutText(&graph, GRAPH_NAME, "sequence");
-  part = TensorValue("x", 1, "3");
-  PutBytes(&graph, GRAPH_INPUT, &part);
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "3");
   /* seq(tensor(float)): types nest as messages do */
   PutNumber(&sequence, 1, 1);
   PutBytes(&wrapped, 1, &sequence);
