@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/net/event_loop.h"
@@ -21,8 +22,11 @@ class Acceptor : public EventLoop::Handler {
   void OnEvents(std::uint32_t events) override;
 
  private:
+  void Pause();
+
   EventLoop* const loop_;
   int listener_;
+  std::optional<EventLoop::Timer> paused_;  // while the listener is not watched
   std::function<void(int)> taken_;
 };
 
