@@ -3,6 +3,7 @@
 """Makes the Python wheels that are for other machines.
 
     wheels.py [--dist DIR] [--jobs N] [PYTHON...]
+    wheels.py [--dist DIR] --local BUILD [PYTHON]
 
 Builds the preset `wheel` in build/wheel, for each PYTHON (a path or a name; by default python3). For 3.12 and later it uses the stable
 ABI, and one wheel serves all of these. auditwheel puts the shared libraries of others into the wheel and finds out which systems it is
@@ -10,6 +11,9 @@ for. Two wheels come of it:
 
     rewire           the package, the compiler and the kernels but those of oneDNN
     rewire-onednn    these, with oneDNN: what `pip install rewire[full]` adds
+
+With --local BUILD it packs what such a build tree has built with REWIRE_WITH_PYTHON, as a wheel for this machine alone: it builds nothing,
+and the wheel uses the libraries of others that the machine has. Tests install such a wheel.
 
 Equal sources, tools and Debian packages give equal bytes. Prints each wheel with its packed and its installed size, and fails if the
 wheel `rewire` is larger than 15 MB, or 45 MB installed. packaging/licenses.py checks their licenses.
@@ -70,8 +74,8 @@ def build(python, jobs):
     run(["cmake", "--build", "--preset", "wheel", "--parallel", jobs], env=environment)
 
 
-def install(component, folder):
-    run(["cmake", "--install", BUILD, "--component", component, "--prefix", folder, "--strip"], stdout=subprocess.DEVNULL)
+def install(component, folder, build=BUILD):
+    run(["cmake", "--install", build, "--component", component, "--prefix", folder, "--strip"], stdout=subprocess.DEVNULL)
 
 
 def metadata(folder):
@@ -118,13 +122,19 @@ def pack(folder, wheel):
             archive.writestr(entry, path.read_bytes())
 
 
-def repair(folder, name, tag, dist):
-    """Makes a wheel of a folder, lets auditwheel bring in what it needs, and puts the result into `dist`."""
+def pack_for_here(folder, name, tag, dist):
+    """Makes a wheel of a folder, as it is, for this kind of machine."""
     (info,) = folder.glob("*.dist-info")
     (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: rewire\nRoot-Is-Purelib: false\nTag: {tag}-linux_x86_64\n")
+    wheel = dist / f"{name}-{tag}-linux_x86_64.whl"
+    pack(folder, wheel)
+    return wheel
+
+
+def repair(folder, name, tag, dist):
+    """Makes a wheel of a folder, lets auditwheel bring in what it needs, and puts the result into `dist`."""
     with tempfile.TemporaryDirectory() as work:
-        raw = pathlib.Path(work) / f"{name}-{tag}-linux_x86_64.whl"
-        pack(folder, raw)
+        raw = pack_for_here(folder, name, tag, pathlib.Path(work))
         path = os.pathsep.join([str(tool("patchelf").parent), os.environ["PATH"]])
         log = subprocess.run([tool("auditwheel"), "repair", "--wheel-dir", work, raw], capture_output=True, text=True, check=False,
                              env=dict(os.environ, PATH=path))
@@ -145,17 +155,30 @@ def repair(folder, name, tag, dist):
     return wheel.stat().st_size, installed
 
 
+def fill_package(folder, build):
+    """Puts the package `rewire` of a build tree, with its metadata, into a folder. Returns the folder of the metadata."""
+    info = metadata(folder)
+    package = folder / "rewire"
+    install("python", package, build)
+    source = ROOT / "python/rewire"
+    for path in [*source.rglob("*.py"), *source.rglob("*.pyi"), *source.rglob("py.typed")]:
+        target = package / path.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    return info
+
+
+def local_wheel(tag, dist, build):
+    with tempfile.TemporaryDirectory() as work:
+        folder = pathlib.Path(work)
+        info = fill_package(folder, build)
+        print(pack_for_here(folder, info.stem, tag, dist))
+
+
 def package_wheel(tag, dist):
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
-        info = metadata(folder)
-        package = folder / "rewire"
-        install("python", package)
-        source = ROOT / "python/rewire"
-        for path in [*source.rglob("*.py"), *source.rglob("*.pyi"), *source.rglob("py.typed")]:
-            target = package / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+        info = fill_package(folder, BUILD)
         packed, installed = repair(folder, info.stem, tag, dist)
     if packed > MOST_PACKED or installed > MOST_INSTALLED:
         raise SystemExit(f"wheels.py: the wheel has {packed} bytes and {installed} installed; "
@@ -177,6 +200,7 @@ def onednn_wheel(version, dist):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("--local", type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--jobs", default=str(os.cpu_count()))
     parser.add_argument("pythons", nargs="*", default=["python3"], metavar="PYTHON")
     options = parser.parse_args()
@@ -185,6 +209,10 @@ def main():
         return code
     options.dist.mkdir(parents=True, exist_ok=True)
     by_tag = {tag_of(shutil.which(python) or python): shutil.which(python) or python for python in options.pythons}
+    if options.local:
+        for tag in by_tag:
+            local_wheel(tag, options.dist, options.local.resolve())
+        return 0
     version = None
     for tag, python in by_tag.items():
         build(python, options.jobs)

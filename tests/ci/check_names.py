@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ("base", "cmake", "compiler", "docs", "examples", "executable_format", "kernels", "onnxruntime_api", "python", "serve", "tests", "third_party", "tools", "vm")
+FOLDERS = ("base", "cmake", "compiler", "docs", "examples", "executable_format", "integrations", "kernels", "onnxruntime_api", "python", "serve", "tests", "third_party", "tools", "vm")
 PATH = re.compile(r"(?<![\w./<>$}*-])((?:" + "|".join(FOLDERS) + r")/[\w./*-]*\w)(?![\w<{(*$])")
 SOURCE = re.compile(r"(?<![\w./<>$}\"*-])(?:rewire/)?((?:[\w-]+/)+[\w-]+\.(?:h|cc|c|py|sh|md|asm|def|cmake))\b(?!\.)")
 OTHERS = {"dlpack/dlpack.h", "extra/c_env_api.h"}  # sources of other projects

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the recipes of integrations/*/README.md as they stand, each in a folder of its own with the model and the data that they name.
+
+    pages.py [NAME...]      the folders; all of them if none is named
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "tests/support")]
+import example_model  # noqa: E402
+import run_page  # noqa: E402
+
+
+def main(names):
+    for page in sorted(ROOT.glob("integrations/*/README.md")):
+        name = page.parent.name
+        if names and name not in names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["REWIRE_MODEL_CACHE"] = f"{folder}/cache"
+            example_model.write(f"{folder}/model.onnx")
+            example_model.write_features(f"{folder}/features.parquet")
+            count = run_page.run(page, pathlib.Path(folder))
+        if count == 0:
+            raise SystemExit(f"{page}: there is no block to run")
+        print(f"{name}: {count} blocks of its README ran as they stand", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
