@@ -259,6 +259,15 @@ TEST_CASE("a full disk is an error with path and reason") {
   CHECK(status.error().message() == "cannot write '/dev/full': No space left on device");
 }
 
+TEST_CASE("a device is written, and has no size that could be mapped") {
+  Result<AtomicFile> device = AtomicFile::Create("/dev/null");
+  REQUIRE(device);
+  CHECK(device->Write(Bytes("x")));
+  const Result<std::byte*> mapped = device->Map(16);
+  REQUIRE_FALSE(mapped);
+  CHECK(mapped.error().message() == "'/dev/null' is no regular file");
+}
+
 TEST_CASE("a written file has the umask's mode") {
   TemporaryFolder folder;
   const std::string path = folder / "file";

@@ -29,6 +29,18 @@ TEST_CASE("a span is made from whatever holds elements in a row") {
   CHECK(Span<const char>(std::string_view("abc")).size() == 3);
 }
 
+TEST_CASE("a braced list lives until the end of the call that it is written in") {
+  static int alive = 0;
+  struct Counted {
+    Counted() { ++alive; }
+    Counted(const Counted&) { ++alive; }
+    ~Counted() { --alive; }
+  };
+  const auto count = [](Span<const Counted> list) { return list.size() == 3 ? alive : -1; };
+  CHECK(count({Counted(), Counted(), Counted()}) >= 3);
+  CHECK(alive == 0);
+}
+
 TEST_CASE("a mutable span writes through") {
   std::vector<int> vector = {1, 2, 3};
   Span<int> span(vector);

@@ -70,6 +70,8 @@ TEST_CASE("what cannot be a bundle is not written") {
   CHECK(SerializeBundle({}).error().message() == "a bundle has at least one executable");
   const std::vector<BundledExecutable> nameless = {{"", model.executable}};
   CHECK(SerializeBundle(nameless).error().message() == "an executable of a bundle has a name");
+  const std::vector<BundledExecutable> bytes = {{"a\xFF", model.executable}};
+  CHECK(SerializeBundle(bytes).error().message() == "the name of a model is not UTF-8");
   const std::vector<BundledExecutable> twice = {model, model};
   CHECK(SerializeBundle(twice).error().message() == "two models are called '" + model.name + "'");
 }

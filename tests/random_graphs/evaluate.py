@@ -128,7 +128,7 @@ def flat(model):
 
 
 def is_expanded(model):
-    return any("/expanded" in name for node in model.graph.node for name in (*node.input, *node.output))
+    return any("/expanded" in name for node in all_nodes(model.graph.node) for name in (*node.input, *node.output))
 
 
 def outermost(model):

@@ -7,7 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 import contrib
-from versions import of
+from versions import all_nodes, of
 
 # Of quantized operators: where the quantized inputs begin, each followed by its scale and zero, and where the result's scale is.
 _ONE, _TWO = ((0,), 3), ((0, 3), 6)
@@ -17,16 +17,24 @@ _TO_THE_END = 2**31 - 1
 
 
 def expanded(model):
-    """The same model with such nodes written out; the model itself if none of its nodes is one."""
-    parts = [_expand(node, of(model)) for node in model.graph.node]
-    if not any(parts):
+    """The same model with such nodes written out, those of bodies, too; the model itself if none of its nodes is one."""
+    opset = of(model)
+    if not any(_expand(node, opset) for node in all_nodes(model.graph.node)):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    del made.graph.node[:]
-    for node, part in zip(model.graph.node, parts):
-        made.graph.node.extend(part or [node])
+    _write_out(made.graph, opset)
     return made
+
+
+def _write_out(graph, opset):
+    nodes = []
+    for node in graph.node:
+        for body in (each.g for each in node.attribute if each.HasField("g")):
+            _write_out(body, opset)
+        nodes += _expand(node, opset) or [onnx.NodeProto.FromString(node.SerializeToString())]
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 class _Nodes:

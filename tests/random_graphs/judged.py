@@ -87,8 +87,30 @@ case("channels around an element, and not images around it",
 case("a batch's own mean is not taken",
      "g (float[1, 1, 2] x, float[1] a, float[1] v) => (float[1, 1, 2] y) { y = BatchNormalization<epsilon = 0.0>(x, a, a, a, v) }",
      {"x": floats(3, 5, shape=(1, 1, 2)), "a": floats(1), "v": floats(4)}, floats(2, 3, shape=(1, 1, 2)), floats(1, 1, shape=(1, 1, 2)), opset=9)
+case("axes behind one are softened together before version 13",
+     "g (float16[2, 2] x) => (int64[2, n] y) { s = LogSoftmax<axis = 0>(x) y = NonZero(s) }", {"x": floats(0, 60000, 50000, 0, shape=(2, 2), dtype=np.float16)},
+     np.array([[0, 1, 1], [0, 0, 1]]), np.array([[0, 1], [0, 1]]), opset=11)
+case("turns of a loop give scalars",
+     "g (int64 n, bool t) => (bool[m] y) { y = Loop<body = b (int64 i, bool c) => (bool d, bool e) { d = Identity(c) k = Cast<to = 9>(i) e = Not(k) }>(n, t) }",
+     {"n": np.array(3), "t": np.array(True)}, np.array([True, False, False]), np.array([[True], [False], [False]]))
+case("a quantized layer in a branch reads floats",
+     "g (bool c, float[1, 1, 2] x, uint8[1, 2, 4] w, uint8[1, 1, 4] r) => (float[1, 1, 1] y) { y = If<then_branch = t () => (float[1, 1, 1] h) { s = Constant<value_floats = [0.4]>() "
+     'z = Constant<value = uint8[1] {0}>() a, h = com.microsoft.DynamicQuantizeLSTM<hidden_size = 1>(x, w, r, "", "", "", "", "", s, z, s, z) }, '
+     "else_branch = e () => (float[1, 1, 1] h) { h = ReduceMax<axes = [2]>(x) }>(c) }",
+     {"c": np.array(True), "x": floats(-0.1234, 0.2176, shape=(1, 1, 2)), "w": np.array([[[9, 3, 7, 4], [5, 6, 3, 8]]], np.uint8), "r": np.array([[[4, 3, 9, 5]]], np.uint8)},
+     floats(0.133675, shape=(1, 1, 1)), floats(0.136, shape=(1, 1, 1)))
 case("where NaN stands in an order", "g (float[3] x) => (int64 y) { y = ArgMax<keepdims = 0>(x) }", {"x": floats(1, np.nan, 2)}, OPEN, np.array(0))
 case("an integer that does not hold a number", "g (float[1] x) => (int8[1] y) { y = Cast<to = 3>(x) }", {"x": floats(300)}, OPEN, np.array([1], np.int8))
+case("a category of no number", "g (float[2] x) => (float[2, 1] y) { y = ai.onnx.ml.OneHotEncoder<cats_int64s = [0], zeros = 1>(x) }", {"x": floats(np.nan, 0)},
+     OPEN, floats(7, 1, shape=(2, 1)))
+case("a category of no number in a later turn",
+     "g (float[2, 1] x) => (float[2, 1, 1] y) { y = Scan<num_scan_inputs = 1, body = b (float[1] r) => (float[1, 1] z) { z = ai.onnx.ml.OneHotEncoder<cats_int64s = [0], zeros = 1>(r) }>(x) }",
+     {"x": floats(0, np.nan, shape=(2, 1))}, OPEN, floats(1, 7, shape=(2, 1, 1)))
+case("a category that is not there", "g (float[2] x) => (float[2, 1] y) { y = ai.onnx.ml.OneHotEncoder<cats_int64s = [0], zeros = 1>(x) }", {"x": floats(3, 0)},
+     floats(0, 1, shape=(2, 1)), floats(1, 1, shape=(2, 1)))
+case("recurrent weights of more ways than inputs have",
+     "g (float[1, 1, 1] x, float[1, 3, 1] w, float[2, 3, 1] r) => (float[1, 1, 1, 1] y) { y = GRU<hidden_size = 1, layout = 1>(x, w, r) }",
+     {"x": floats(1, shape=(1, 1, 1)), "w": floats(1, 2, 3, shape=(1, 3, 1)), "r": floats(1, 2, 3, 4, 5, 6, shape=(2, 3, 1))}, OPEN, floats(7, shape=(1, 1, 1, 1)))
 case("a mean of nothing", "g (int8[2, 0] x, float s, int8 z) => (int8[2] y) { y = com.microsoft.QLinearReduceMean<axes = [1], keepdims = 0>(x, s, z, s, z) }",
      {"x": np.zeros((2, 0), np.int8), "s": floats(1, shape=()), "z": np.array(0, np.int8)}, OPEN, np.array([7, 7], np.int8))
 case("a sum of nothing", "g (float[2, 0] x) => (float[2] y) { y = ReduceSumSquare<axes = [1], keepdims = 0>(x) }",
@@ -111,9 +133,9 @@ case("what is open elsewhere does not excuse", "g (float[3] x) => (float[3] z) {
 
 def judgement(case, result):
     """None, what is wrong, or OPEN."""
-    proto = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {case.opset}, "com.microsoft" : 1, "own" : 1]> {case.model} {case.functions}')
+    proto = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {case.opset}, "com.microsoft" : 1, "ai.onnx.ml" : 3, "own" : 1]> {case.model} {case.functions}')
     if not case.functions:
-        del proto.opset_import[2:]
+        del proto.opset_import[3:]
     try:
         return Oracles(proto, case.feeds).problem(0, result)
     except Open:

@@ -47,8 +47,9 @@ FAULTS = (
           lambda node, known: _has_two_classes(node)),
     Fault("reference", "BatchNormalization", "before version 14 it takes the mean of what it is given", lambda node, known: 7 < known.opset < 14),
     Fault("reference", "Unique", "as the only output, elements are sorted where `sorted` is 0, too", lambda node, known: _is_unsorted(node)),
-    Fault("reference", "Hardmax", "it works along one axis alone before version 13, too", lambda node, known: True),
+    *(Fault("reference", kind, "it works along one axis alone before version 13, too", lambda node, known: known.opset < 13) for kind in ("Softmax", "LogSoftmax", "Hardmax")),
     Fault("reference", "Loop", "without a condition it takes no turn", lambda node, known: len(node.input) < 2 or not node.input[1]),
+    Fault("reference", "Loop", "of what turns give, it stacks rows alone: it joins matrices, and makes rows of scalars", lambda node, known: _stacks_others_than_rows(node)),
     Fault("reference", "ConvTranspose", "all groups get the bias of the first one", lambda node, known: len(node.input) > 2 and any(each.name == "group" and each.i > 1 for each in node.attribute)),
     Fault("reference", "LRN", "it takes the batch for the channels", lambda node, known: True),
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
@@ -90,6 +91,12 @@ def _has_two_classes(trees):
     given = _given(trees)
     labels = [*given["classlabels_int64s"].ints] if "classlabels_int64s" in given else [*given["classlabels_strings"].strings] if "classlabels_strings" in given else []
     return len(labels) == 2 and "class_ids" in given and len(set(given["class_ids"].ints)) == 2
+
+
+def _stacks_others_than_rows(loop):
+    body = _given(loop)["body"].g
+    carried = len(loop.input) - 2
+    return any(not each.type.tensor_type.HasField("shape") or len(each.type.tensor_type.shape.dim) != 1 for each in body.output[1 + carried:])
 
 
 def _is_unsorted(unique):

@@ -5,6 +5,7 @@ Rewire gives. Rules draw none of it for the values at hand; it comes of other si
 import numpy as np
 
 import contrib
+import versions
 from draws import is_float
 
 _OPEN = {}
@@ -27,6 +28,8 @@ def reason(node, inputs, results, again):
         return _parts_of_a_stack(node, inputs, again)
     if node.op_type == "ConcatFromSequence":
         return _parts_of_a_sequence(node, inputs)
+    if node.op_type in ("Scan", "If"):
+        return _casts_within(node, inputs)
     given = {each.name: each for each in node.attribute}
     read = [inputs.get(name) if name else None for name in node.input]
     if node.domain not in ("", "ai.onnx.ml", contrib.DOMAIN) or not all(each is None or isinstance(each, np.ndarray) for each in read):
@@ -78,6 +81,20 @@ def _out_of_range(given, read, results):
     return "a number that an integer does not hold" if not (np.isfinite(wide) & (wide > info.min - 1.0) & (wide < info.max + 1.0)).all() else None
 
 
+@_of("OneHotEncoder")
+def _category_of_no_number(given, read, results):
+    """Floats are cast to the integers of categories."""
+    wide = _wide(read[0])
+    return "a number that an integer does not hold" if not (np.abs(wide) < 2.0**63).all() else None
+
+
+def _casts_within(node, inputs):
+    """Later turns of a body, and other values around it, have what the values at hand did not."""
+    kinds = {each.op_type for attribute in node.attribute for each in versions.all_nodes(attribute.g.node)}
+    finite = all(np.isfinite(_wide(each)).all() for each in inputs.values() if isinstance(each, np.ndarray))
+    return "a number that an integer does not hold" if not finite and "OneHotEncoder" in kinds else None
+
+
 @_of("Div", "Mod")
 def _by_nothing(given, read, results):
     return "an integer by 0" if read[1].dtype.kind in "iu" and (read[1] == 0).any() else None
@@ -105,6 +122,8 @@ def _states_of_others(given, read, results):
     by_batch = "layout" in given and given["layout"].i
     ways, hidden = read[1].shape[0], read[2].shape[2]
     shape = (read[0].shape[0], ways, hidden) if by_batch else (ways, read[0].shape[1], hidden)
+    if read[2].shape[0] != ways:
+        return "states by other ways"
     return "states of other sequences" if any(each is not None and each.shape != shape for each in read[5:7]) else None
 
 

@@ -2,6 +2,8 @@
 // Handles that were moved from, tensors without data, and elements asked for as another type: errors that say
 // so.
 #include <catch2/catch.hpp>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -125,6 +127,18 @@ TEST_CASE("a view that was moved from, and one without data, are no tensors") {
   CHECK(MessageOf(vm.TrySetOutput(0, nowhere)) == "function main, output 0 (y): no memory given");
   vm.Invoke();  // with what was set before
   CHECK(vm.Output(0).data<float>()[1] == 2);
+  const std::vector<std::int64_t> ones(40, 1);
+  for (const auto& [dtype, dims, device, message] :
+       {std::tuple(DLDataType{99, 32, 1}, ones, kHost, std::string("tensor: unknown element type ")),
+        std::tuple(kFloat32, ones, kHost, std::string("tensor: rank 40 given, at most ")),
+        std::tuple(kFloat32, std::vector<std::int64_t>{1}, DLDevice{kDLCUDA, 0},
+                   std::string("tensor: only host memory can be copied here"))}) {
+    const TensorView odd(memory, dtype, {dims.data(), dims.size()}, device);
+    CHECK(MessageOf(Tensor::CopyOf(odd)).rfind(message, 0) == 0);
+    if (device.device_type == kDLCPU) {
+      CHECK(MessageOf(Tensor::Make(dtype, {dims.data(), dims.size()})).rfind(message, 0) == 0);
+    }
+  }
   // Nothing is nowhere.
   CHECK(Tensor::Wrap(TensorView(static_cast<float*>(nullptr), {0}), nullptr).has_value());
 

@@ -320,6 +320,37 @@ TEST_CASE("values of another kind are refused") {
   rewire_value_destroy(adt);
 }
 
+TEST_CASE("an output that is no tensor is refused as one, with its kind") {
+  Host host;
+  RewireValue* vector = nullptr;
+  RewireValue* pair = nullptr;
+  RewireValue* result = nullptr;
+  REQUIRE(rewire_value_copy_tensor(&host.vector, &vector) == kRewireOk);
+  const RewireValue* const fields[] = {vector, host.integer};
+  REQUIRE(rewire_value_make_adt(0, fields, 2, &pair) == kRewireOk);
+  std::uint32_t swap = 0;
+  REQUIRE(rewire_program_find_function(host.program, "swap", &swap) == kRewireOk);
+  REQUIRE(rewire_vm_call(host.vm, swap, &pair, 1, &result) == kRewireOk);
+  DLTensor tensor;
+  CHECK(rewire_vm_output_tensor(host.vm, 0, &tensor) == kRewireInvalidArgument);
+  CHECK(Message() == "output 0 is of kind integer, tensor expected; rewire_vm_output gives it");
+  CHECK(rewire_vm_output_tensor(host.vm, 1, &tensor) == kRewireOk);
+  for (RewireValue* value : {vector, pair, result}) rewire_value_destroy(value);
+}
+
+TEST_CASE("functions that are NULL are refused by name") {
+  Host host;
+  CHECK(rewire_vm_set_output_allocator(host.vm, {0, 0}, nullptr, nullptr, {kDLCPU, 0}) ==
+        kRewireInvalidArgument);
+  CHECK(Message() == "allocate is NULL");
+  int deleted = 0;
+  CHECK(rewire_link_options_add_kernel(host.options, "x", nullptr, &deleted, [](void* counter) {
+          ++*static_cast<int*>(counter);
+        }) == kRewireInvalidArgument);
+  CHECK(Message() == "function is NULL");
+  CHECK(deleted == 1);
+}
+
 TEST_CASE("services that are incomplete are refused, and what a caller handed over is given back") {
   Host host;
   RewireAllocator allocator{};

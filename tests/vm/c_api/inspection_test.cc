@@ -111,6 +111,8 @@ TEST_CASE("signatures are told as text, cut to the caller's buffer") {
   std::size_t length = 0;
   REQUIRE(rewire_executable_signature_text(executable.get(), 0, nullptr, 0, &length) == kRewireOk);
   CHECK(length == 30);
+  CHECK(rewire_executable_signature_text(executable.get(), 0, nullptr, 1, &length) == kRewireInvalidArgument);
+  CHECK(std::string(rewire_last_error_message()) == "buffer is NULL, capacity is not 0");
   char small[5] = "????";
   REQUIRE(rewire_executable_signature_text(executable.get(), 0, small, sizeof(small), nullptr) == kRewireOk);
   CHECK(std::string(small) == "main");

@@ -257,7 +257,9 @@ TEST_CASE("memory that cannot be there is refused when it is bound") {
     host.CheckRefused(status, message);
   };
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  refused(host.vm.TrySetOutput(0, OutputCapacity{host.memory, kAll}), "reaches beyond the address space");
+  refused(host.vm.TrySetOutput(0, OutputCapacity{host.memory, kAll}),
+          "a capacity of 18446744073709551615 bytes reaches beyond the address space; give the size of the "
+          "memory");
   refused(host.vm.TrySetOutput(0, TensorView(static_cast<float*>(nullptr), {4})), "no memory given");
   refused(host.vm.TrySetOutput(0, TensorView()), "f32[4] expected");
   const OutputHandle y = *host.program.FindOutput(0u, "same");

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime of tvm-ffi that Rewire brings reads nothing but the version of a DLPack tensor that another
 // major version has made.
-#include <dlfcn.h>
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
 
-#include "rewire/tests/vm/loader/run_kernel.h"
+#include "rewire/tests/vm/loader/ffi_shim/shim_runtime.h"
 #include "rewire/vm/kernel/dlpack_versioned.h"
-#include "rewire/vm/vm.h"
 
 namespace rewire {
 namespace {
@@ -22,15 +19,10 @@ struct Start {
 };
 
 TEST_CASE("a DLPack tensor of another major version is refused before anything of it is read") {
-  KernelSet kernels;  // opens the runtime
-  REQUIRE(kernels.AddLibrary(test::TestLibrary("linked")));
-  void* const runtime = dlopen("libtvm_ffi.so", RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(runtime != nullptr);
-  using Import = int (*)(void* from, std::int32_t alignment, std::int32_t contiguous, void** out);
-  const auto import = reinterpret_cast<Import>(dlsym(runtime, "TVMFFITensorFromDLPackVersioned"));
-  const auto release = reinterpret_cast<int (*)(void*)>(dlsym(runtime, "TVMFFIObjectDecRef"));
-  REQUIRE(import != nullptr);
-  REQUIRE(release != nullptr);
+  const test::ShimRuntime runtime;
+  using Import = int(void* from, std::int32_t alignment, std::int32_t contiguous, void** out);
+  const auto import = runtime.Get<Import>("TVMFFITensorFromDLPackVersioned");
+  const auto release = runtime.Get<int(void*)>("TVMFFIObjectDecRef");
   static int deleted = 0;
   const auto deleter = [](DLManagedTensorVersioned*) { ++deleted; };
   for (const std::uint32_t major : {0U, 2U, 0xFFFFFFFFU}) {
@@ -51,7 +43,6 @@ TEST_CASE("a DLPack tensor of another major version is refused before anything o
   REQUIRE(import(&tensor, 0, 0, &out) == 0);
   REQUIRE(release(out) == 0);
   CHECK(deleted == 1);
-  dlclose(runtime);
 }
 
 }  // namespace

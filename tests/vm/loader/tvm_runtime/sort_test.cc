@@ -290,6 +290,13 @@ TEST_CASE("TVM's sort, argsort, topk and argsort_nms are right for all dtypes, a
   }
 }
 
+TEST_CASE("TVM's topk needs its two last arguments to know what it writes") {
+  float x[] = {1, 2}, out[2];
+  CHECK(CallTvmFunction("tvm.contrib.sort.topk",
+                        {TensorView(x, kFloat32, Dims{2}), TensorView(out, kFloat32, Dims{2})}, {1})
+            .find("tvm.contrib.sort.topk: 3 arguments given, at least 6 expected") != std::string::npos);
+}
+
 // Answers of TVM 0.19 for these, so that the oracle above is not alone.
 TEST_CASE("TVM's own answers for argsort_nms and for halves") {
   float x[] = {.1F, .9F, .5F, .9F};
