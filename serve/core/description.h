@@ -21,6 +21,7 @@ struct TensorDescription {
   std::string name;
   DLDataType dtype{};
   std::vector<std::int64_t> shape;  // -1: any size
+  std::string dims;                 // names of the dimensions (core/dim_names.h)
 };
 
 struct BatchSettings {

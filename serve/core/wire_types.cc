@@ -26,6 +26,18 @@ constexpr std::array kRows = {
     Row{"BF16", MakeDType(kBFloat, 16)},
 };
 
+// The first of those that share a code is what it most probably means.
+constexpr std::array kClientCodes = {
+    StatusCode::kInvalidArgument,
+    StatusCode::kNotFound,
+    StatusCode::kUnsupported,
+    StatusCode::kLinkFailed,
+    StatusCode::kBusy,
+    StatusCode::kMemoryLimit,
+    StatusCode::kCancelled,
+    StatusCode::kDeadlineExceeded,
+};
+
 }  // namespace
 
 std::string_view WireName(DLDataType dtype) {
@@ -74,6 +86,20 @@ WireCode WireCodeOf(StatusCode code) {
       return {500, 13};  // INTERNAL
   }
   return {500, 13};
+}
+
+StatusCode CodeOfHttp(int status) {
+  for (const StatusCode code : kClientCodes) {
+    if (WireCodeOf(code).http == status) return code;
+  }
+  return StatusCode::kRuntimeFailed;
+}
+
+StatusCode CodeOfGrpc(int status) {
+  for (const StatusCode code : kClientCodes) {
+    if (WireCodeOf(code).grpc == status) return code;
+  }
+  return StatusCode::kRuntimeFailed;
 }
 
 }  // namespace rewire::serve

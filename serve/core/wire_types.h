@@ -23,5 +23,9 @@ struct WireCode {
   int grpc;  // status of gRPC
 };
 WireCode WireCodeOf(StatusCode code);
+// The code that a client gives such an answer: kRuntimeFailed for one that says no more than that the server
+// has failed.
+StatusCode CodeOfHttp(int status);
+StatusCode CodeOfGrpc(int status);
 
 }  // namespace rewire::serve

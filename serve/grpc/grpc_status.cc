@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/grpc/grpc_status.h"
 
+#include "rewire/serve/core/percent_code.h"
+
 namespace rewire::serve {
 
 std::vector<Http2Header> GrpcTrailers(int code, std::string_view message) {
   std::vector<Http2Header> trailers = {{"grpc-status", std::to_string(code)}};
   if (message.empty()) return trailers;
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte <= 0x7e && c != '%') {
-      encoded.push_back(c);
-    } else {
-      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  trailers.push_back({"grpc-message", std::move(encoded)});
+  const auto is_plain = [](char c) { return c >= 0x20 && c <= 0x7e && c != '%'; };
+  trailers.push_back({"grpc-message", PercentEncoded(message, is_plain)});
   return trailers;
 }
 

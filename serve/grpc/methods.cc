@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rewire/base/dtype.h"
+#include "rewire/serve/core/dim_names.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/grpc/protobuf_wire.h"
 
@@ -113,6 +114,14 @@ void WriteModelConfig(const ModelDescription& model, WireWriter* config) {
   config->Message(7, [&](WireWriter* group) {
     group->Text(1, model.name + "_0").Number(2, model.instances).Number(4, kOnCpu);
   });
+  const auto names = [&](std::string_view prefix, const std::vector<TensorDescription>& tensors) {
+    for (const TensorDescription& tensor : tensors) {
+      config->Entry(14, std::string(prefix) + tensor.name,
+                    [&](WireWriter* value) { value->Text(1, tensor.dims); });
+    }
+  };
+  names(kInputDims, model.inputs);
+  names(kOutputDims, model.outputs);
   if (!batches) return;
   config->Message(11, [&](WireWriter* dynamic) {
     dynamic->Packed(1, batching.preferred_sizes).Number(2, batching.max_queue_delay_us);

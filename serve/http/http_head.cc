@@ -2,9 +2,10 @@
 #include "rewire/serve/http/http_head.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <system_error>
+
+#include "rewire/serve/core/percent_code.h"
+#include "rewire/serve/http/http_text.h"
 
 namespace rewire::serve {
 namespace {
@@ -18,26 +19,6 @@ bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
 }
 bool IsControl(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
-}
-
-std::string_view Trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::optional<std::uint64_t> Number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Whether a list such as "keep-alive, TE" has the word.
 bool HasWord(std::string_view list, std::string_view word) {
@@ -91,7 +72,7 @@ HttpError ReadHeader(std::string_view line, HttpHead* head, Seen* seen) {
     return Bad("the header '" + std::string(name) + "' has a control character");
   }
   if (EqualsIgnoringCase(name, "content-length")) {
-    const std::optional<std::uint64_t> number = Number(value);
+    const std::optional<std::uint64_t> number = DecimalNumber(value);
     if (!number || head->has_length) return Bad("Content-Length must be one number, given once");
     head->has_length = true;
     head->content_length = *number;
@@ -102,7 +83,7 @@ HttpError ReadHeader(std::string_view line, HttpHead* head, Seen* seen) {
       return {415, "Content-Encoding is not supported: send the body as it is"};
     }
   } else if (EqualsIgnoringCase(name, "inference-header-content-length")) {
-    head->json_bytes = Number(value);
+    head->json_bytes = DecimalNumber(value);
     if (!head->json_bytes) return Bad("Inference-Header-Content-Length must be a number");
   } else if (EqualsIgnoringCase(name, "connection")) {
     if (HasWord(value, "close")) head->keep_alive = false;
@@ -153,21 +134,10 @@ HeadResult ParseHead(std::string_view bytes, const FrontEndLimits& limits, HttpH
 }
 
 std::optional<std::string> DecodePath(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  std::string decoded;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    char c = path[i];
-    if (c == '%') {
-      unsigned value = 0;
-      if (i + 2 >= path.size()) return std::nullopt;
-      const auto [end, error] = std::from_chars(path.data() + i + 1, path.data() + i + 3, value, 16);
-      if (error != std::errc() || end != path.data() + i + 3) return std::nullopt;
-      c = static_cast<char>(value);
-      if (IsControl(c) || c == '\t') return std::nullopt;
-      i += 2;
-    }
-    decoded += c;
-  }
+  std::optional<std::string> decoded = PercentDecoded(target.substr(0, target.find('?')));
+  if (decoded &&
+      std::any_of(decoded->begin(), decoded->end(), [](char c) { return IsControl(c) || c == '\t'; }))
+    return std::nullopt;
   return decoded;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/core/dim_names.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/http/json_text.h"
 
@@ -113,6 +114,14 @@ void Metadata(const ModelDescription& model, std::string* text) {
   json.Key("outputs").Raw(Written(model.outputs, false, false)).End('}');
 }
 
+// Parameters of the configuration: the names of each tensor's dimensions.
+void WriteDims(std::string_view prefix, const std::vector<TensorDescription>& tensors, JsonText* json) {
+  for (const TensorDescription& tensor : tensors) {
+    json->Key(std::string(prefix) + tensor.name).Begin('{');
+    json->Key("string_value").String(tensor.dims).End('}');
+  }
+}
+
 // The fields of Triton's model configuration that this server has.
 void Config(const ModelDescription& model, std::string* text) {
   const BatchSettings& batching = model.batching;
@@ -136,6 +145,10 @@ void Config(const ModelDescription& model, std::string* text) {
       .String("KIND_CPU")
       .Key("count");
   json.Number(std::uint64_t{model.instances}).End('}').End(']');
+  json.Key("parameters").Begin('{');
+  WriteDims(kInputDims, model.inputs, &json);
+  WriteDims(kOutputDims, model.outputs, &json);
+  json.End('}');
   if (batched) {
     json.Key("dynamic_batching").Begin('{').Key("preferred_batch_size").Numbers(batching.preferred_sizes);
     json.Key("max_queue_delay_microseconds")

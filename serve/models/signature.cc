@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rewire/executable_format/module.h"
+#include "rewire/serve/core/dim_names.h"
 #include "rewire/serve/core/wire_types.h"
 
 namespace rewire::serve {
@@ -29,13 +30,15 @@ bool AllBeginWith(const Tensors& tensors, Dim dim) {
 }
 
 template <typename Tensors>
-std::vector<TensorDescription> DescribeTensors(const Tensors& tensors) {
+std::vector<TensorDescription> DescribeTensors(const Tensors& tensors,
+                                               const std::vector<std::string>& symbols) {
   std::vector<TensorDescription> list;
   for (const auto& tensor : tensors) {
     TensorDescription& one = list.emplace_back();
     one.name = tensor.name;
     one.dtype = tensor.dtype;
     for (const Dim dim : tensor.dims) one.shape.push_back(dim < 0 ? -1 : dim);
+    one.dims = DimNamesText(tensor.dims, symbols);
   }
   return list;
 }
@@ -91,11 +94,11 @@ Result<ModelSignature> ReadSignature(const Program& program) {
   return signature;
 }
 
-std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs) {
-  return DescribeTensors(inputs);
+std::vector<TensorDescription> DescribeInputs(const ModelSignature& signature) {
+  return DescribeTensors(signature.inputs, signature.symbols);
 }
-std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs) {
-  return DescribeTensors(outputs);
+std::vector<TensorDescription> DescribeOutputs(const ModelSignature& signature) {
+  return DescribeTensors(signature.outputs, signature.symbols);
 }
 
 }  // namespace rewire::serve

@@ -47,7 +47,7 @@ struct ModelSignature {
 Result<ModelSignature> ReadSignature(const Program& program);
 
 // Dimensions as clients see them: -1 stands for any size.
-std::vector<TensorDescription> Describe(const std::vector<ModelInput>& inputs);
-std::vector<TensorDescription> Describe(const std::vector<ModelOutput>& outputs);
+std::vector<TensorDescription> DescribeInputs(const ModelSignature& signature);
+std::vector<TensorDescription> DescribeOutputs(const ModelSignature& signature);
 
 }  // namespace rewire::serve

@@ -119,8 +119,8 @@ class ModelService : public Service {
     description.name = of.name;
     description.version = of.version;
     description.platform = of.platform;
-    description.inputs = serve::Describe(of.signature.inputs);
-    description.outputs = serve::Describe(of.signature.outputs);
+    description.inputs = DescribeInputs(of.signature);
+    description.outputs = DescribeOutputs(of.signature);
     description.batching = of.settings.batching;
     description.batchable = of.signature.batch_symbol.has_value();
     description.instances = (*queue)->instance_count();

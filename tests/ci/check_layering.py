@@ -42,7 +42,7 @@ ALLOWED = {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler", "kernels/contract",
     },
     # A host like any other: it uses the public interfaces.
-    "serve": {"base", "executable_format", "vm", "compiler", "serve"},
+    "serve": {"base", "executable_format", "vm", "vm/kernel", "compiler", "serve"},
     "onnxruntime_api": {"base", "executable_format", "vm", "compiler", "onnxruntime_api"},
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",

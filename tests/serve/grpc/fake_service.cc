@@ -87,8 +87,8 @@ Result<serve::ModelDescription> FakeService::Describe(std::string_view model,
   description.name = std::string(model);
   description.versions = {"1"};
   description.platform = "rewire_rwx";
-  description.inputs = {{"x", kFloat32, {-1, 4}}};
-  description.outputs = {{"y", kFloat32, {-1, 4}}};
+  description.inputs = {{"x", kFloat32, {-1, 4}, "N,4"}};
+  description.outputs = {{"y", kFloat32, {-1, 4}, "N,4"}};
   description.batching.max_batch_size = 8;
   description.batching.preferred_sizes = {4, 8};
   return description;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/client/client_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace rewire::serve {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostParts = 16;
+constexpr auto kLongestWait = std::chrono::milliseconds(5);  // then the patience is asked
+
+Status Failed(const char* what, int error) {
+  return Fail(StatusCode::kIo, "{}: {}", what, std::generic_category().message(error));
+}
+
+// Waits for events of a file. An error of the file ends the wait, too: the next call tells which.
+Status WaitFor(int file, short events, const Patience& patience) {
+  pollfd one = {file, events, 0};
+  while (true) {
+    if (patience.stopped != nullptr && patience.stopped() != 0)
+      return Fail(StatusCode::kCancelled, "stopped while waiting for the server");
+    const Clock::time_point now = Clock::now();
+    if (now >= patience.until)
+      return Fail(StatusCode::kDeadlineExceeded, "the server has not answered in time");
+    Clock::duration wait = patience.until - now;
+    if (patience.stopped != nullptr) wait = std::min<Clock::duration>(wait, kLongestWait);
+    // At most an hour, so that it fits an int, and at least what poll can wait.
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(wait).count();
+    const int ready =
+        poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(milliseconds, 1, std::int64_t{3600} * 1000)));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return Failed("cannot wait for the server", errno);
+  }
+}
+
+Result<int> ConnectTo(const addrinfo& where, const Patience& patience) {
+  const int file = socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (file < 0) return Failed("cannot make a socket", errno);
+  int error = connect(file, where.ai_addr, where.ai_addrlen) == 0 ? 0 : errno;
+  Status waited;
+  if (error == EINPROGRESS) {
+    waited = WaitFor(file, POLLOUT, patience);
+    socklen_t size = sizeof error;
+    if (waited) getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (!waited || error != 0) {
+    close(file);
+    return waited ? Failed("cannot connect", error) : waited;
+  }
+  const int on = 1;
+  setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return file;
+}
+
+}  // namespace
+
+Result<ClientSocket> ClientSocket::Connect(const std::string& host, const std::string& port,
+                                           const Patience& patience) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0)
+    return Fail(StatusCode::kNotFound, "there is no host '{}': {}", host, gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  Status last;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const Result<int> file = ConnectTo(*one, patience);
+    if (file) return ClientSocket(*file);
+    last = file.status();
+    if (last.code() != StatusCode::kIo) break;
+  }
+  return Forward(last);
+}
+
+ClientSocket::ClientSocket(ClientSocket&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+ClientSocket::~ClientSocket() {
+  if (file_ >= 0) close(file_);
+}
+
+Status ClientSocket::Send(OutputQueue* queue) {
+  while (!queue->empty()) {
+    iovec parts[kMostParts];
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = queue->Next(parts, kMostParts);
+    const ssize_t sent = sendmsg(file_, &message, MSG_NOSIGNAL);
+    if (sent >= 0) {
+      queue->Drop(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN) {
+      return {};
+    } else if (errno != EINTR) {
+      return Failed("cannot send to the server", errno);
+    }
+  }
+  return {};
+}
+
+Result<std::size_t> ClientSocket::Receive(const iovec* parts, int count) {
+  while (true) {
+    const ssize_t got = readv(file_, parts, count);
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return Fail(StatusCode::kIo, "the server has closed the connection");
+    if (errno == EAGAIN) return std::size_t{0};
+    if (errno != EINTR) return Failed("cannot receive from the server", errno);
+  }
+}
+
+Status ClientSocket::Wait(bool to_send, const Patience& patience) {
+  return WaitFor(file_, static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), patience);
+}
+
+}  // namespace rewire::serve

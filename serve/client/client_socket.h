@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client's end of one TCP connection.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "rewire/base/status.h"
+#include "rewire/serve/grpc/output_queue.h"
+
+namespace rewire::serve {
+
+// How long a client waits for a server.
+struct Patience {
+  // Asked at least every few milliseconds; waiting ends with kCancelled when it answers other than 0. May be
+  // null.
+  int (*stopped)() = nullptr;
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+};
+
+// One thread at a time.
+class ClientSocket {
+ public:
+  // Errors: kNotFound if the host has no address; kIo if no server answers; those of waiting.
+  static Result<ClientSocket> Connect(const std::string& host, const std::string& port,
+                                      const Patience& patience);
+  ClientSocket(ClientSocket&& other) noexcept;
+  ClientSocket& operator=(ClientSocket&&) = delete;
+  ~ClientSocket();
+
+  // Sends what the system takes at once, and takes it out of the queue. Errors: kIo.
+  Status Send(OutputQueue* queue);
+  // Receives what has arrived into the parts, in order. Returns the number of bytes, 0 if none has. Errors:
+  // kIo, also when the server has closed the connection.
+  Result<std::size_t> Receive(const iovec* parts, int count);
+  // Waits until bytes have arrived or, with `to_send`, until some can be sent. Errors: kCancelled;
+  // kDeadlineExceeded.
+  Status Wait(bool to_send, const Patience& patience);
+
+ private:
+  explicit ClientSocket(int file) : file_(file) {}
+
+  int file_;
+};
+
+}  // namespace rewire::serve

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The URL of a model on a server: grpc://HOST:PORT/MODEL[/VERSION] or http://HOST:PORT/MODEL[/VERSION].
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rewire/base/status.h"
+
+namespace rewire::serve {
+
+struct RemoteUrl {
+  enum class Protocol : std::uint8_t { kHttp, kGrpc };
+  Protocol protocol = Protocol::kHttp;
+  std::string host;  // without the brackets of an IPv6 address
+  std::string port;
+  std::string model;           // %XX decoded
+  std::string version;         // empty: the newest that is ready
+  bool shared_memory = false;  // `?shared_memory` stands behind it
+
+  // "localhost:8001", as HTTP and gRPC name the server.
+  std::string Authority() const;
+};
+
+// Whether a text is meant as such a URL, so that it is no path of a file.
+bool IsRemoteUrl(std::string_view text);
+// Errors: kInvalidArgument, with the form that is expected.
+Result<RemoteUrl> ParseRemoteUrl(std::string_view text);
+
+}  // namespace rewire::serve
