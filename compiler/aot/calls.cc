@@ -285,18 +285,18 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
     call.arguments.push_back(std::move(argument));
   }
   most_arguments_ = std::max(most_arguments_, static_cast<std::uint32_t>(given.size()));
-  if (pass_ != Pass::kSource) return {};
   // With one output that has no elements there is nothing to compute, in the VM too.
   const bool is_skipped = call.outputs == 1 && import.also_written.empty() && !objects && !given.empty() &&
                           given.back().kind == Kind::kTensor && aot::ElementsOf(given.back().dims) == 0;
   if (is_skipped) return {};
+  if (Status placed = PlaceWorkspace(*state, &call); !placed) return placed;
+  if (pass_ != Pass::kSource) return {};
   for (CallArgument& argument : call.arguments) {
     argument.text = argument.value.kind == Kind::kTensor ? Address(argument.value.place)
                                                          : NumberText(argument.value.number);
-    if (argument.value.place.base == Place::Base::kConstant && argument.value.kind == Kind::kTensor) {
-      const auto bytes = literals_->BytesOf(argument.value.place.index);
-      if (bytes) argument.constant = *bytes;
-    }
+    const bool is_short = argument.value.kind == Kind::kTensor &&
+                          aot::ElementsOf(argument.value.dims) <= CallArgument::kMostIntegers;
+    if (is_short) argument.integers = ElementsOf(argument.value);
   }
   std::string setup;
   const Result<std::string> text = calls_->Call(call, &setup);
@@ -306,6 +306,21 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
   Emit(fmt::format("  if ({} != 0) {{", *text));
   EmitFailure(StatusCode::kKernelFailed, Where() + ": the kernel failed", "    ");
   Emit("  }");
+  return {};
+}
+
+// Gives the kernel memory that holds something during the call alone: beside all that is still of use
+// afterwards, and beside the arguments.
+Status StaticProgram::PlaceWorkspace(const State& state, KernelCall* call) {
+  const std::uint64_t bytes = calls_->WorkspaceBytes(*call);
+  if (bytes == 0) return {};
+  const std::uint32_t site = SiteHere(bytes);
+  if (pass_ == Pass::kMemory) {
+    sites_[site].is_used = true;
+    if (Status noted = NoteLive(site, state); !noted) return noted;
+    for (const CallArgument& argument : call->arguments) NoteBeside(site, argument.value.place);
+  }
+  call->workspace = Address({Place::Base::kStorage, site, 0});
   return {};
 }
 

@@ -10,6 +10,7 @@ bool NeedsLive(Opcode opcode) {
   switch (opcode) {
     case Opcode::kInvoke:
     case Opcode::kInvokeClosure:
+    case Opcode::kInvokePacked:
     case Opcode::kAllocStorage:
     case Opcode::kDeviceCopy:
       return true;

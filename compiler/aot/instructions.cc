@@ -198,19 +198,25 @@ Status StaticProgram::NoteLive(std::uint32_t site, const State& state) {
   std::uint32_t own = 0;
   bool is_lost = false;
   ForEachLive(state, [&](const Value& part) {
-    if (part.place.base == Place::Base::kStorage) {
-      sites_[site].beside.insert(part.place.index);
-      is_lost = is_lost || part.place.index == site;
-    }
+    NoteBeside(site, part.place);
+    is_lost = is_lost || (part.place.base == Place::Base::kStorage && part.place.index == site);
     if (part.place.base == Place::Base::kVariable) {
-      const std::set<std::uint32_t>& may = variables_[part.place.index].sites;
-      sites_[site].beside.insert(may.begin(), may.end());
-      own += may.count(site) != 0 ? 1 : 0;
+      own += variables_[part.place.index].sites.count(site) != 0 ? 1 : 0;
     }
   });
   if (is_lost) return Refuse("memory of an earlier round is read that no path has carried");
   sites_[site].instances = std::max(sites_[site].instances, own + 1);
   return {};
+}
+
+// Notes that the memory of this place is in use together with the site.
+void StaticProgram::NoteBeside(std::uint32_t site, const Place& place) {
+  std::set<std::uint32_t>& beside = sites_[site].beside;
+  if (place.base == Place::Base::kStorage) beside.insert(place.index);
+  if (place.base == Place::Base::kVariable) {
+    const std::set<std::uint32_t>& may = variables_[place.index].sites;
+    beside.insert(may.begin(), may.end());
+  }
 }
 
 // The source takes an instance in which nothing lies that is still of use.
@@ -361,13 +367,9 @@ Status StaticProgram::DeviceCopy(State* state, Next* next) {
       sites_[site].is_used = true;
       if (Status noted = NoteLive(site, *state); !noted) return noted;
       // The source is read while the copy is written, and may be of no use afterwards.
-      const auto note = [&](std::uint32_t other) { sites_[site].beside.insert(other); };
-      if (from.base == Place::Base::kStorage) note(from.index);
-      if (from.base == Place::Base::kVariable) {
-        for (const std::uint32_t other : variables_[from.index].sites) note(other);
-        if (variables_[from.index].sites.count(site) != 0) {
-          return Refuse("it copies what it has made in an earlier round of a loop");
-        }
+      NoteBeside(site, from);
+      if (from.base == Place::Base::kVariable && variables_[from.index].sites.count(site) != 0) {
+        return Refuse("it copies what it has made in an earlier round of a loop");
       }
     }
     if (pass_ == Pass::kSource) EmitSite(site, *state);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +20,9 @@ struct CallArgument {
   // The address of a tensor as an expression of type (const) unsigned char*; an integer's value.
   std::string text;
   bool is_written = false;
-  // The bytes of a constant, if the argument is one; else null.
-  const std::vector<std::byte>* constant = nullptr;
+  // The elements of a tensor of at most kMostIntegers integers, if they are known.
+  std::optional<std::vector<std::int64_t>> integers{};
+  static constexpr std::uint64_t kMostIntegers = 64;
 };
 
 struct KernelCall {
@@ -29,6 +30,8 @@ struct KernelCall {
   std::uint32_t index = 0;
   std::vector<CallArgument> arguments;
   std::uint32_t outputs = 0;
+  // The address of the memory that WorkspaceBytes asks for.
+  std::string workspace{};
 };
 
 class KernelCalls {
@@ -38,6 +41,8 @@ class KernelCalls {
   // An expression that calls the kernel; it is not 0 where the kernel fails. `setup` gets statements that go
   // before it. Errors: kUnsupported, with what is missing.
   virtual Result<std::string> Call(const KernelCall& call, std::string* setup) = 0;
+  // Bytes of the arena that the kernel needs while it runs.
+  virtual std::uint64_t WorkspaceBytes(const KernelCall&) const { return 0; }
   // Lines of the source in front of the functions.
   virtual std::string Includes() const = 0;
   // The tables that the calls use stand in front of the functions too. They are known when all calls are
@@ -50,5 +55,8 @@ class KernelCalls {
 std::unique_ptr<KernelCalls> MakePackedCalls(const Module& module, const std::string& prefix);
 
 std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const std::string& prefix);
+
+// The kernels that these calls know.
+std::vector<std::string> EmbeddedKernelNames();
 
 }  // namespace rewire::aot

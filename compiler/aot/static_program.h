@@ -95,6 +95,7 @@ class StaticProgram {
                     std::uint32_t dst);
   Status InvokeClosure(State* state, Next* next);
   Status InvokePacked(State* state, Next* next);
+  Status PlaceWorkspace(const State& state, KernelCall* call);
   Status Branch(State* state, Next* next);
   Status Reshape(State* state, Next* next);
   Status DeviceCopy(State* state, Next* next);
@@ -111,6 +112,7 @@ class StaticProgram {
   bool TakesOutput(std::int32_t leaf, const Value& tensor) const;
   std::uint32_t SiteHere(std::uint64_t bytes);
   Status NoteLive(std::uint32_t site, const State& state);
+  void NoteBeside(std::uint32_t site, const Place& place);
   template <typename Visit>
   void ForEachLive(const State& state, Visit visit) const;
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and convolutions of bytes.
+#include <fmt/format.h>
+
+#include "rewire/base/dtype.h"
+#include "rewire/compiler/aot/embedded/call.h"
+#include "rewire/compiler/aot/embedded/window.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/product.h"
+
+namespace rewire::aot {
+namespace {
+
+// The places of the arguments of all integer products.
+enum Argument : std::size_t { kX, kW, kSums, kXZero, kWZero, kScale, kBias };
+
+// The content of a struct rewire_embedded_integer_finish.
+Result<std::string> Finish(EmbeddedCall& call) {
+  const DLDataType out = call.OutputValue().dtype;
+  const bool is_signed = out == kInt8;
+  if (out != kInt32 && out != kFloat32 && out != kInt8 && out != kUInt8) {
+    return call.Refuse(fmt::format("its output is {}", TensorText(call.OutputValue())));
+  }
+  const DLDataType x = call.InputValue(kX).dtype;
+  const std::int64_t least = is_signed ? -128 : 0;
+  const auto is_for_each = [&](std::size_t input) {
+    return call.Has(input) && ElementsOf(call.InputDims(input)) > 1 ? 1 : 0;
+  };
+  const auto number = [&](const char* name, std::int64_t otherwise) {
+    return FloatText(static_cast<double>(call.attributes.Integer(name, otherwise)));
+  };
+  return fmt::format("{{rewire_embedded_store_{}, {}, {}, {}, {}, {}, {}, {}}}", DTypeName(out),
+                     x == kInt8 ? 1 : 0, is_for_each(kWZero), is_for_each(kScale), call.Activation(),
+                     number("zero", 0), number("least", least), number("most", least + 255));
+}
+
+// All arguments but p, workspace and out.
+std::string Operands(const EmbeddedCall& call) {
+  const bool is_whole = call.Has(kBias) && call.InputValue(kBias).dtype == kInt32;
+  return fmt::format("{}, {}, {}, {}, {}, {}, {}", call.Input(kX), call.Input(kW), call.Input(kXZero),
+                     call.Input(kWZero), call.Input(kScale), is_whole ? call.Input(kBias) : "0",
+                     is_whole ? "0" : call.Input(kBias));
+}
+
+std::uint64_t IntegerWorkspace(const EmbeddedCall& call) {
+  const Dims& w = call.InputDims(kW);
+  return w.empty() ? 0 : 2 * static_cast<std::uint64_t>(w.back());
+}
+
+Result<std::string> MatmulInteger(EmbeddedCall& call) {
+  const Result<std::string> finish = Finish(call);
+  if (!finish) return finish;
+  const Dims& x = call.InputDims(kX);
+  const std::string sizes = call.definitions().Struct(
+      "packed_matmul_integer", fmt::format("{{{}, {}, {}, {}}}", Product(x, 0, x.size() - 1), x.back(),
+                                           call.attributes.Integer("columns", 0), *finish));
+  return fmt::format("rewire_embedded_packed_matmul_integer_bytes(&{}, {}, {}, {});", sizes, Operands(call),
+                     call.Workspace(), call.Output());
+}
+
+Result<std::string> Convolution(EmbeddedCall& call, std::string* sizes) {
+  const Result<std::string> finish = Finish(call);
+  if (!finish) return finish;
+  const ImageAxes x = AxesOf(call.InputDims(kX), true);
+  const ImageAxes out = AxesOf(call.OutputDims(), true);
+  const Result<Window> window = WindowOf(call, x.spatial, out.spatial);
+  if (!window) return Forward(window);
+  *sizes = call.definitions().Struct(
+      "packed_conv_integer",
+      fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels, out.channels, window->axes(), *finish));
+  return Operands(call);
+}
+
+Result<std::string> ConvInteger(EmbeddedCall& call) {
+  std::string sizes;
+  const Result<std::string> operands = Convolution(call, &sizes);
+  if (!operands) return operands;
+  return fmt::format("rewire_embedded_packed_conv_integer_bytes(&{}, {}, {}, {});", sizes, *operands,
+                     call.Workspace(), call.Output());
+}
+
+Result<std::string> DepthwiseInteger(EmbeddedCall& call) {
+  std::string sizes;
+  const Result<std::string> operands = Convolution(call, &sizes);
+  if (!operands) return operands;
+  return fmt::format("rewire_embedded_packed_depthwise_integer_bytes(&{}, {}, {});", sizes, *operands,
+                     call.Output());
+}
+
+constexpr EmbeddedKernel kIntegerProductKernels[] = {
+    {names::kPackedMatMulInteger, 3, 1, MatmulInteger, IntegerWorkspace},
+    {names::kPackedConvInteger, 3, 3, ConvInteger, IntegerWorkspace},
+    {names::kPackedDepthwiseInteger, 3, 3, DepthwiseInteger},
+};
+
+}  // namespace
+
+std::span<const EmbeddedKernel> IntegerProductKernels() { return kIntegerProductKernels; }
+
+}  // namespace rewire::aot

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, and elements scaled by statistics of their row.
+#include <fmt/format.h>
+
+#include "rewire/base/dtype.h"
+#include "rewire/compiler/aot/embedded/call.h"
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/normalization.h"
+
+namespace rewire::aot {
+namespace {
+
+std::string Epsilon(const EmbeddedCall& call) { return FloatText(call.attributes.Number("epsilon", 1e-5)); }
+
+Result<std::string> Softmax(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  const Dims& x = call.InputDims(0);
+  const Result<std::size_t> axis = call.Axis(-1, x.size());
+  if (!axis) return Forward(axis);
+  const std::string sizes = call.definitions().Struct(
+      "along", Braced({Product(x, 0, *axis), x[*axis], Product(x, *axis + 1, x.size())}));
+  return fmt::format("rewire_embedded_{}_f32(&{}, {}, {});", names::Stem(call.name()), sizes, call.Input(0),
+                     call.Output());
+}
+
+// The struct rewire_embedded_row_norm for rows from an axis on.
+Result<std::string> Rows(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  const Dims& x = call.InputDims(0);
+  const Result<std::size_t> axis = call.Axis(-1, x.size());
+  if (!axis) return Forward(axis);
+  return call.definitions().Struct("row_norm", fmt::format("{{{}, {}, {}}}", Product(x, 0, *axis),
+                                                           Product(x, *axis, x.size()), Epsilon(call)));
+}
+
+Result<std::string> LayerNorm(EmbeddedCall& call) {
+  const Result<std::string> rows = Rows(call);
+  if (!rows) return rows;
+  return fmt::format("rewire_embedded_layer_norm_f32(&{}, {}, {}, {}, {});", *rows, call.Input(0),
+                     call.Input(1), call.Input(2), call.Output());
+}
+
+Result<std::string> RmsNorm(EmbeddedCall& call) {
+  const Result<std::string> rows = Rows(call);
+  if (!rows) return rows;
+  if (call.inputs() != 2) return call.Refuse("it has more than two inputs");
+  return fmt::format("rewire_embedded_rms_norm_f32(&{}, {}, {}, {});", *rows, call.Input(0), call.Input(1),
+                     call.Output());
+}
+
+Result<std::string> GroupNorm(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  if (call.attributes.Text("layout", "NCHW") != "NCHW") return call.Refuse("its channels are last");
+  const Dims& x = call.InputDims(0);
+  std::int64_t groups = call.attributes.Integer("num_groups", 0);
+  if (groups == 0) groups = x[1];
+  if (groups < 1) return call.Refuse("its attribute num_groups is negative");
+  if (call.InputDims(1) != Dims{x[1]} || call.InputDims(2) != Dims{x[1]}) {
+    return call.Refuse("scale and bias have an element for each group, not for each channel");
+  }
+  const std::string sizes = call.definitions().Struct(
+      "group_norm", fmt::format("{{{}, {}, {}, {}, {}}}", x[0], groups, x[1] / groups,
+                                Product(x, 2, x.size()), Epsilon(call)));
+  return fmt::format("rewire_embedded_group_norm_f32(&{}, {}, {}, {}, {});", sizes, call.Input(0),
+                     call.Input(1), call.Input(2), call.Output());
+}
+
+Result<std::string> BatchNorm(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  const Dims& x = call.InputDims(0);
+  const std::string sizes = call.definitions().Struct(
+      "batch_norm",
+      fmt::format("{{{{{}, {}, {}}}, {}}}", x[0], x[1], Product(x, 2, x.size()), Epsilon(call)));
+  return fmt::format("rewire_embedded_batch_norm_f32(&{}, {}, {}, {}, {}, {}, {});", sizes, call.Input(0),
+                     call.Input(1), call.Input(2), call.Input(3), call.Input(4), call.Output());
+}
+
+constexpr EmbeddedKernel kNormalizationKernels[] = {
+    {names::kSoftmax, 1, 1, Softmax},     {names::kLogSoftmax, 1, 1, Softmax},
+    {names::kLayerNorm, 2, 1, LayerNorm}, {names::kRmsNorm, 2, 1, RmsNorm},
+    {names::kGroupNorm, 3, 2, GroupNorm}, {names::kBatchNorm, 5, 2, BatchNorm},
+};
+
+}  // namespace
+
+std::span<const EmbeddedKernel> NormalizationKernels() { return kNormalizationKernels; }
+
+}  // namespace rewire::aot

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many elements to one along axes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rewire/base/dtype.h"
+#include "rewire/compiler/aot/embedded/call.h"
+#include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/reduction.h"
+
+namespace rewire::aot {
+namespace {
+
+// Adjacent axes as one: x is contiguous.
+void Append(std::int64_t dim, std::int64_t step, Dims* dims, Dims* steps) {
+  if (dim == 1) return;
+  if (!dims->empty() && steps->back() == step * dim) {
+    dims->back() *= dim;
+    steps->back() = step;
+    return;
+  }
+  dims->push_back(dim);
+  steps->push_back(step);
+}
+
+Result<std::string> Reduce(EmbeddedCall& call) {
+  if (Status need = call.NeedInput(0, kFloat32); !need) return need;
+  if (Status need = call.NeedOutput(kFloat32); !need) return need;
+  const Dims& x = call.InputDims(0);
+  Dims axes = call.attributes.List("axes", 0, 0);
+  if (call.Has(1)) {
+    if (!call.IntegersOf(1)) return call.Refuse("its axes are known only when the program runs");
+    axes = *call.IntegersOf(1);
+  }
+  const bool is_nothing = axes.empty() && call.attributes.Integer("noop_with_empty_axes", 0) != 0;
+  if (is_nothing) return call.Refuse("it reduces along no axis");
+  for (std::int64_t& axis : axes) {
+    if (axis < 0) axis += static_cast<std::int64_t>(x.size());
+  }
+  const Dims strides = StridesOf(x);
+  Dims kept;
+  Dims kept_steps;
+  Dims reduced;
+  Dims reduced_steps;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool is_reduced =
+        axes.empty() || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
+    if (is_reduced) {
+      Append(x[i], strides[i], &reduced, &reduced_steps);
+    } else {
+      Append(x[i], strides[i], &kept, &kept_steps);
+    }
+  }
+  if (kept.size() > kMostEmbeddedRank || reduced.size() > kMostEmbeddedRank)
+    return call.Refuse("it has more than 8 axes");
+  const std::string sizes = call.definitions().Struct(
+      "reduce", fmt::format("{{{}, {}, {}, {}, {}, {}}}", kept.size(), reduced.size(), Braced(kept),
+                            Braced(kept_steps), Braced(reduced), Braced(reduced_steps)));
+  return fmt::format("rewire_embedded_{}_f32(&{}, {}, {});", names::Stem(call.name()), sizes, call.Input(0),
+                     call.Output());
+}
+
+constexpr EmbeddedKernel kReductionKernels[] = {
+    {names::kReduceSum, 1, 0, Reduce},  {names::kReduceMean, 1, 0, Reduce},
+    {names::kReduceProd, 1, 0, Reduce}, {names::kReduceMax, 1, 0, Reduce},
+    {names::kReduceMin, 1, 0, Reduce},  {names::kReduceSumSquare, 1, 0, Reduce},
+    {names::kReduceL1, 1, 0, Reduce},   {names::kReduceL2, 1, 0, Reduce},
+};
+
+}  // namespace
+
+std::span<const EmbeddedKernel> ReductionKernels() { return kReductionKernels; }
+
+}  // namespace rewire::aot

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawn calls of reductions and of kernels that normalize.
+#include "rewire/tests/compiler/aot/kernel_cases.h"
+
+namespace rewire::test {
+namespace {
+
+Maker Softmax(double bound) {
+  return [=](Random& random) {
+    const Dims dims = random.Shape(1, 4);
+    std::int64_t axis = 0;
+    const std::string attribute = AxisOf(random, dims.size(), &axis);
+    return Case{attribute, {random.Floats(dims, -4, 4, 0.5F)}, {Float(dims)}, bound};
+  };
+}
+
+Maker RowNorm(bool has_bias) {
+  return [=](Random& random) {
+    const Dims dims = random.Shape(2, 3);
+    std::int64_t axis = 0;
+    const std::string attribute = AxisOf(random, dims.size(), &axis);
+    const Dims row(dims.begin() + axis, dims.end());
+    Case call{attribute + ", epsilon=0.1", {random.Floats(dims), random.Floats(row)}, {Float(dims)}, 1e-5};
+    if (has_bias && random.Bool()) call.inputs.push_back(random.Floats(row));
+    return call;
+  };
+}
+
+Case GroupNorm(Random& random) {
+  const std::int64_t groups = random.Int(1, 3), channels = groups * random.Int(1, 2);
+  Dims dims = {random.Int(1, 2), channels, random.Int(2, 5)};
+  if (random.Bool()) dims.push_back(random.Int(1, 3));
+  return {"num_groups=" + std::to_string(groups) + ", epsilon=0.1",
+          {random.Floats(dims), random.Floats({channels}), random.Floats({channels})},
+          {Float(dims)},
+          1e-5};
+}
+
+Case BatchNorm(Random& random) {
+  const Dims dims = random.Shape(2, 4);
+  const Dims each = {dims[1]};
+  return {"epsilon=0.25",
+          {random.Floats(dims), random.Floats(each), random.Floats(each), random.Floats(each),
+           random.Floats(each, 0, 4)},
+          {Float(dims)},
+          1e-6};
+}
+
+Maker Reduction(double bound = 0) {
+  return [=](Random& random) {
+    const Dims dims = random.Shape(1, 4);
+    Dims out;
+    std::string axes;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      const bool is_reduced = i == 0 ? random.Int(0, 2) != 0 : random.Bool();
+      if (is_reduced) axes += (axes.empty() ? "" : ", ") + std::to_string(i);
+      if (!is_reduced) out.push_back(dims[i]);
+    }
+    if (axes.empty()) out.clear();  // all
+    return Case{"keepdims=0" + (axes.empty() ? "" : ", axes=[" + axes + "]"),
+                {random.Floats(dims, -2, 2)},
+                {Float(out)},
+                bound};
+  };
+}
+
+}  // namespace
+
+void AddStatisticsCases(Makers* makers) {
+  makers->insert({
+      {"rewire.softmax", Softmax(kClose)},
+      {"rewire.log_softmax", Softmax(1e-5)},
+      {"rewire.layer_norm", RowNorm(true)},
+      {"rewire.rms_norm", RowNorm(false)},
+      {"rewire.group_norm", GroupNorm},
+      {"rewire.batch_norm", BatchNorm},
+      {"rewire.reduce_sum", Reduction()},
+      {"rewire.reduce_mean", Reduction(kClose)},
+      {"rewire.reduce_prod", Reduction(kClose)},
+      {"rewire.reduce_max", Reduction()},
+      {"rewire.reduce_min", Reduction()},
+      {"rewire.reduce_sum_square", Reduction()},
+      {"rewire.reduce_l1", Reduction()},
+      {"rewire.reduce_l2", Reduction(kClose)},
+  });
+}
+
+}  // namespace rewire::test

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""survey.py BUILD FILE_OR_FOLDER...: which ONNX models become C source with the kernels of kernels/embedded, whether the C gives
+what the VM gives, and why others are refused, with the most frequent reason first.
+
+Models of ONNX's suite are run on their own inputs, others on random ones. Runs in the environment of tests/models:
+
+    tests/support/environments.py --run tests/models/requirements/models.txt tests/compiler/aot/survey.py build/release FOLDER
+
+Exits with 1 if an output differs by more than --error, or the C code does not compile or fails where the VM does not.
+"""
+import argparse
+import collections
+import ctypes
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# What makes kernels or constants that C source cannot have (docs/aot.md).
+PASSES = ["pack-onednn", "winograd", "compute-at-load"]
+DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
+          "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_, "f16": np.float16}
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int32),
+                ("dims", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_uint64)]
+
+
+class Function(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
+                ("input_count", ctypes.c_int32), ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int32),
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
+
+
+def empty(tensor):
+    if tensor.dtype.decode() not in DTYPES:
+        return None
+    return np.zeros([tensor.dims[i] for i in range(tensor.rank)], DTYPES[tensor.dtype.decode()])
+
+
+def inputs_of(model, tensors):
+    """The arrays of ONNX's own data, else random ones."""
+    own = [numpy_helper.to_array(onnx.load_tensor(file)) for file in
+           sorted((model.parent / "test_data_set_0").glob("input_*.pb"), key=lambda f: int(f.stem.split("_")[1]))]
+    random = np.random.default_rng(1)
+    made = []
+    for i, tensor in enumerate(tensors):
+        array = empty(tensor)
+        if array is None:
+            return None
+        if len(own) == len(tensors) and own[i].shape == array.shape and own[i].dtype == array.dtype:
+            array = own[i]
+        elif array.dtype.kind == "f":
+            array = random.standard_normal(array.shape).astype(array.dtype)
+        else:
+            array = random.integers(0, 2, array.shape).astype(array.dtype)
+        made.append(np.ascontiguousarray(array).reshape(array.shape))
+    return made
+
+
+def addresses(arrays):
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
+
+
+def reason_of(message):
+    """The message without its place and its shapes; of a kernel that is not there at all the name alone."""
+    message = re.sub(r"^.*?\): (?=kernel|constant|the )", "", re.sub(r"\[[^\]]*\]:? ?", "", message))
+    message = re.sub(r"^constant .* is computed", "a constant is computed", message)
+    return re.sub(r" has no plain C form here: use --kernels packed.*", "", message)
+
+
+def compare(build, model, folder):
+    """What became of a model: a pair of a heading and a detail."""
+    rwx, source = folder / "model.rwx", folder / "model.c"
+    dims = [word for name in symbols(model) for word in ("--dim", f"{name}=1")]
+    compiled = run(build / "bin/vm-compile", model, "-o", rwx, *dims, *[word for name in PASSES for word in ("--disable-pass", name)])
+    if compiled.returncode:
+        return "not compiled", ""
+    emitted = run(build / "bin/vm-aot", rwx, "-o", source, "--json")
+    if emitted.returncode:
+        return "refused", reason_of(emitted.stderr.strip())
+    library = folder / f"model_{model.parent.name}_{model.stem}.so"
+    linked = run("cc", "-std=c99", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{ROOT}/include",
+                 "-DREWIRE_EMBEDDED_FUSED_MULTIPLY_ADD", source, *folder.parent.glob("kernels/*.o"), "-o", library, "-lm")
+    if linked.returncode:
+        return "C does not compile", linked.stderr[:1000]
+    handle = ctypes.CDLL(str(library))
+    function = Function.in_dll(handle, "model_functions")
+    inputs = inputs_of(model, [function.inputs[i] for i in range(function.input_count)])
+    outputs = [empty(function.outputs[i]) for i in range(function.output_count)]
+    if inputs is None or any(output is None for output in outputs):
+        return "accepted, not run", "a dtype that numpy lacks"
+    names = [function.inputs[i].name.decode() for i in range(function.input_count)]
+    np.savez(folder / "in.npz", **dict(zip(names, inputs)))
+    ran = run(build / "bin/vm-run", rwx, *(["-i", f"@{folder}/in.npz"] if inputs else []), "-o", f"@{folder}/out.npz")
+    arena = np.full(function.arena_bytes + 64, 0xA5, np.uint8)
+    begin = arena[-arena.ctypes.data % 16:]
+    code = function.run(None, begin.ctypes.data, addresses(inputs), addresses(outputs))
+    if ran.returncode or code:
+        same = bool(ran.returncode) == bool(code)
+        return ("both fail" if same else "one fails"), f"{code} {ran.stderr[-300:]}"
+    expected = np.load(folder / "out.npz")
+    worst = 0.0
+    for array, reference in zip(outputs, expected.values()):
+        if array.tobytes() == reference.tobytes():
+            continue
+        a, b = array.astype(np.float64), reference.reshape(array.shape).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b) / np.maximum(1, np.abs(b)))
+        worst = max(worst, float(np.max(np.nan_to_num(difference, nan=np.inf), initial=0)))
+    return ("equal to the bit", "") if worst == 0 else ("equal within", worst)
+
+
+def symbols(model):
+    names = []
+    for value in onnx.load(model, load_external_data=False).graph.input:
+        names += [dim.dim_param for dim in value.type.tensor_type.shape.dim if dim.dim_param]
+    return sorted(set(names))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("models", type=pathlib.Path, nargs="+")
+    parser.add_argument("--error", type=float, default=1e-4, help="of an output, relative where it is above 1")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each model")
+    arguments = parser.parse_args()
+    models = [file for path in arguments.models for file in ([path] if path.is_file() else sorted(path.rglob("*.onnx")))]
+    build = arguments.build.resolve()
+    found, reasons, worst, faults = collections.Counter(), collections.Counter(), 0.0, []
+    with tempfile.TemporaryDirectory() as temporary:
+        temporary = pathlib.Path(temporary)
+        (temporary / "kernels").mkdir()
+        subprocess.run(["cc", "-std=c99", "-O1", "-fPIC", "-ffp-contract=off", "-DREWIRE_EMBEDDED_FUSED_MULTIPLY_ADD",
+                        f"-I{ROOT}/include", "-c", *ROOT.glob("kernels/embedded/*.c"), *ROOT.glob("kernels/embedded/*/*.c")],
+                       cwd=temporary / "kernels", check=True)
+        for model in models:
+            folder = temporary / "model"
+            folder.mkdir()
+            heading, detail = compare(build, model.resolve(), folder)
+            subprocess.run(["rm", "-r", folder], check=True)
+            found[heading] += 1
+            name = f"{model.parent.name}/{model.name}"
+            if arguments.verbose:
+                print(f"{name}: {heading} {detail}", flush=True)
+            if heading == "refused":
+                reasons[detail] += 1
+            if heading == "equal within":
+                worst = max(worst, detail)
+            if heading in ("C does not compile", "one fails") or (heading == "equal within" and detail > arguments.error):
+                faults.append(f"{name}: {heading} {detail}")
+    for reason, count in reasons.most_common():
+        print(f"{count:5} refused: {reason}")
+    print(json.dumps({"models": len(models), **found, "largest difference": worst}))
+    print("\n".join(faults))
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()
