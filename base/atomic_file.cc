@@ -64,7 +64,7 @@ void AtomicFile::Abandon() {
   ForgetUnfinishedFile(std::exchange(temporary_, {}));
 }
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+Result<AtomicFile> AtomicFile::Create(const std::string& path, unsigned mode) {
   if (Status refused = RefuseTouchedFile(path); !refused) return Forward(refused);
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -83,7 +83,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   static std::atomic<unsigned> counter = 0;
   for (;;) {
     std::string temporary = Format("{}.tmp{}.{}", target, getpid(), counter++);
-    const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int descriptor = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor >= 0) {
       NoteUnfinishedFile(temporary);
       return AtomicFile(descriptor, path, target, std::move(temporary));

@@ -21,7 +21,8 @@ namespace rewire {
 // writers of one path do not disturb each other; the last one to commit wins.
 class AtomicFile {
  public:
-  static Result<AtomicFile> Create(const std::string& path);
+  // `mode` is that of a new file, less what the process's umask takes.
+  static Result<AtomicFile> Create(const std::string& path, unsigned mode = 0666);
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;

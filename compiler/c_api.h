@@ -150,6 +150,10 @@ typedef struct RewireCompileOptions {
   /* The JSON of schemas of operators that the caller's kernels compute (docs/own-operators.md). NULL: none.
    */
   const char* operators;
+  /* A folder in which executables are kept, as CompileOptions::cache explains it. NULL: none. */
+  const char* cache;
+  /* told why the cache is not used, or why the executable is not kept there */
+  void (*cache_problem)(void* context, const char* reason);
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */
@@ -173,6 +177,9 @@ typedef struct RewireCompileReport {
   uint64_t device_separate_bytes;
   uint64_t parameters; /* tensors that programs are linked with */
   uint64_t parameter_bytes;
+  /* 1: the executable is from the cache. Then only figures of the executable itself are here: kernels,
+   * constants and memory. */
+  uint64_t from_cache;
 } RewireCompileReport;
 
 /* Compiles the model of a file. External data is read only from inside the file's folder, and through links

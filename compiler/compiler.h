@@ -116,6 +116,12 @@ struct CompileOptions {
   // Whether to check the program after each pass, so that a fault of the compiler is an error that names the
   // pass (kInternal). It takes about as long as the passes. Not set: in builds with assertions alone.
   std::optional<bool> check_passes;
+  // A folder in which executables are kept, so that a model is compiled once. It must be the user's alone,
+  // and is made if its parent has none of that name. Empty: none. docs/compiler.md says what makes an entry.
+  //
+  // An executable with parameters, one for kInt8, or a call with calibration data or `dump` is compiled in
+  // any case. Programs of one entry share its constants, also between processes.
+  std::string cache;
   // Called after each stage with its name and the program as text. Empty: not called.
   std::function<void(const std::string& stage, const std::string& text)> dump;
   // Called when work begins: "reading", the name of a pass, "checking after the pass 'dead-code'", "packing
@@ -193,6 +199,10 @@ struct CompileReport {
   std::size_t device_calls = 0;
   std::vector<HostCalls> host_calls;
   std::vector<ZeroedConstant> zeroed_weights;
+  // The executable is from CompileOptions::cache. Then only the figures of the executable itself are here:
+  // kernels, constants and memory.
+  bool from_cache = false;
+  std::string cache_problem;         // why the cache was not used, or the executable not kept; else empty
   std::chrono::nanoseconds time{0};  // of the whole call
 };
 

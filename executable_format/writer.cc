@@ -188,8 +188,8 @@ Result<std::vector<std::byte>> SerializeModule(const Module& module) { return Se
 
 Result<std::vector<std::byte>> SerializeWithoutData(const Module& module) { return Serialize(module, false); }
 
-Status WriteModule(const Module& module, const std::string& path) {
-  Result<AtomicFile> file = AtomicFile::Create(path);
+Status WriteModule(const Module& module, const std::string& path, unsigned mode) {
+  Result<AtomicFile> file = AtomicFile::Create(path, mode);
   if (!file) return Forward(file);
   container::FileSink sink(&*file);
   if (Status emitted = Emit(module, true, &sink); !emitted) return emitted;

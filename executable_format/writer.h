@@ -20,7 +20,7 @@ Result<std::vector<std::byte>> SerializeModule(const Module& module);
 Result<std::vector<std::byte>> SerializeWithoutData(const Module& module);
 
 // Writes to a temporary name beside `path`, syncs and renames. So the file is complete or absent. Errors: kIo
-// with path and reason.
-Status WriteModule(const Module& module, const std::string& path);
+// with path and reason. `mode` is that of the file, less what the process's umask takes.
+Status WriteModule(const Module& module, const std::string& path, unsigned mode = 0666);
 
 }  // namespace rewire

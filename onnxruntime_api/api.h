@@ -145,6 +145,7 @@ typedef struct OrtPrepackedWeightsContainer OrtPrepackedWeightsContainer;
 typedef struct OrtHardwareDevice OrtHardwareDevice;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtKeyValuePairs OrtKeyValuePairs;
+typedef struct OrtModelCompilationOptions OrtModelCompilationOptions;
 
 /* Hosts bring allocators of their own. What stands behind `Info` exists only from some `version` on. */
 typedef struct OrtAllocator {
@@ -171,6 +172,44 @@ typedef struct OrtEnvCreationOptions {
   const OrtThreadingOptions* threading_options;
   const OrtKeyValuePairs* config_entries;
 } OrtEnvCreationOptions;
+
+typedef OrtStatus* (*OrtWriteBufferFunc)(void* state, const void* data, size_t size);
+
+/* The table of functions that compile a model to a file. Here that file is an executable (.rwx). Functions
+ * that are refused read no argument, so the types of their arguments are left out. */
+typedef struct OrtCompileApi {
+  void (*ReleaseModelCompilationOptions)(OrtModelCompilationOptions* options) REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*CreateModelCompilationOptionsFromSessionOptions)(
+      const OrtEnv* env, const OrtSessionOptions* session_options,
+      OrtModelCompilationOptions** out)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetInputModelPath)(OrtModelCompilationOptions* options,
+                                                          const char* path)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetInputModelFromBuffer)(OrtModelCompilationOptions* options,
+                                                                const void* data,
+                                                                size_t size)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelPath)(OrtModelCompilationOptions* options,
+                                                           const char* path)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelExternalInitializersFile)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelBuffer)(OrtModelCompilationOptions* options,
+                                                             OrtAllocator* allocator, void** data,
+                                                             size_t* size)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetEpContextEmbedMode)(OrtModelCompilationOptions* options,
+                                                              bool embed)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*CompileModel)(const OrtEnv* env, const OrtModelCompilationOptions* options)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetFlags)(OrtModelCompilationOptions* options,
+                                                 uint32_t flags)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetEpContextBinaryInformation)(OrtModelCompilationOptions* options,
+                                                                      const char* folder,
+                                                                      const char* model)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetGraphOptimizationLevel)(
+      OrtModelCompilationOptions* options, GraphOptimizationLevel level)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelWriteFunc)(OrtModelCompilationOptions* options,
+                                                                OrtWriteBufferFunc write,
+                                                                void* state)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelGetInitializerLocationFunc)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetInputModel)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*Newest)(void)REWIRE_ORT_NOEXCEPT; /* of 1.31 or 1.32, whose name is not known here */
+} OrtCompileApi;
 
 typedef struct OrtApi {
 #define SERVED(result, name, parameters) result(*name) parameters REWIRE_ORT_NOEXCEPT;

@@ -65,7 +65,8 @@ Result<int> InspectForeign(const Options& options) {
   nlohmann::ordered_json json = {{"file", options.file}, {"kind", FileKindName(model->kind)}};
   std::string text = fmt::format("{}: {}\n", options.file, FileKindName(model->kind));
   text += MetadataText(module);
-  for (const auto& [key, value] : module.metadata) json["metadata"][key] = value;
+  json["metadata"] = MetadataJson(module);
+  json["model"] = ModelJson(module);
   json.update(ListingJson(module));
   Print(options.json, json, text + "\n" + ListingText(module));
   return 0;

@@ -26,11 +26,12 @@ class Opened {
   Opened& operator=(const Opened&) = delete;
 
   int get() const { return descriptor_; }
-  bool Close() {
+  int Release() {
     const int descriptor = descriptor_;
     descriptor_ = -1;
-    return close(descriptor) == 0;
+    return descriptor;
   }
+  bool Close() { return close(Release()) == 0; }
 
  private:
   int descriptor_;
@@ -113,16 +114,26 @@ PrivateFolder::~PrivateFolder() {
   if (folder_ >= 0) close(folder_);
 }
 
+int PrivateFolder::OpenFile(const std::string& name) const {
+  if (folder_ < 0) return -1;
+  // A pipe would keep open() waiting.
+  Opened file(openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat info;
+  if (file.get() < 0 || fstat(file.get(), &info) != 0) return -1;
+  // A second name of the file may lie where others can reach it.
+  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || Distrust(info) != nullptr) return -1;
+  return file.Release();
+}
+
+std::string PrivateFolder::PathOf(const std::string& name) const {
+  return "/proc/self/fd/" + std::to_string(folder_) + '/' + name;
+}
+
 std::string PrivateFolder::Read(std::string_view key) const {
   constexpr off_t kMostBytes = off_t{1} << 32;
-  if (folder_ < 0) return {};
-  // A pipe would keep open() waiting.
-  const Opened file(openat(folder_, NameOf(key).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Opened file(OpenFile(NameOf(key)));
   struct stat info;
-  if (file.get() < 0 || fstat(file.get(), &info) != 0) return {};
-  // A second name of the file may lie where others can reach it.
-  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || Distrust(info) != nullptr || info.st_size > kMostBytes)
-    return {};
+  if (file.get() < 0 || fstat(file.get(), &info) != 0 || info.st_size > kMostBytes) return {};
   std::string text;
   if (!ReadAll(file.get(), static_cast<std::size_t>(info.st_size), &text)) return {};
   const std::size_t line = text.find('\n');

@@ -32,6 +32,13 @@ class PrivateFolder {
   // foresees until then. False if that fails; then nothing has changed.
   bool Write(std::string_view key, std::string_view content) const;
 
+  // Opens a file of the folder for reading, by its name, and returns the descriptor, which the caller closes.
+  // -1 if there is none, or if it cannot be trusted.
+  int OpenFile(const std::string& name) const;
+  // Returns a path of a file of the folder, through its descriptor. So it leads into the folder that was
+  // checked, whatever its own path leads to by now. It holds while this object lives.
+  std::string PathOf(const std::string& name) const;
+
  private:
   int folder_ = -1;
   const char* reason_ = "";

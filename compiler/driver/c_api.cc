@@ -140,6 +140,7 @@ struct Call {
     if (given.max_fold_bytes != 0) options.limits.fold_bytes = given.max_fold_bytes;
     if (given.fold_time != 0) options.limits.fold_time = std::chrono::nanoseconds(given.fold_time);
     if (given.device != nullptr) options.device = given.device;
+    if (given.cache != nullptr) options.cache = given.cache;
     if (given.least_device_work != 0) options.least_device_work = given.least_device_work;
     if (given.progress != nullptr) {
       options.progress = [this](const std::string& what) { given.progress(given.context, what.c_str()); };
@@ -197,6 +198,8 @@ struct Call {
     TellPrecision(compiled->report);
     TellHostCalls(compiled->report);
     TellZeroedWeights(compiled->report);
+    if (given.cache_problem != nullptr && !compiled->report.cache_problem.empty())
+      given.cache_problem(given.context, compiled->report.cache_problem.c_str());
     if (report != nullptr) {
       const rewire::CompileReport& made = compiled->report;
       RewireCompileReport filled{};
@@ -218,6 +221,7 @@ struct Call {
       filled.device_separate_bytes = made.device_separate_bytes;
       filled.parameters = made.parameters;
       filled.parameter_bytes = made.parameter_bytes;
+      filled.from_cache = made.from_cache ? 1 : 0;
       if (Status ok = rewire::c_api::WriteStruct("RewireCompileReport", filled, report); !ok) return ok;
     }
     if (given.own_parameters != nullptr)

@@ -14,6 +14,7 @@
 #include "rewire/compiler/driver/at_load.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
+#include "rewire/compiler/import/metadata.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/compiler/ir/kernel_traits.h"
@@ -22,6 +23,7 @@
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
+#include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/vm/kernel/amx.h"
 
@@ -295,6 +297,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   module->metadata.emplace_back("source", what);
   if (options.strict) module->metadata.emplace_back("strict", "yes");
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
+  AddModelMetadata(MetadataOf(*model.proto()), &*module);
   AddValueNames("main", statistics.values, &*module);
   Compiled compiled;
   compiled.products = std::move(calibrated->products);
@@ -322,7 +325,10 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
   for (;;) {
     const std::size_t kept = choice.kept();
     Result<Compiled> compiled = CompileRound(model, what, options, unsupported, after, &choice);
-    if (choice.kept() == kept) return compiled;
+    if (choice.kept() == kept) {
+      if (compiled) compiled->external_read = model.external_read();
+      return compiled;
+    }
     if (Status chosen = choice.Check(); !chosen) return Forward(chosen, what);
     unsupported->clear();
   }

@@ -3,6 +3,7 @@
 // An ONNX model in, a module out, not yet verified. compiler.h is the interface for hosts.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Compiled {
   std::uint64_t device_arena_bytes = 0;
   std::uint64_t device_separate_bytes = 0;
   ParameterSet parameters;                 // the model's own
+  std::set<std::string> external_read;     // locations of the external data that was read
   std::vector<ProductPrecision> products;  // for Precision::kInt8 and kBf16
   std::vector<OutputMovement> movement;
   std::string unmeasured;

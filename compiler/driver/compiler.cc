@@ -2,8 +2,14 @@
 #include "rewire/compiler/compiler.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "rewire/base/files/file_identity.h"
+#include "rewire/compiler/cache/cache_key.h"
+#include "rewire/compiler/cache/model_cache.h"
 #include "rewire/compiler/driver/compile.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/kernels/contract/libraries.h"
@@ -89,15 +95,74 @@ void Tell(std::vector<compiler::Unsupported> nodes, std::vector<UnsupportedNode>
   }
 }
 
+// A model, for a cache.
+struct CacheSource {
+  std::string content;  // compiler::ContentText
+  compiler::ExternalData external;
+  std::function<bool()> is_unchanged;
+};
+
+Compilation FromCache(Executable executable, const CompileOptions& options, Clock::time_point start) {
+  CompileReport report;
+  report.from_cache = true;
+  const Module& module = executable.module();
+  report.kernels = module.kernels.size();
+  report.constants = module.constants.size();
+  for (const Constant& constant : module.constants) report.constant_bytes += constant.raw_bytes;
+  if (options.bound_memory) report.memory = BoundOf(executable);
+  report.time = Clock::now() - start;
+  return {std::move(executable), std::move(report), {}};
+}
+
+Result<Compilation> CompileCached(const CacheSource& source, const CompileOptions& options,
+                                  Clock::time_point start,
+                                  const std::function<Result<compiler::Compiled>()>& compile) {
+  compiler::ModelCache cache(options.cache);
+  const std::string key = compiler::CacheKey(source.content, options);
+  if (std::optional<Executable> found = cache.Find(key, source.external))
+    return FromCache(*std::move(found), options, start);
+  const std::int64_t began = WallTime();
+  Result<compiler::Compiled> compiled = compile();
+  if (!compiled) return Forward(compiled);
+  const std::set<std::string> read = std::move(compiled->external_read);
+  Result<Compilation> made = Finish(std::move(compiled), options, start);
+  if (!made) return made;
+  if (!source.is_unchanged()) {
+    made->report.cache_problem = "the executable is not kept: the model has changed since it was read";
+    return made;
+  }
+  std::optional<Executable> kept = cache.Keep(key, {read, began}, source.external, made->executable.module());
+  if (kept) made->executable = *std::move(kept);  // whose constants are mapped
+  made->report.cache_problem = cache.problem();
+  made->report.time = Clock::now() - start;
+  return made;
+}
+
+bool UsesCache(const CompileOptions& options) {
+  return !options.cache.empty() && compiler::IsCacheable(options);
+}
+
 }  // namespace
 
 Result<Compilation> Compile(const std::string& path, const CompileOptions& options,
                             std::vector<UnsupportedNode>* unsupported) {
   const Clock::time_point start = Clock::now();
   std::vector<compiler::Unsupported> nodes;
-  Result<compiler::Compiled> compiled = compiler::CompileOnnx(path, options, &nodes);
-  Tell(std::move(nodes), unsupported);
-  return Finish(std::move(compiled), options, start);
+  const auto compile = [&] {
+    Result<compiler::Compiled> compiled = compiler::CompileOnnx(path, options, &nodes);
+    Tell(std::move(nodes), unsupported);
+    return compiled;
+  };
+  if (!UsesCache(options)) return Finish(compile(), options, start);
+  Tell({}, unsupported);
+  const Result<std::string> content = compiler::FileContentText(path);
+  if (!content) return Forward(content);
+  const auto is_unchanged = [&] {
+    const Result<std::string> again = compiler::FileContentText(path);
+    return again && *again == *content;
+  };
+  return CompileCached({*content, compiler::ExternalDataBeside(path, options.external_folders), is_unchanged},
+                       options, start, compile);
 }
 
 Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string& folder,
@@ -106,10 +171,17 @@ Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string&
   const Clock::time_point start = Clock::now();
   Begin(options, "reading");
   std::vector<compiler::Unsupported> nodes;
-  Result<compiler::Compiled> compiled =
-      compiler::CompileOnnx(SharedBytes{model, nullptr}, folder, name, options, &nodes);
-  Tell(std::move(nodes), unsupported);
-  return Finish(std::move(compiled), options, start);
+  const auto compile = [&] {
+    Result<compiler::Compiled> compiled =
+        compiler::CompileOnnx(SharedBytes{model, nullptr}, folder, name, options, &nodes);
+    Tell(std::move(nodes), unsupported);
+    return compiled;
+  };
+  if (!UsesCache(options)) return Finish(compile(), options, start);
+  Tell({}, unsupported);
+  return CompileCached(
+      {compiler::ContentText(model), {folder, options.external_folders, ""}, [] { return true; }}, options,
+      start, compile);
 }
 
 std::vector<std::string> StrictlySkippedPasses() { return compiler::StrictlySkippedPasses(); }

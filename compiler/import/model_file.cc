@@ -17,6 +17,13 @@ namespace {
 constexpr std::size_t kMostNameBytes = 256;  // of a stranger's name, in a message
 constexpr int kAttributeProtoField = 11;     // FunctionProto.attribute_proto, of ONNX 1.13
 
+// `real` is the model's path after links are followed.
+ExternalData BesideModel(const std::filesystem::path& path, const std::filesystem::path& real,
+                         const std::vector<std::string>& allowed) {
+  const std::filesystem::path parent = path.parent_path();
+  return {parent.empty() ? "." : parent.string(), allowed, real.parent_path().string()};
+}
+
 }  // namespace
 
 std::string DomainOf(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -28,6 +35,11 @@ std::map<std::string, std::int64_t> OpsetsOf(
   return opsets;
 }
 
+ExternalData ExternalDataBeside(const std::string& path, const std::vector<std::string>& allowed) {
+  std::error_code failed;
+  return BesideModel(path, std::filesystem::canonical(path, failed), allowed);
+}
+
 Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std::string>& allowed) {
   // The model is the file that the path leads to now. If it leads nowhere, the error names the path as it was
   // given.
@@ -35,8 +47,7 @@ Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std
   const std::filesystem::path real = std::filesystem::canonical(path, failed);
   const Result<SharedBytes> bytes = failed ? MapFile(path) : MapFileWithoutLinks(real.string(), path);
   if (!bytes) return Forward(bytes);
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return Parse(*bytes, {parent.empty() ? "." : parent.string(), allowed, real.parent_path().string()}, path);
+  return Parse(*bytes, BesideModel(path, real, allowed), path);
 }
 
 Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {
@@ -58,6 +69,7 @@ Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData extern
   }
   ModelFile file;
   file.external_ = std::move(external);
+  file.external_.read = std::make_shared<std::set<std::string>>();
   file.opsets_ = OpsetsOf(model->opset_import());
   file.model_ = std::move(model);
   if (Status added = file.AddFunctions(); !added) return Forward(added, what);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,14 @@
 
 namespace rewire::compiler {
 
+// Returns where the external data of a model in a file lies: in the file's folder. Links there may lead to
+// the `allowed` folders.
+ExternalData ExternalDataBeside(const std::string& path, const std::vector<std::string>& allowed);
+
 class ModelFile {
  public:
   // Errors: kNotFound, kIo; kInvalidFile if the file is not ONNX, is truncated, or has no graph or operator
   // set.
-  // External data lies in the file's folder. Links there may lead to the `allowed` folders.
   static Result<ModelFile> Read(const std::string& path, const std::vector<std::string>& allowed);
   // `what` names the model in messages.
   static Result<ModelFile> Parse(const SharedBytes& bytes, ExternalData external, const std::string& what);
@@ -28,6 +32,8 @@ class ModelFile {
   const onnx::GraphProto& graph() const { return model_->graph(); }
   const std::shared_ptr<const onnx::ModelProto>& proto() const { return model_; }
   const ExternalData& external() const { return external_; }
+  // Locations of the external data that was read so far.
+  const std::set<std::string>& external_read() const { return *external_.read; }
   // Operator set versions by domain; ONNX's own domain is "".
   const std::map<std::string, std::int64_t>& opsets() const { return opsets_; }
   // Returns a function of the model, or null.

@@ -37,43 +37,6 @@ bool LiesIn(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// The canonical path of the file that `location` names, if it lies in the folder or a link leads to another
-// one in which it may lie.
-Result<std::string> ExternalPath(const std::string& location, const ExternalData& external) {
-  const std::string& folder = external.folder;
-  if (folder.empty()) {
-    return Fail(StatusCode::kInvalidFile,
-                fmt::format("external data '{}' needs a model that is read from a folder", location));
-  }
-  std::error_code error;
-  const fs::path root = fs::canonical(folder, error);
-  if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
-  const fs::path path = fs::weakly_canonical(root / location, error);
-  // A path that is still a link leads to nothing.
-  std::error_code missing;
-  if (!error && fs::is_symlink(path, missing)) {
-    return Fail(StatusCode::kNotFound, fmt::format("external data '{}' is a link that leads nowhere: '{}'",
-                                                   location, path.string()));
-  }
-  const bool named = !error && !location.empty() && !fs::path(location).is_absolute();
-  if (named && LiesIn(path, root)) return path.string();
-  if (named && LiesIn((root / location).lexically_normal(), root)) {
-    if (!external.real_folder.empty() && LiesIn(path, external.real_folder)) return path.string();
-    for (const std::string& allowed : external.allowed) {
-      const fs::path there = fs::canonical(allowed, error);
-      if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", allowed, error.message()));
-      if (LiesIn(path, there)) return path.string();
-    }
-    return Fail(StatusCode::kInvalidFile,
-                fmt::format("external data '{}' is '{}', by a link that leads out of the model's folder; "
-                            "copy the file there, or allow the folder where it lies with --allow-external "
-                            "(CompileOptions::external_folders)",
-                            location, path.string()));
-  }
-  return Fail(StatusCode::kInvalidFile,
-              fmt::format("external data '{}' is not inside the model's folder", location));
-}
-
 // The place of external data, as the tensor says; `bytes` is its size.
 struct ExternalPlace {
   std::string location;
@@ -105,6 +68,7 @@ Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t b
   if (!path) return Forward(path);
   const Result<SharedBytes> file = MapFileWithoutLinks(*path, *path);
   if (!file) return Forward(file, "external data");
+  if (external.read != nullptr) external.read->insert(place->location);
   const std::uint64_t size = file->view.size();
   if (place->offset > size || place->length > size - place->offset || place->length != bytes) {
     return Fail(StatusCode::kInvalidFile,
@@ -188,6 +152,41 @@ Result<SharedBytes> ReadElements(const onnx::TensorProto& proto, DLDataType dtyp
 }
 
 }  // namespace
+
+Result<std::string> ExternalPath(const std::string& location, const ExternalData& external) {
+  const std::string& folder = external.folder;
+  if (folder.empty()) {
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("external data '{}' needs a model that is read from a folder", location));
+  }
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", folder, error.message()));
+  const fs::path path = fs::weakly_canonical(root / location, error);
+  // A path that is still a link leads to nothing.
+  std::error_code missing;
+  if (!error && fs::is_symlink(path, missing)) {
+    return Fail(StatusCode::kNotFound, fmt::format("external data '{}' is a link that leads nowhere: '{}'",
+                                                   location, path.string()));
+  }
+  const bool named = !error && !location.empty() && !fs::path(location).is_absolute();
+  if (named && LiesIn(path, root)) return path.string();
+  if (named && LiesIn((root / location).lexically_normal(), root)) {
+    if (!external.real_folder.empty() && LiesIn(path, external.real_folder)) return path.string();
+    for (const std::string& allowed : external.allowed) {
+      const fs::path there = fs::canonical(allowed, error);
+      if (error) return Fail(StatusCode::kIo, fmt::format("folder '{}': {}", allowed, error.message()));
+      if (LiesIn(path, there)) return path.string();
+    }
+    return Fail(StatusCode::kInvalidFile,
+                fmt::format("external data '{}' is '{}', by a link that leads out of the model's folder; "
+                            "copy the file there, or allow the folder where it lies with --allow-external "
+                            "(CompileOptions::external_folders)",
+                            location, path.string()));
+  }
+  return Fail(StatusCode::kInvalidFile,
+              fmt::format("external data '{}' is not inside the model's folder", location));
+}
 
 Result<HostTensor> ReadTensorProto(const onnx::TensorProto& proto, const ExternalData& external,
                                    const std::shared_ptr<const void>& owner) {

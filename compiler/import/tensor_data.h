@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,12 @@ struct ExternalData {
   // The folder in which the model itself lies, after links are followed: hubs keep the files of a model as
   // links to one folder. Empty: the same.
   std::string real_folder;
+  // Receives the location of each file that is read; null: not noted.
+  std::shared_ptr<std::set<std::string>> read = nullptr;
 };
+
+// Returns the canonical path of the file that `location` names. Errors: as below.
+Result<std::string> ExternalPath(const std::string& location, const ExternalData& external);
 
 // `owner` keeps the proto alive, because raw data is used in place. External data is mapped. It must be named
 // by a path in the model's folder. After links are followed, it must lie there, in the folder of the model

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metadata of models. A compiled model has none: executables do not keep it.
+// Metadata of models, which the executable has.
+#include <algorithm>
+
+#include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/onnxruntime_api/functions.h"
 #include "rewire/onnxruntime_api/sessions/session.h"
 #include "rewire/onnxruntime_api/status.h"
 
 struct OrtModelMetadata {
-  std::shared_ptr<const rewire::onnxruntime_api::Model> model;
+  rewire::ModelMetadata model;
 };
 
 namespace rewire::onnxruntime_api {
@@ -20,47 +23,50 @@ OrtStatus* Text(const std::string& text, OrtAllocator* allocator, char** out) no
 }  // namespace
 
 OrtStatus* SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
-  *out = new (std::nothrow) OrtModelMetadata{session->model};
-  return *out == nullptr ? OutOfMemory() : nullptr;
+  return Guard([&]() -> OrtStatus* {
+    *out = new OrtModelMetadata{ReadModelMetadata(session->model->program().executable().module())};
+    return nullptr;
+  });
 }
 void ReleaseModelMetadata(OrtModelMetadata* metadata) noexcept { delete metadata; }
 
 OrtStatus* ModelMetadataGetProducerName(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                         char** out) noexcept {
-  return Text(metadata->model->text().producer, allocator, out);
+  return Text(metadata->model.producer, allocator, out);
 }
 OrtStatus* ModelMetadataGetGraphName(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                      char** out) noexcept {
-  return Text(metadata->model->text().graph_name, allocator, out);
+  return Text(metadata->model.graph, allocator, out);
 }
 OrtStatus* ModelMetadataGetDomain(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                   char** out) noexcept {
-  return Text(metadata->model->text().domain, allocator, out);
+  return Text(metadata->model.domain, allocator, out);
 }
 OrtStatus* ModelMetadataGetDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                        char** out) noexcept {
-  return Text(metadata->model->text().description, allocator, out);
+  return Text(metadata->model.description, allocator, out);
 }
 OrtStatus* ModelMetadataGetGraphDescription(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                             char** out) noexcept {
-  return Text(metadata->model->text().graph_description, allocator, out);
+  return Text(metadata->model.graph_description, allocator, out);
 }
 OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* metadata, std::int64_t* out) noexcept {
-  *out = metadata->model->text().version;
+  *out = metadata->model.version;
   return nullptr;
 }
 OrtStatus* ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                                 const char* key, char** out) noexcept {
   return Guard([&]() -> OrtStatus* {
     *out = nullptr;  // and no error, for a key that there is not
-    const auto& properties = metadata->model->text().properties;
-    const auto found = properties.find(key);
+    const auto& properties = metadata->model.properties;
+    const auto found = std::find_if(properties.begin(), properties.end(),
+                                    [&](const auto& property) { return property.first == key; });
     return found == properties.end() ? nullptr : Text(found->second, allocator, out);
   });
 }
 OrtStatus* ModelMetadataGetCustomMetadataMapKeys(const OrtModelMetadata* metadata, OrtAllocator* allocator,
                                                  char*** keys, std::int64_t* count) noexcept {
-  const auto& properties = metadata->model->text().properties;
+  const auto& properties = metadata->model.properties;
   *keys = nullptr;
   *count = 0;
   if (properties.empty()) return nullptr;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/sessions/model.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 
-#include "rewire/base/shared_bytes.h"
+#include "rewire/base/files/file_identity.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/onnxruntime_api/sessions/model_text.h"
 #include "rewire/onnxruntime_api/status.h"
 
 namespace rewire::onnxruntime_api {
@@ -19,48 +18,13 @@ namespace {
 
 constexpr char kExecutableStart[] = "\x89RWX";
 
-// The pages of a file. A model is read once, by its text's reader and by the compiler.
-class MappedFile {
- public:
-  MappedFile() = default;
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() {
-    if (data_ != MAP_FAILED) munmap(data_, size_);
-    if (file_ >= 0) close(file_);
-  }
-  // Returns whether there is such a file; `errno` says why not.
-  bool Open(const std::string& path) {
-    file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0 || fstat(file_, &stat_) != 0) return false;
-    if (!S_ISREG(stat_.st_mode)) {
-      errno = EISDIR;
-      return false;
-    }
-    size_ = static_cast<std::size_t>(stat_.st_size);
-    if (size_ != 0) data_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file_, 0);
-    return size_ == 0 || data_ != MAP_FAILED;
-  }
-  Span<const std::byte> bytes() const {
-    return size_ == 0 ? Span<const std::byte>()
-                      : Span<const std::byte>(static_cast<const std::byte*>(data_), size_);
-  }
-  // Device, inode, size and time: what makes this file another one than before.
-  std::string identity() const {
-    const std::int64_t time = std::int64_t{stat_.st_mtim.tv_sec} * 1000000000 + stat_.st_mtim.tv_nsec;
-    return std::to_string(stat_.st_dev) + ":" + std::to_string(stat_.st_ino) + ":" + std::to_string(size_) +
-           ":" + std::to_string(time);
-  }
-
- private:
-  int file_ = -1;
-  struct stat stat_ {};
-  void* data_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
-
 bool IsExecutable(Span<const std::byte> bytes) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), kExecutableStart, 4) == 0;
+}
+
+OrtStatus* Missing(const std::string& path, const std::string& why) {
+  return MakeStatus(ORT_NO_SUCHFILE,
+                    "Load model from " + path + " failed:Load model " + path + " failed. " + why);
 }
 
 OrtStatus* Cancelled() {
@@ -83,7 +47,14 @@ OrtStatus* FromUnsupported(const Error& error, const std::vector<UnsupportedNode
 CompileOptions OptionsFor(const ModelText& text, const OrtSessionOptions& options) {
   CompileOptions compile;
   compile.bound_memory = false;
-  compile.compress = false;  // nobody writes the file
+  compile.compress = false;  // opening is to be fast, and few files are written
+  const auto cache = options.config.find("session.rewire_cache");
+  const char* const environment = std::getenv("REWIRE_MODEL_CACHE");
+  if (cache != options.config.end()) {
+    compile.cache = cache->second;
+  } else if (environment != nullptr) {
+    compile.cache = environment;
+  }
   // Names that the model does not have are no error here, but are one of the compiler's.
   for (const auto& [name, size] : options.sizes_by_name) {
     if (text.dims.count(name) != 0) compile.dims[name] = size;
@@ -113,7 +84,7 @@ LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options) 
   return link;
 }
 
-OrtStatus* Finish(const Executable& executable, LinkOptions link, ModelText text,
+OrtStatus* Finish(const Executable& executable, LinkOptions link, const ModelText& text,
                   std::shared_ptr<const Model>* model) {
   const Result<Program> program = Program::Link(executable, std::move(link));
   if (!program) return FromError(program.error(), ORT_FAIL);
@@ -121,7 +92,24 @@ OrtStatus* Finish(const Executable& executable, LinkOptions link, ModelText text
   if (!function) return FromError(function.error(), ORT_INVALID_GRAPH);
   Result<Ports> ports = ReadPorts(*program, *function, text);
   if (!ports) return FromError(ports.error());
-  *model = std::make_shared<const Model>(*program, *function, std::move(text), *std::move(ports));
+  *model = std::make_shared<const Model>(*program, *function, *std::move(ports));
+  return nullptr;
+}
+
+OrtStatus* CompileText(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
+                       const OrtSessionOptions& options, const CompileOptions& compile,
+                       std::optional<Compilation>* out) {
+  std::vector<UnsupportedNode> unsupported;
+  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
+  Result<Compilation> compiled =
+      path.empty() ? CompileBytes(bytes, folder == options.config.end() ? "" : folder->second, "model",
+                                  compile, &unsupported)
+                   : Compile(path, compile, &unsupported);
+  if (!compiled) return FromUnsupported(compiled.error(), unsupported);
+  if (const std::string& problem = compiled->report.cache_problem; !problem.empty())
+    env.logger.Write(ORT_LOGGING_LEVEL_WARNING, "cache", problem);
+  if (options.cancelled->load()) return Cancelled();
+  *out = *std::move(compiled);
   return nullptr;
 }
 
@@ -138,16 +126,11 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
     if (!executable) return FromError(executable.error());
     return Finish(*executable, std::move(link), {}, model);
   }
-  ModelText text = ReadModelText(bytes);
+  const ModelText text = ReadModelText(bytes);
   const CompileOptions compile = OptionsFor(text, options);
-  std::vector<UnsupportedNode> unsupported;
-  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
-  Result<Compilation> compiled =
-      path.empty() ? CompileBytes(bytes, folder == options.config.end() ? "" : folder->second, "model",
-                                  compile, &unsupported)
-                   : Compile(path, compile, &unsupported);
-  if (!compiled) return FromUnsupported(compiled.error(), unsupported);
-  if (options.cancelled->load()) return Cancelled();
+  std::optional<Compilation> compiled;
+  OrtStatus* const failed = CompileText(env, bytes, path, options, compile, &compiled);
+  if (failed != nullptr) return failed;
   if (!options.optimized_path.empty()) {
     const Status written = WriteExecutable(compiled->executable, options.optimized_path);
     if (!written) return FromError(written.error(), ORT_FAIL);
@@ -162,8 +145,8 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
     link.parameters = {compiled->parameters, own};
   }
   const Executable executable = compiled->executable;
-  compiled = Fail(StatusCode::kInternal, "released");  // what linking does not need goes before it
-  return Finish(executable, std::move(link), std::move(text), model);
+  compiled.reset();  // what linking does not need goes before it
+  return Finish(executable, std::move(link), text, model);
 }
 
 // Models that some session uses, by file and options. Never destroyed, as the environment.
@@ -189,8 +172,10 @@ std::shared_ptr<Opened> EntryOf(const std::string& key) {
   return entry;
 }
 
-std::string KeyOf(const MappedFile& file, const OrtEnv& env, const OrtSessionOptions& options) {
-  std::string key = file.identity();
+std::string KeyOf(const FileIdentity& file, const OrtEnv& env, const OrtSessionOptions& options) {
+  std::string key;
+  for (const std::uint64_t part : {file.device, file.inode, file.size}) key += std::to_string(part) + ":";
+  for (const std::int64_t part : {file.modified, file.changed}) key += std::to_string(part) + ":";
   key += "|" + std::to_string(options.own_threads ? options.threads : env.threads);
   for (const auto* sizes : {&options.sizes_by_name, &options.sizes_by_denotation}) {
     key += "|";
@@ -221,19 +206,18 @@ void Model::GiveBack(std::unique_ptr<VirtualMachine> vm) const {
 
 OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessionOptions& options,
                      std::shared_ptr<const Model>* model) {
-  MappedFile file;
-  if (!file.Open(path)) {
-    return MakeStatus(ORT_NO_SUCHFILE, "Load model from " + path + " failed:Load model " + path +
-                                           " failed. " + std::strerror(errno));
-  }
+  const std::optional<FileIdentity> identity = IdentityOf(path);
+  if (!identity) return Missing(path, std::strerror(errno));
+  const Result<SharedBytes> file = MapFile(path);
+  if (!file) return Missing(path, file.error().message());
   // The host's own initializers belong to the one session, and a file to write is written each time.
   if (!options.initializers.empty() || !options.optimized_path.empty())
-    return Make(env, file.bytes(), path, options, model);
-  const std::shared_ptr<Opened> entry = EntryOf(KeyOf(file, env, options));
+    return Make(env, file->view, path, options, model);
+  const std::shared_ptr<Opened> entry = EntryOf(KeyOf(*identity, env, options));
   const std::lock_guard lock(entry->mutex);  // others that open the same file wait for this one
   *model = entry->model.lock();
   if (*model != nullptr) return nullptr;
-  OrtStatus* const failed = Make(env, file.bytes(), path, options, model);
+  OrtStatus* const failed = Make(env, file->view, path, options, model);
   if (failed == nullptr) entry->model = *model;
   return failed;
 }
@@ -241,6 +225,24 @@ OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessio
 OrtStatus* OpenModel(const OrtEnv& env, Span<const std::byte> bytes, const OrtSessionOptions& options,
                      std::shared_ptr<const Model>* model) {
   return Make(env, bytes, {}, options, model);
+}
+
+OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<const std::byte> bytes,
+                            const OrtSessionOptions& options, std::optional<Executable>* executable) {
+  SharedBytes model{bytes, nullptr};
+  if (!path.empty()) {
+    const Result<SharedBytes> file = MapFile(path);
+    if (!file) return Missing(path, file.error().message());
+    model = *file;
+  }
+  if (IsExecutable(model.view)) return InvalidArgument("the model is compiled already");
+  CompileOptions compile = OptionsFor(ReadModelText(model.view), options);
+  compile.compress = true;
+  compile.cache.clear();
+  std::optional<Compilation> compiled;
+  OrtStatus* const failed = CompileText(env, model.view, path, options, compile, &compiled);
+  if (failed == nullptr) *executable = std::move(compiled->executable);
+  return failed;
 }
 
 }  // namespace rewire::onnxruntime_api

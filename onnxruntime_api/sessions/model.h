@@ -5,10 +5,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "rewire/onnxruntime_api/sessions/model_text.h"
 #include "rewire/onnxruntime_api/sessions/ports.h"
 #include "rewire/onnxruntime_api/sessions/session_options.h"
 #include "rewire/vm/program.h"
@@ -18,12 +18,11 @@ namespace rewire::onnxruntime_api {
 
 class Model {
  public:
-  Model(Program program, std::uint32_t function, ModelText text, Ports ports)
-      : program_(std::move(program)), function_(function), text_(std::move(text)), ports_(std::move(ports)) {}
+  Model(Program program, std::uint32_t function, Ports ports)
+      : program_(std::move(program)), function_(function), ports_(std::move(ports)) {}
 
   const Program& program() const { return program_; }
   std::uint32_t function() const { return function_; }
-  const ModelText& text() const { return text_; }
   const Ports& ports() const { return ports_; }
 
   // VMs that no run uses are kept here, so that runs of all sessions share their memory.
@@ -33,7 +32,6 @@ class Model {
  private:
   Program program_;
   std::uint32_t function_;
-  ModelText text_;
   Ports ports_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<VirtualMachine>> idle_;
@@ -45,5 +43,9 @@ OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessio
                      std::shared_ptr<const Model>* model);
 OrtStatus* OpenModel(const OrtEnv& env, Span<const std::byte> bytes, const OrtSessionOptions& options,
                      std::shared_ptr<const Model>* model);
+
+// Compiles an ONNX model of a file, or of memory if `path` is empty, and links nothing.
+OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<const std::byte> bytes,
+                            const OrtSessionOptions& options, std::optional<Executable>* executable);
 
 }  // namespace rewire::onnxruntime_api

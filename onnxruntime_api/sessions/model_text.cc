@@ -147,16 +147,10 @@ DeclaredValue ReadValue(std::string_view bytes, ModelText* text) {
 void ReadGraph(std::string_view bytes, ModelText* text) {
   for (Fields graph(bytes); graph.Next();) {
     switch (graph.field()) {
-      case 2:
-        text->graph_name = graph.string();
-        break;
       case 5:
         for (Fields tensor(graph.text()); tensor.Next();) {
           if (tensor.field() == 8) text->initializers.insert(tensor.string());
         }
-        break;
-      case 10:
-        text->graph_description = graph.string();
         break;
       case 11:
         text->inputs.push_back(ReadValue(graph.text(), text));
@@ -175,35 +169,7 @@ void ReadGraph(std::string_view bytes, ModelText* text) {
 ModelText ReadModelText(Span<const std::byte> model) {
   ModelText text;
   for (Fields fields({reinterpret_cast<const char*>(model.data()), model.size()}); fields.Next();) {
-    switch (fields.field()) {
-      case 2:
-        text.producer = fields.string();
-        break;
-      case 4:
-        text.domain = fields.string();
-        break;
-      case 5:
-        text.version = static_cast<std::int64_t>(fields.number());
-        break;
-      case 6:
-        text.description = fields.string();
-        break;
-      case 7:
-        ReadGraph(fields.text(), &text);
-        break;
-      case 14: {
-        std::string key;
-        std::string value;
-        for (Fields entry(fields.text()); entry.Next();) {
-          if (entry.field() == 1) key = entry.string();
-          if (entry.field() == 2) value = entry.string();
-        }
-        text.properties[key] = std::move(value);
-        break;
-      }
-      default:
-        break;
-    }
+    if (fields.field() == 7) ReadGraph(fields.text(), &text);
   }
   const auto is_initializer = [&](const DeclaredValue& input) {
     return text.initializers.count(input.name) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelText: metadata of an ONNX file, and the declared types of inputs and outputs. It is read
-// from the file's bytes without touching weights, because executables do not keep it.
+// ModelText: what an ONNX file declares of its inputs and outputs. It is read from the file's bytes without
+// touching weights, because executables do not keep it.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,6 @@ struct DeclaredValue {
 };
 
 struct ModelText {
-  std::string producer;
-  std::string domain;
-  std::string description;
-  std::string graph_name;
-  std::string graph_description;
-  std::int64_t version = 0;
-  std::map<std::string, std::string> properties;
   std::vector<DeclaredValue> inputs;  // those that are no initializers, too
   std::vector<DeclaredValue> outputs;
   std::set<std::string> initializers;

@@ -57,6 +57,8 @@ nb::dict ReportOf(const CompileReport& report) {
   for (const ZeroedConstant& zeroed : report.zeroed_weights)
     zeroed_weights.append(nb::make_tuple(zeroed.constant, zeroed.node, zeroed.count));
   figures["zeroed_weights"] = zeroed_weights;
+  figures["from_cache"] = report.from_cache;
+  figures["cache_problem"] = report.cache_problem;
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
   return figures;
 }
@@ -137,6 +139,7 @@ nb::tuple CompileModel(const Arguments& given) {
     kParameters,
     kAllParameters,
     kOperators,
+    kCache,
     kProgress
   };
   const nb::handle model = given[kModel], progress = given[kProgress];
@@ -144,6 +147,7 @@ nb::tuple CompileModel(const Arguments& given) {
   options.external_folders = ToTexts(given[kExternalFolders], "external_folders");
   options.dims = ToSizes(given[kDims], "dims");
   options.max_dims = ToSizes(given[kMaxDims], "max_dims");
+  options.cache = ToPath(given[kCache], "cache");
   options.disabled_passes = ToNames(given[kDisabled], "disable_passes");
   options.device = ToText(given[kDevice], "device");
   options.least_device_work = ToInteger(given[kDeviceWork], "device_work");
@@ -202,7 +206,7 @@ void AddCompiler(nb::module_& module) {
       "calibrate: list[dict[str, typing.Any]], calibration: str, max_error: float, "
       "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
       "compress: bool, check_passes: bool, strict: bool, parameters: collections.abc.Iterable[str], "
-      "all_parameters: bool, operators: str, progress: typing.Callable[[str], object] | None) "
+      "all_parameters: bool, operators: str, cache: str, progress: typing.Callable[[str], object] | None) "
       "-> tuple[Executable | None, typing.Any, typing.Any]",
       &CompileModel, "Compiles a model.");
   FunctionOf(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rewire/base/near_names.h"
+#include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/executable_format/names/name_map.h"
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/text/disassembler.h"
@@ -104,6 +105,22 @@ nb::dict Metadata(const Executable& self) {
   return entries;
 }
 
+nb::dict ModelRow(const Executable& self) {
+  const ModelMetadata model = ReadModelMetadata(self.module());
+  nb::dict properties;
+  for (const auto& [key, value] : model.properties) properties[key.c_str()] = value;
+  nb::dict row;
+  row["producer_name"] = model.producer;
+  row["producer_version"] = model.producer_version;
+  row["graph_name"] = model.graph;
+  row["domain"] = model.domain;
+  row["description"] = model.description;
+  row["graph_description"] = model.graph_description;
+  row["version"] = model.version;
+  row["custom_metadata_map"] = properties;
+  return row;
+}
+
 nb::bytes Serialize(const Executable& self) {
   const std::vector<std::byte> bytes = Take(SerializeModule(self.module()));
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -151,6 +168,7 @@ void AddExecutable(nb::module_& module) {
                    "The names of the kernels that linking must find.")
       .def_prop_ro("metadata", &Metadata, nb::sig("def metadata(self) -> dict[str, str]"),
                    "What the file says about itself, such as its producer.")
+      .def("_model", &ModelRow, nb::sig("def _model(self) -> dict[str, typing.Any]"))
       .def("_inputs", &Inputs, nb::arg("function"),
            nb::sig("def _inputs(self, function: int) -> list[rewire.signature.Row]"))
       .def("_outputs", &Outputs, nb::arg("function"),

@@ -114,6 +114,10 @@ class CompileReport:
     """Kernel calls that run on the device that the model was compiled for."""
     host_calls: tuple[HostCalls, ...]
     zeroed_weights: tuple[ZeroedWeights, ...]
+    from_cache: bool
+    """The executable comes from the cache. Then only its kernels, constants and memory are counted here."""
+    cache_problem: str
+    """Why the cache was not used, or why the executable is not kept there; empty if nothing went wrong."""
     seconds: float
 
 
@@ -150,7 +154,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
             device: str = "cpu", device_work: int = 100000, parallel: str = "auto", cpu: str = "native",
             compress: bool = True, check_passes: bool = False, strict: bool = False,
             parameters: str | Iterable[str] | _rewire.ParameterSet = (),
-            operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] = ()) -> Compilation:
+            operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
+            cache: Path | None = None) -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -193,6 +198,10 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     `operators` are schemas of operators that kernels of yours compute, of any domain: the path of a JSON file, or what stands
     in one, as a dict or as the list of its operators. Give their kernels to `rewire.load(..., kernels=...)`.
 
+    `cache` is a folder of yours in which executables are kept, so that a model is compiled once; it is made if it is not there.
+    The report then says whether the executable comes from there. An executable with parameters, one of precision "int8", and
+    one that samples are measured on is compiled in any case.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass, parameter or calibration. The GIL is not held, and several threads may compile at once.
     """
@@ -214,7 +223,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
         source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
         device_work, parallel == "auto", cpu, compress, check_passes, strict, names, everything,
-        _schemas_of(operators), progress)
+        _schemas_of(operators), "" if cache is None else os.fsdecode(cache), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([own or "", *(f"  {node}" for node in nodes)]))

@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rewire import errors
 from rewire._native import _rewire
-from rewire.model_metadata import ModelMetadata, of_model
+from rewire.model_metadata import ModelMetadata
 from rewire.ort_value import ORT_NAMES, OrtValue, require_cpu
 from rewire.program import load
 from rewire.session_options import (
     ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions, get_all_providers,
     get_available_providers, get_device, set_default_logger_severity, set_default_logger_verbosity, set_seed, warn_ignored,
     warn_of_providers)
+from rewire.shared_programs import shared
 from rewire.signature import TensorInfo
 
 __all__ = [
@@ -121,7 +122,8 @@ def _array_at(address: int | None, element_type: DTypeLike, shape: Sequence[int]
 class InferenceSession:
     """A model with ONNX Runtime's calls. `program` is the rewire.Program behind it.
 
-    Any number of threads may call `run` at once. Errors are those of rewire.
+    Sessions of one file with equal options share the program. Any number of threads may call `run` at once. Errors are
+    those of rewire.
     """
 
     def __init__(self, path_or_bytes: Any, sess_options: SessionOptions | None = None,
@@ -132,8 +134,11 @@ class InferenceSession:
         warn_of_providers(providers, provider_options)
         for name, value in kwargs.items():
             warn_ignored(f"{name}={value!r}", "InferenceSession takes a model, options and providers", 2)
-        self.program = load(path_or_bytes, threads=max(1, options.intra_op_num_threads), dims=options.free_dimensions)
-        self._options, self._model = options, path_or_bytes
+        threads, dims = max(1, options.intra_op_num_threads), options.free_dimensions
+        cache = options.cache()
+        self.program = shared(path_or_bytes, (threads, tuple(sorted(dims.items())), cache),
+                              lambda: load(path_or_bytes, threads=threads, dims=dims, cache=cache))
+        self._options = options
         self._strings, self._keys = self.program.output_strings, self.program.output_keys
         self._texts = self.program._input_texts(), self.program._output_texts()
         # The lists of strings stand behind them, and are no inputs or outputs of the model's.
@@ -210,8 +215,8 @@ class InferenceSession:
         warn_ignored("enable_fallback", "there is no other provider", 2)
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model says about itself, read from it anew; empty for a compiled one."""
-        return of_model(self._model)
+        """What the model says about itself."""
+        return self.program.metadata
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The weights that may be given as inputs: none. Those that are left to be given are `program.parameters`."""

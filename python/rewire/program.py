@@ -13,6 +13,7 @@ from rewire import errors, kernels as _kernels, lists as _lists, page, signature
 from rewire._native import _rewire
 from rewire._native._rewire import Executable, ParameterSet, VirtualMachine
 from rewire.compiler import Compilation, ModelProto, compile as _compile
+from rewire.model_metadata import ModelMetadata
 from rewire.profile import Profile
 from rewire.signature import TensorInfo
 from rewire.types import Array, Input, Path, Results
@@ -213,6 +214,11 @@ class Program(_rewire.Program):
         return self.outputs_of(None)
 
     @property
+    def metadata(self) -> ModelMetadata:
+        """What the ONNX model that was compiled says about itself, as ModelMetadata; `executable.metadata` has the file's entries."""
+        return ModelMetadata(**self.executable._model())
+
+    @property
     def parameters(self) -> tuple[TensorInfo, ...]:
         """The weights that the file leaves to be given, as TensorInfo."""
         return signature.rows(self.executable._parameters())
@@ -336,10 +342,10 @@ def _is_model_to_compile(model: Any) -> bool:
 
 
 def _executable_of(model: Any, dims: Mapping[str, int] | None, max_dims: Mapping[str, int] | None,
-                   bundle_model: str, verify: bool) -> tuple[Executable, list[str]]:
+                   bundle_model: str, verify: bool, cache: Path | None) -> tuple[Executable, list[str]]:
     """The executable of whatever `load` was given, and the libraries with its kernels."""
     if not isinstance(model, Executable) and _is_model_to_compile(model):
-        return _compile(model, dims=dims, max_dims=max_dims).executable, []
+        return _compile(model, dims=dims, max_dims=max_dims, cache=cache).executable, []
     if dims or max_dims:
         raise errors.InvalidArgumentError(
             "dims: the model is compiled already; sizes are fixed when it is compiled (rewire.compile)")
@@ -367,12 +373,13 @@ def load(model: Model, *,
          dims: Mapping[str, int] | None = None, max_dims: Mapping[str, int] | None = None, threads: int = 1,
          kernels: _kernels.Kernels = (), parameters: Parameters | Sequence[Parameters] | None = None,
          ignore_extra_parameters: bool = False, zero_new_storage: bool = False, model_name: str = "",
-         trust_device_code: bool = False, name_map: Path | None = None, verify: bool = False) -> Program:
+         trust_device_code: bool = False, name_map: Path | None = None, verify: bool = False,
+         cache: Path | None = None) -> Program:
     """Loads a model and returns a Program.
 
     `model` is the path of a .rwx or .onnx file, of a Relay executable of TVM (.ro, .so) or of text assembly (.asm); the
     bytes of a .rwx or .onnx file; an onnx.ModelProto, an Executable, or what `compile` returns. An ONNX model is
-    compiled, with `dims` and `max_dims` as for `compile`. `model_name` chooses one model of a bundle.
+    compiled, with `dims`, `max_dims` and `cache` as for `compile`. `model_name` chooses one model of a bundle.
 
     `threads` is how many threads the kernels of one run use. `kernels` are paths of kernel libraries and functions of
     `@rewire.kernel`; loading a library runs its code. `parameters` are a ParameterSet, a dict of arrays, a path, or a
@@ -387,7 +394,7 @@ def load(model: Model, *,
     LinkError.
     """
     _require_model(model)
-    executable, found = _executable_of(model, dims, max_dims, model_name, verify)
+    executable, found = _executable_of(model, dims, max_dims, model_name, verify, cache)
     if name_map is not None:
         executable = _rewire._restore_names(executable, name_map)
     has_strings = any(key.startswith(("strings ", "input strings ")) for key in executable.metadata)
@@ -400,7 +407,7 @@ def load(model: Model, *,
             "dims": dims, "max_dims": max_dims, "threads": threads, "kernels": kernels, "parameters": parameters,
             "ignore_extra_parameters": ignore_extra_parameters, "zero_new_storage": zero_new_storage,
             "model_name": model_name, "trust_device_code": trust_device_code, "name_map": name_map,
-            "verify": verify}
+            "verify": verify, "cache": cache}
     return made
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import warnings
 from typing import Any, Mapping, Sequence
 
@@ -58,8 +59,12 @@ _IGNORED = {
 }
 
 
+_CACHE = "session.rewire_cache"
+
+
 class SessionOptions:
-    """What a session is made with: `intra_op_num_threads`, of which 0 means one thread, and the sizes of dimensions.
+    """What a session is made with: `intra_op_num_threads`, of which 0 means one thread, the sizes of dimensions, and the
+    config entry "session.rewire_cache".
 
     Other settings have no effect. If they are set, the session warns of them.
     """
@@ -92,8 +97,12 @@ class SessionOptions:
         self.free_dimensions[name] = size
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keeps an entry, which has no effect."""
+        """Keeps an entry. "session.rewire_cache" is the folder in which compiled models are kept; no other has an effect."""
         self._entries[key] = value
+
+    def cache(self) -> str | None:
+        """The folder in which compiled models are kept: that of the entry, or of the environment variable REWIRE_MODEL_CACHE."""
+        return self._entries.get(_CACHE) or os.environ.get("REWIRE_MODEL_CACHE") or None
 
     def get_session_config_entry(self, key: str) -> str:
         """An entry that was added."""
@@ -118,7 +127,8 @@ class SessionOptions:
             if getattr(self, name) != getattr(usual, name):
                 warn_ignored(f"SessionOptions.{name} = {getattr(self, name)!r}", instead)
         for key in self._entries:
-            warn_ignored(f"the session config entry {key!r}", "a session has no entries")
+            if key != _CACHE:
+                warn_ignored(f"the session config entry {key!r}", f"a session has only {_CACHE!r}")
 
 
 class RunOptions:

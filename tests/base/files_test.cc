@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "rewire/base/atomic_file.h"
+#include "rewire/base/files/file_identity.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/base/touched_files.h"
 #include "rewire/base/unfinished_files.h"
@@ -277,6 +279,25 @@ TEST_CASE("a written file has the umask's mode") {
   struct stat info;
   REQUIRE(stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0644);
+}
+
+TEST_CASE("a file is the same until it is written or replaced") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, Bytes("content")));
+  const auto first = IdentityOf(path);
+  REQUIRE(first);
+  CHECK(first->size == 7);
+  CHECK_FALSE(first->settled);
+  CHECK(first->changed >= first->modified);
+  CHECK(first->modified <= WallTime());
+  CHECK(*IdentityOf(path) == *first);
+  REQUIRE(WriteFileAtomically(path, Bytes("changed")));
+  CHECK(*IdentityOf(path) != *first);
+  CHECK_FALSE(IdentityOf(folder / "gone"));
+  CHECK(errno == ENOENT);
+  CHECK_FALSE(IdentityOf(folder / ""));
+  CHECK(errno == EISDIR);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ ALLOWED = {
     # Libraries that make something a device.
     "devices": {"devices", "vm/kernel", "base/standalone"},
     "compiler": {
-        "base", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler", "kernels/contract",
+        "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text", "vm", "vm/kernel", "compiler",
+        "kernels/contract",
     },
     # A host like any other: it uses the public interfaces.
     "serve": {"base", "executable_format", "vm", "vm/kernel", "compiler", "serve"},

@@ -365,20 +365,52 @@ static void TestSequences(void) {
   api->ReleaseValue(parts[1]);
 }
 
+/* The metadata that onnx_bytes.c gives every model. */
+static void CheckMetadata(const OrtSession* session, const char* graph) {
+  OrtAllocator* allocator = Allocator();
+  OrtModelMetadata* metadata = NULL;
+  int64_t version = 0;
+  char* text = NULL;
+  char** keys = NULL;
+  OK(api->SessionGetModelMetadata(session, &metadata));
+  OK(api->ModelMetadataGetProducerName(metadata, allocator, &text));
+  TEXT(text, "test producer");
+  OK(api->AllocatorFree(allocator, text));
+  OK(api->ModelMetadataGetGraphName(metadata, allocator, &text));
+  TEXT(text, graph);
+  OK(api->AllocatorFree(allocator, text));
+  OK(api->ModelMetadataGetDomain(metadata, allocator, &text));
+  TEXT(text, "test.domain");
+  OK(api->AllocatorFree(allocator, text));
+  OK(api->ModelMetadataGetDescription(metadata, allocator, &text));
+  TEXT(text, "a description");
+  OK(api->AllocatorFree(allocator, text));
+  OK(api->ModelMetadataGetVersion(metadata, &version));
+  EQUAL(version, 7);
+  OK(api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "key", &text));
+  TEXT(text, "value of it");
+  OK(api->AllocatorFree(allocator, text));
+  OK(api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "no such key", &text));
+  EQUAL(text == NULL, 1);
+  OK(api->ModelMetadataGetCustomMetadataMapKeys(metadata, allocator, &keys, &version));
+  EQUAL(version, 1);
+  TEXT(keys[0], "key");
+  OK(api->AllocatorFree(allocator, keys[0]));
+  OK(api->AllocatorFree(allocator, keys));
+  api->ReleaseModelMetadata(metadata);
+}
+
 static void TestSession(void) {
   const Bytes model = SumModel();
   OrtSession* session = Open(&model, NULL);
   OrtAllocator* allocator = Allocator();
   OrtTypeInfo* type = NULL;
   const OrtTensorTypeAndShapeInfo* info = NULL;
-  OrtModelMetadata* metadata = NULL;
   ONNXType kind = ONNX_TYPE_UNKNOWN;
   const char* names[2] = {NULL, NULL};
   int64_t dims[2] = {0, 0};
-  int64_t version = 0;
   size_t count = 0;
   char* text = NULL;
-  char** keys = NULL;
   if (session == NULL) return;
   OK(api->SessionGetInputCount(session, &count));
   EQUAL(count, 2);
@@ -404,32 +436,7 @@ static void TestSession(void) {
   TEXT(names[0], "N");
   TEXT(names[1], "");
   api->ReleaseTypeInfo(type);
-  OK(api->SessionGetModelMetadata(session, &metadata));
-  OK(api->ModelMetadataGetProducerName(metadata, allocator, &text));
-  TEXT(text, "test producer");
-  OK(api->AllocatorFree(allocator, text));
-  OK(api->ModelMetadataGetGraphName(metadata, allocator, &text));
-  TEXT(text, "sums");
-  OK(api->AllocatorFree(allocator, text));
-  OK(api->ModelMetadataGetDomain(metadata, allocator, &text));
-  TEXT(text, "test.domain");
-  OK(api->AllocatorFree(allocator, text));
-  OK(api->ModelMetadataGetDescription(metadata, allocator, &text));
-  TEXT(text, "a description");
-  OK(api->AllocatorFree(allocator, text));
-  OK(api->ModelMetadataGetVersion(metadata, &version));
-  EQUAL(version, 7);
-  OK(api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "key", &text));
-  TEXT(text, "value of it");
-  OK(api->AllocatorFree(allocator, text));
-  OK(api->ModelMetadataLookupCustomMetadataMap(metadata, allocator, "no such key", &text));
-  EQUAL(text == NULL, 1);
-  OK(api->ModelMetadataGetCustomMetadataMapKeys(metadata, allocator, &keys, &version));
-  EQUAL(version, 1);
-  TEXT(keys[0], "key");
-  OK(api->AllocatorFree(allocator, keys[0]));
-  OK(api->AllocatorFree(allocator, keys));
-  api->ReleaseModelMetadata(metadata);
+  CheckMetadata(session, "sums");
   api->ReleaseSession(session);
 }
 
@@ -921,11 +928,67 @@ static void TestFiles(void) {
   }
   for (i = 0; i < 3 + is_rewire; ++i) {
     EQUAL(LastSum(sessions[i]) == 3, 1);
+    if (i != 2 || is_rewire) CheckMetadata(sessions[i], "weights");
     api->ReleaseSession(sessions[i]);
   }
   remove(path);
   remove(written);
   rmdir(folder);
+}
+
+static OrtStatus* KeepFile(void* state, const void* data, size_t size) {
+  Bytes* const file = state;
+  if (size > sizeof file->data) return api->CreateStatus(ORT_FAIL, "no room");
+  memcpy(file->data, data, size);
+  file->size = size;
+  return NULL;
+}
+
+static void TestCompileApi(void) {
+  const Bytes model = WeightsModel();
+  const OrtCompileApi* compile = api->GetCompileApi();
+  OrtModelCompilationOptions* options = NULL;
+  OrtSessionOptions* session_options = NULL;
+  OrtSession* session = NULL;
+  void* data = NULL;
+  size_t size = 0;
+  static _Alignas(64) Bytes file;
+  if (compile == NULL) abort();
+  OK(api->CreateSessionOptions(&session_options));
+  OK(compile->CreateModelCompilationOptionsFromSessionOptions(env, session_options, &options));
+  api->ReleaseSessionOptions(session_options);
+  FAILS(compile->ModelCompilationOptions_SetInputModelPath(options, ""), ORT_INVALID_ARGUMENT,
+        "Invalid input model: path string is empty");
+  FAILS(compile->ModelCompilationOptions_SetInputModelFromBuffer(options, NULL, 0), ORT_INVALID_ARGUMENT, "");
+  FAILS(compile->ModelCompilationOptions_SetOutputModelPath(options, ""), ORT_INVALID_ARGUMENT, "");
+  FAILS(compile->ModelCompilationOptions_SetOutputModelBuffer(options, NULL, &data, &size),
+        ORT_INVALID_ARGUMENT, "");
+  FAILS(compile->ModelCompilationOptions_SetOutputModelWriteFunc(options, NULL, NULL), ORT_INVALID_ARGUMENT,
+        "");
+  OK(compile->ModelCompilationOptions_SetEpContextEmbedMode(options, false));
+  OK(compile->ModelCompilationOptions_SetFlags(options, 0));
+  OK(compile->ModelCompilationOptions_SetGraphOptimizationLevel(options, ORT_ENABLE_ALL));
+  OK(compile->ModelCompilationOptions_SetInputModelFromBuffer(options, model.data, model.size));
+  if (is_rewire) { /* ONNX Runtime writes models in ONNX, and only what an execution provider has compiled */
+    FAILS(compile->CompileModel(env, options), ORT_INVALID_ARGUMENT, "an output is needed");
+    OK(compile->ModelCompilationOptions_SetOutputModelBuffer(options, Allocator(), &data, &size));
+    OK(compile->CompileModel(env, options));
+    OK(compile->ModelCompilationOptions_SetOutputModelWriteFunc(options, KeepFile, &file));
+    OK(compile->CompileModel(env, options));
+    EQUAL(size == file.size && memcmp(data, file.data, size) == 0, 1);
+    OK(api->AllocatorFree(Allocator(), data));
+    OK(api->CreateSessionFromArray(env, file.data, file.size, NULL, &session));
+    EQUAL(LastSum(session) == 3, 1);
+    api->ReleaseSession(session);
+    OK(compile->ModelCompilationOptions_SetInputModelFromBuffer(options, file.data, file.size));
+    FAILS(compile->CompileModel(env, options), ORT_INVALID_ARGUMENT, "the model is compiled already");
+    OK(compile->ModelCompilationOptions_SetInputModelPath(options, "/no/such/model.onnx"));
+    FAILS(compile->CompileModel(env, options), ORT_NO_SUCHFILE, "/no/such/model.onnx");
+    FAILS(compile->ModelCompilationOptions_SetInputModel(), ORT_NOT_IMPLEMENTED,
+          "ModelCompilationOptions_SetInputModel");
+  }
+  compile->ReleaseModelCompilationOptions(options);
+  compile->ReleaseModelCompilationOptions(NULL);
 }
 
 static pthread_mutex_t async_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -978,7 +1041,6 @@ static void TestRefusals(void) {
   FAILS(api->SessionOptionsAppendExecutionProvider_CUDA(), ORT_NOT_IMPLEMENTED,
         "SessionOptionsAppendExecutionProvider_CUDA");
   EQUAL(api->GetModelEditorApi() == NULL, 1);
-  EQUAL(api->GetCompileApi() == NULL, 1);
 }
 
 static void CountMessage(void* parameter, OrtLoggingLevel severity, const char* category, const char* log_id,
@@ -1024,6 +1086,7 @@ int main(int count, char** arguments) {
   TestInitializer();
   TestSequenceModel();
   TestFiles();
+  TestCompileApi();
   TestAsync();
   TestRefusals();
   api->ReleaseEnv(env);

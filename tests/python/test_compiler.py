@@ -12,6 +12,36 @@ import pytest
 import rewire
 
 
+def test_a_cache_keeps_what_was_compiled(tmp_path):
+    proto, w = models.linear()
+    path, cache = tmp_path / "m.onnx", tmp_path / "cache"
+    path.write_bytes(proto.SerializeToString())
+    assert [rewire.compile(path, cache=cache).report.from_cache for _ in range(2)] == [False, True]
+    x = numpy.ones((2, 8), numpy.float32)
+    assert numpy.allclose(rewire.load(path, cache=cache)(x)["y"], numpy.maximum(x @ w, 0), atol=1e-5)
+    assert len(list(cache.iterdir())) == 1
+    cache.chmod(0o777)
+    assert "others than its owner can write it" in rewire.compile(path, cache=cache).report.cache_problem
+
+
+def test_sessions_of_one_file_share_their_program_and_use_the_cache(tmp_path, monkeypatch):
+    proto, _ = models.linear()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    options = rewire.SessionOptions()
+    options.add_session_config_entry("session.rewire_cache", str(tmp_path / "cache"))
+    first, second = (rewire.InferenceSession(path, options) for _ in range(2))
+    assert first.program is second.program
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    monkeypatch.setenv("REWIRE_MODEL_CACHE", str(tmp_path / "other"))
+    assert rewire.InferenceSession(path).program is not first.program
+    assert len(list((tmp_path / "other").iterdir())) == 1
+    options.intra_op_num_threads = 2
+    assert rewire.InferenceSession(path, options).program is not first.program
+    path.write_bytes(models.linear(5)[0].SerializeToString())
+    assert rewire.InferenceSession(path).get_outputs()[0].shape[1] == 5
+
+
 def test_report_and_progress(tmp_path):
     told = []
     proto, w = models.linear()

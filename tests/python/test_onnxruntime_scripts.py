@@ -8,8 +8,10 @@ import time
 import warnings
 
 import numpy
+import onnx
 import pytest
 import rewire
+import tiny_models
 
 onnxruntime = pytest.importorskip("onnxruntime")
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
@@ -160,3 +162,18 @@ def test_mistakes():
     with pytest.raises(rewire.InvalidArgumentError, match="'probabilites'; did you mean 'probabilities'"):
         session.run(["probabilites"], {"image": numpy.zeros((1, 1, 8, 8), numpy.float32)})
     assert ast.literal_eval(repr(session.get_modelmeta().custom_metadata_map)) == {}
+
+
+def test_metadata_of_a_model_and_of_what_it_was_compiled_to(tmp_path):
+    model = tiny_models.add()
+    model.producer_name, model.producer_version, model.domain, model.model_version = "maker", "3", "test.domain", 7
+    model.doc_string, model.graph.doc_string = "a description", "of the graph"
+    for key, value in (("language", "de"), ("", "no key"), ("twice", "first"), ("two\nlines", "x" * 200000), ("twice", "last")):
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+    rewire.compile(model, tmp_path / "model.rwx")
+    onnx.save(model, tmp_path / "model.onnx")
+    for source in (tmp_path / "model.onnx", tmp_path / "model.rwx", model.SerializeToString()):
+        assert rewire.InferenceSession(source).get_modelmeta() == rewire.ModelMetadata(
+            "maker", "g", "test.domain", "a description", "of the graph", 7,
+            {"language": "de", "": "no key", "twice": "last", "two\nlines": "x" * 200000}, "3")

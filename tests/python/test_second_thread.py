@@ -164,6 +164,7 @@ TABLE = {
         "inputs": (lambda s: s.program.inputs, names("x")),
         "inputs_of": (lambda s: s.program.inputs_of("main"), names("x")),
         "memory_bound": (lambda s: s.program.memory_bound().static_bytes, is_a(int)),
+        "metadata": (lambda s: s.program.metadata.graph_name, equals("")),
         "output_keys": (lambda s: s.program.output_keys, equals({})),
         "output_strings": (lambda s: s.program.output_strings, equals({})),
         "outputs": (lambda s: s.program.outputs, names("y")),

@@ -236,8 +236,8 @@ Json InspectionJson(const Inspection& inspection) {
     for (const SectionReport& section : inspection.compressed)
       json["compressed"].push_back({{"id", section.id}, {"name", section.name}, {"bytes", section.size}});
   }
-  json["metadata"] = Json::object();
-  for (const auto& [key, value] : module.metadata) json["metadata"][key] = value;
+  json["metadata"] = MetadataJson(module);
+  json["model"] = ModelJson(module);
   json.update(ListingJson(module));
   json["sizes"] = Json::array();
   for (const Item& item : SizeReport(inspection)) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "rewire/base/array.h"
+#include "rewire/executable_format/metadata/model_metadata.h"
+#include "rewire/executable_format/metadata/model_metadata_keys.h"
 #include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
@@ -155,10 +157,33 @@ std::string KernelText(const KernelImport& import) {
 std::string MetadataText(const Module& module) {
   std::string text;
   for (const auto& [key, value] : module.metadata) {
-    // Thousands of names of values, for tools.
-    if (key.rfind("values ", 0) != 0) text += fmt::format("  {}: {}\n", key, value);
+    // Thousands of names of values, for tools. The model's own metadata follows.
+    if (key.rfind("values ", 0) != 0 && key.rfind(model_metadata::kPrefix, 0) != 0)
+      text += fmt::format("  {}: {}\n", key, value);
   }
+  const ModelMetadata model = ReadModelMetadata(module);
+  for (const auto& [key, field] : model_metadata::kTexts) {
+    if (!(model.*field).empty()) text += fmt::format("  {}: {}\n", key, model.*field);
+  }
+  if (model.version != 0) text += fmt::format("  {}: {}\n", model_metadata::kVersion, model.version);
+  for (const auto& [key, value] : model.properties) text += fmt::format("  property {}: {}\n", key, value);
   return text;
+}
+
+Json MetadataJson(const Module& module) {
+  Json json = Json::object();
+  for (const auto& [key, value] : module.metadata) json[key] = value;
+  return json;
+}
+
+Json ModelJson(const Module& module) {
+  const ModelMetadata model = ReadModelMetadata(module);
+  Json properties = Json::object();
+  for (const auto& [key, value] : model.properties) properties[key] = value;
+  return {{"producer", model.producer}, {"producer_version", model.producer_version},
+          {"domain", model.domain},     {"description", model.description},
+          {"graph", model.graph},       {"graph_description", model.graph_description},
+          {"version", model.version},   {"properties", std::move(properties)}};
 }
 
 std::string ListingText(const Module& module) {

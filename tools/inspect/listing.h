@@ -14,8 +14,13 @@ namespace rewire::tools {
 std::string ListingText(const Module& module);
 nlohmann::ordered_json ListingJson(const Module& module);
 
-// "  producer: vm-compile", a line for each entry of the metadata that people read.
+// "  producer: vm-compile", a line for each entry of the metadata that people read, and for each that the
+// ONNX model had.
 std::string MetadataText(const Module& module);
+// All entries as the file has them.
+nlohmann::ordered_json MetadataJson(const Module& module);
+// The metadata of the ONNX model.
+nlohmann::ordered_json ModelJson(const Module& module);
 
 // "f32[N, 4]" for one node of a type.
 std::string NodeText(const TypeNode& node, const Module& module);

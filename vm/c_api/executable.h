@@ -169,6 +169,37 @@ REWIRE_API RewireStatus rewire_executable_instruction_text(const RewireExecutabl
                                                            uint32_t function, uint32_t pc, char* buffer,
                                                            size_t capacity, size_t* length);
 
+/* The metadata of the ONNX model that was compiled, in librewire_prepare. Texts are UTF-8. All is
+ * empty or 0 for an executable that was made in another way, or stripped. */
+typedef struct RewireModelInfo {
+  uint32_t struct_size;
+  uint32_t property_count;
+  int64_t version; /* of the model */
+} RewireModelInfo;
+
+typedef int32_t RewireModelText;
+enum {
+  kRewireModelProducer = 0,
+  kRewireModelProducerVersion = 1,
+  kRewireModelDomain = 2,
+  kRewireModelDescription = 3,
+  kRewireModelGraph = 4, /* the graph's name */
+  kRewireModelGraphDescription = 5
+};
+
+/* Returns the model's version, and how many properties it has (ONNX's metadata_props). */
+REWIRE_API RewireStatus rewire_executable_model(const RewireExecutable* executable, RewireModelInfo* info);
+/* Returns a text of the model. Errors: kRewireInvalidArgument if `text` is none of the numbers above. */
+REWIRE_API RewireStatus rewire_executable_model_text(const RewireExecutable* executable, RewireModelText text,
+                                                     char* buffer, size_t capacity, size_t* length);
+/* Returns the key or the value of a property; `index` is below property_count. */
+REWIRE_API RewireStatus rewire_executable_model_property_key(const RewireExecutable* executable,
+                                                             uint32_t index, char* buffer, size_t capacity,
+                                                             size_t* length);
+REWIRE_API RewireStatus rewire_executable_model_property_value(const RewireExecutable* executable,
+                                                               uint32_t index, char* buffer, size_t capacity,
+                                                               size_t* length);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,6 +86,24 @@ TEST_CASE("a private folder gives back what was kept, for the whole key") {
   CHECK((info.st_mode & 0777) == 0600);
 }
 
+TEST_CASE(
+    "a file of a private folder is opened by its name, and its path leads into the folder that was checked") {
+  const TestFolder folder;
+  const PrivateFolder opened(folder.path());
+  REQUIRE(opened.is_open());
+  CHECK(opened.OpenFile("file") == -1);
+  fs::rename(folder.path(), folder.parent() / "moved");
+  std::ofstream(opened.PathOf("file")) << "content";
+  CHECK(TextOf(folder.parent() / "moved" / "file") == "content");
+  REQUIRE(chmod(opened.PathOf("file").c_str(), 0600) == 0);
+  const int file = opened.OpenFile("file");
+  REQUIRE(file >= 0);
+  close(file);
+  REQUIRE(chmod(opened.PathOf("file").c_str(), 0620) == 0);
+  CHECK(opened.OpenFile("file") == -1);
+  CHECK(PrivateFolder("").OpenFile("file") == -1);
+}
+
 TEST_CASE("a private folder is one that only its owner can write, whatever the mode") {
   const TestFolder folder;
   REQUIRE(Keep(folder));

@@ -74,7 +74,7 @@ RewireStatus Boundary(RewireStatus given, Body body) noexcept {
   return given == kRewireOk ? Boundary(std::move(body)) : given;
 }
 
-Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
+REWIRE_API Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
 
 // Makes a view of a tensor that a C caller describes. Checks everything that a view relies on: rank, shape,
 // data and dimensions.
@@ -100,6 +100,6 @@ Status WriteStruct(const char* name, const T& value, T* out) {
 }
 
 // Copies a text to the caller's buffer and cuts it if necessary.
-Status WriteText(const std::string& text, char* buffer, std::size_t capacity, std::size_t* length);
+REWIRE_API Status WriteText(const std::string& text, char* buffer, std::size_t capacity, std::size_t* length);
 
 }  // namespace rewire::c_api

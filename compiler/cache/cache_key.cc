@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/compiler/cache/cache_key.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "rewire/base/files/file_identity.h"
+#include "rewire/base/hash.h"
+#include "rewire/base/mapped_file.h"
+#include "rewire/kernels/contract/libraries.h"
+#include "rewire/vm/kernel/amx.h"
+#include "rewire/vm/loader/library_search.h"
+
+namespace rewire::compiler {
+namespace {
+
+constexpr std::size_t kMostKnownFiles = 1024;
+
+// Writes values one after the other, so that different ones never give the same text.
+class Text {
+ public:
+  void Add(const std::string& text) { text_ += fmt::format("{}:{};", text.size(), text); }
+  void Add(const char* text) { Add(std::string(text)); }
+  void Add(bool flag) { text_ += flag ? "1;" : "0;"; }
+  void Add(std::int64_t number) { text_ += fmt::format("{};", number); }
+  void Add(std::uint64_t number) { text_ += fmt::format("{};", number); }
+  void Add(double number) { text_ += fmt::format("{:a};", number); }
+  void Add(std::chrono::nanoseconds time) { Add(std::int64_t{time.count()}); }
+  template <typename E>
+  requires std::is_enum_v<E>
+  void Add(E value) { Add(static_cast<std::int64_t>(value)); }
+  template <typename T>
+  void Add(const std::optional<T>& value) {
+    Add(value.has_value());
+    if (value) Add(*value);
+  }
+  template <typename A, typename B>
+  void Add(const std::pair<A, B>& pair) {
+    Add(pair.first);
+    Add(pair.second);
+  }
+  template <typename... T>
+  void Add(const std::variant<T...>& value) {
+    Add(std::uint64_t{value.index()});
+    std::visit([&](const auto& inside) { Add(inside); }, value);
+  }
+  template <typename List>
+  requires requires(const List& list) {
+    list.begin();
+    list.size();
+  }
+  void Add(const List& list) {
+    Add(std::uint64_t{list.size()});
+    for (const auto& element : list) Add(element);
+  }
+  // Naming each member here lets the build fail when one is added.
+  void Add(const OperatorSchema::Input& input) {
+    const auto& [name, dtypes, shape, optional] = input;
+    AddAll(name, dtypes, shape, optional);
+  }
+  void Add(const OperatorSchema::Output& output) {
+    const auto& [name, dtype, shape, shape_function] = output;
+    AddAll(name, dtype, shape, shape_function);
+  }
+  void Add(const OperatorSchema::Attribute& attribute) {
+    const auto& [name, value, required] = attribute;
+    AddAll(name, value, required);
+  }
+  void Add(const OperatorSchema& schema) {
+    const auto& [domain, name, inputs, outputs, attributes, attributes_as, kernel] = schema;
+    AddAll(domain, name, inputs, outputs, attributes, attributes_as, kernel);
+  }
+  void Add(const CompileLimits& limits) {
+    const auto& [work, fold_bytes, fold_node_time, fold_time] = limits;
+    AddAll(work, fold_bytes, fold_node_time, fold_time);
+  }
+  template <typename... T>
+  void AddAll(const T&... values) {
+    (Add(values), ...);
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string IdentityText(const std::string& path) {
+  const std::optional<FileIdentity> identity = IdentityOf(path);
+  if (!identity) return "none";
+  return fmt::format("{}:{}:{}", identity->inode, identity->size, identity->modified);
+}
+
+// The file that holds the compiler's code: a library or the program.
+std::string OwnFile() {
+  Dl_info info;
+  const bool found = dladdr(reinterpret_cast<const void*>(&BuildText), &info) != 0 &&
+                     info.dli_fname != nullptr && FileExists(info.dli_fname);
+  return found ? info.dli_fname : "/proc/self/exe";
+}
+
+}  // namespace
+
+bool IsCacheable(const CompileOptions& options) {
+  return options.parameters.empty() && !options.all_parameters && options.calibration.data.empty() &&
+         options.precision != Precision::kInt8 && !options.dump;
+}
+
+std::string OptionsText(const CompileOptions& options) {
+  // Naming each member here lets the build fail when one is added. Those that are not used below change
+  // nothing in the executable, or are not cacheable.
+  const auto& [dims, max_dims, disabled_passes, operators, parameters, all_parameters, external_folders,
+               limits, strict, device, least_device_work, precision, calibration, parallel, cpu, compress,
+               bound_memory, check_passes, cache, dump, progress] = options;
+  Text text;
+  text.AddAll(dims, max_dims, disabled_passes, operators, external_folders, limits, strict, device,
+              least_device_work, precision, parallel, cpu, compress);
+  return text.Take();
+}
+
+std::string BuildText() {
+  // Builds of one version differ, so the compiler's own file counts, too.
+  static const std::string kOwn = IdentityText(OwnFile());
+  Text text;
+  text.AddAll(kOwn, CpuHasAmx());
+  for (const names::StockLibrary& library : names::kStockLibraries) {
+    std::string tried;
+    text.Add(IdentityText(FindFile(ModuleDirectories(), library.file, &tried)));
+  }
+  return text.Take();
+}
+
+std::string ContentText(Span<const std::byte> content) {
+  return fmt::format("{} {}", HashText(Hash64(content)), content.size());
+}
+
+Result<std::string> FileContentText(const std::string& path) {
+  using Place = std::tuple<std::uint64_t, std::uint64_t>;
+  struct Known {
+    FileIdentity identity;
+    std::string content;
+  };
+  static std::mutex& mutex = *new std::mutex;  // never destroyed: threads may run while the process ends
+  static std::map<Place, Known>& files = *new std::map<Place, Known>;
+
+  const std::optional<FileIdentity> identity = IdentityOf(path);
+  const Place place = identity ? Place(identity->device, identity->inode) : Place();
+  if (identity && identity->settled) {
+    const std::lock_guard lock(mutex);
+    const auto found = files.find(place);
+    if (found != files.end() && found->second.identity == *identity) return found->second.content;
+  }
+  const Result<SharedBytes> bytes = MapFile(path);
+  if (!bytes) return Forward(bytes);
+  std::string content = ContentText(bytes->view);
+  ForgetPages(*bytes);
+  if (identity && identity->settled && IdentityOf(path) == identity) {
+    const std::lock_guard lock(mutex);
+    if (files.size() >= kMostKnownFiles) files.clear();
+    files[place] = {*identity, content};
+  }
+  return content;
+}
+
+std::string CacheKey(const std::string& model, const CompileOptions& options) {
+  const auto hash = [](const std::string& text) {
+    return HashText(Hash64({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+  };
+  return fmt::format("1 model {} options {} build {}", model, hash(OptionsText(options)), hash(BuildText()));
+}
+
+}  // namespace rewire::compiler

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelCache: a folder with executables of models that were compiled before (docs/compiler.md).
+//
+// Each entry is an .rwx file, which is mapped, so that processes share its constants. Its name is a hash of
+// the key. The whole key is in its metadata, together with the files of external data and what they held.
+// Folder and files must be the user's alone (base/standalone/private_folder.h).
+//
+// Any number of threads and processes may use a folder at once: an entry appears whole, and the last one that
+// writes it stays.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "rewire/base/standalone/private_folder.h"
+#include "rewire/compiler/import/tensor_data.h"
+#include "rewire/executable_format/executable.h"
+
+namespace rewire::compiler {
+
+class ModelCache {
+ public:
+  // Makes the folder if its parent has none of that name.
+  explicit ModelCache(const std::string& path);
+
+  // Returns the entry of a key. Nothing if there is none, if it is damaged, or if its external data cannot be
+  // read or has changed. Every checksum is checked.
+  std::optional<Executable> Find(const std::string& key, const ExternalData& external) const;
+
+  // External data that a module was made of: locations, and when compiling began, as WallTime gives it.
+  struct Read {
+    std::set<std::string> locations;
+    std::int64_t began = 0;
+  };
+  // Writes the module as the entry of the key and returns it as Find does. Nothing if that fails, or if
+  // external data has changed since compiling began; problem() then says why.
+  std::optional<Executable> Keep(const std::string& key, const Read& read, const ExternalData& external,
+                                 Module module);
+
+  // Why the folder is not used, or why the last entry was not written. Empty: nothing went wrong.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string path_;
+  PrivateFolder folder_;
+  std::string problem_;
+};
+
+}  // namespace rewire::compiler
