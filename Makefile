@@ -16,7 +16,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-python test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-onnxruntime-api bench-python test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -95,6 +95,12 @@ bench-operators: install-deps ## compare operators one by one with ONNX Runtime 
 	cmake --build build/release --parallel $(JOBS) --target bench-operators rewire_kernels_cpu
 	tests/support/environments.py $(OPENVINO)
 	tests/support/environments.py --run $(MODELS) tests/bench/operators/main.py --bin build/release/tests/bin $(ARGS)
+
+bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Runtime's C interface, on its library and on ours
+	tests/support/environments.py $(MODELS)
+	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
+	cmake --build build/release --parallel $(JOBS) --target bench-onnxruntime-api
+	tests/support/environments.py --run $(MODELS) tests/bench/onnxruntime_api.py --build build/release $(ARGS)
 
 bench-python: install-deps ## measure what a call from Python costs, beside ONNX Runtime
 	tests/support/environments.py $(PYTHON)
