@@ -180,10 +180,6 @@ Result<SharedBytes> MapFileWithoutLinks(const std::string& path, const std::stri
   return Map(Inspect(OpenPartByPart(path), name), name);
 }
 
-Result<SharedBytes> MapOpenFile(int descriptor, const std::string& name) {
-  return Map(Inspect(Descriptor(descriptor), name), name);
-}
-
 void ForgetPages(const SharedBytes& bytes) {
   if (!bytes.mapped) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -26,12 +26,9 @@ REWIRE_API Result<SharedBytes> MapFile(const std::string& path);
 // meanwhile. Errors name it `name`; a part that has become a link is an error, too.
 REWIRE_API Result<SharedBytes> MapFileWithoutLinks(const std::string& path, const std::string& name);
 
-// The same for a descriptor of an open file, which is closed. `name` names the file in messages.
-REWIRE_API Result<SharedBytes> MapOpenFile(int descriptor, const std::string& name);
-
 // Tells the system that this part of a mapped file is not needed soon, so that its pages stop counting as
 // this process's memory. Does nothing for memory that is not mapped.
-REWIRE_API void ForgetPages(const SharedBytes& bytes);
+void ForgetPages(const SharedBytes& bytes);
 
 // Reads a whole file into 64-byte aligned memory of this process. Also reads what cannot be mapped, such as
 // pipes and devices.

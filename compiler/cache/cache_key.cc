@@ -11,9 +11,7 @@
 #include "rewire/base/files/file_identity.h"
 #include "rewire/base/hash.h"
 #include "rewire/base/mapped_file.h"
-#include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/kernel/amx.h"
-#include "rewire/vm/loader/library_search.h"
 
 namespace rewire::compiler {
 namespace {
@@ -99,7 +97,7 @@ std::string IdentityText(const std::string& path) {
 std::string OwnFile() {
   Dl_info info;
   const bool found = dladdr(reinterpret_cast<const void*>(&BuildText), &info) != 0 &&
-                     info.dli_fname != nullptr && FileExists(info.dli_fname);
+                     info.dli_fname != nullptr && IdentityOf(info.dli_fname);
   return found ? info.dli_fname : "/proc/self/exe";
 }
 
@@ -123,14 +121,10 @@ std::string OptionsText(const CompileOptions& options) {
 }
 
 std::string BuildText() {
-  // Builds of one version differ, so the compiler's own file counts, too.
+  // Builds of one version differ, so the compiler's own file counts.
   static const std::string kOwn = IdentityText(OwnFile());
   Text text;
   text.AddAll(kOwn, CpuHasAmx());
-  for (const names::StockLibrary& library : names::kStockLibraries) {
-    std::string tried;
-    text.Add(IdentityText(FindFile(ModuleDirectories(), library.file, &tried)));
-  }
   return text.Take();
 }
 
@@ -157,7 +151,6 @@ Result<std::string> FileContentText(const std::string& path) {
   const Result<SharedBytes> bytes = MapFile(path);
   if (!bytes) return Forward(bytes);
   std::string content = ContentText(bytes->view);
-  ForgetPages(*bytes);
   if (identity && identity->settled && IdentityOf(path) == identity) {
     const std::lock_guard lock(mutex);
     if (files.size() >= kMostKnownFiles) files.clear();

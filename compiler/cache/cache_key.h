@@ -19,8 +19,7 @@ bool IsCacheable(const CompileOptions& options);
 // The options that the executable depends on.
 std::string OptionsText(const CompileOptions& options);
 
-// This build of the compiler, the kernel libraries that it finds, and the features of the CPU that it asks
-// for.
+// This build of the compiler, and the features of the CPU that it asks for.
 std::string BuildText();
 
 // The key of an entry: hashes of the model's bytes, of the options and of the build.

@@ -3,12 +3,17 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "rewire/base/files/file_identity.h"
 #include "rewire/base/hash.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/kernels/contract/libraries.h"
+#include "rewire/vm/kernel_set.h"
 
 namespace rewire::compiler {
 namespace {
@@ -63,6 +68,16 @@ bool IsCurrent(const Module& module, const std::string& key, const ExternalData&
   return is_of_key;
 }
 
+// Whether the libraries of Rewire's kernels are there that the program calls. Linking opens them, too.
+bool HasLibraries(const Module& module) {
+  std::set<std::size_t> used;
+  for (const KernelImport& kernel : module.kernels) used.insert(names::StockLibraryOf(kernel.name));
+  used.erase(names::kNoLibrary);
+  return std::all_of(used.begin(), used.end(), [](std::size_t library) {
+    return static_cast<bool>(KernelSet().AddLibrary(names::kStockLibraries[library].file));
+  });
+}
+
 // Makes the folder if there is none.
 const std::string& Made(const std::string& path) {
   (void)mkdir(path.c_str(), S_IRWXU);
@@ -79,13 +94,15 @@ std::optional<Executable> ModelCache::Find(const std::string& key, const Externa
   const std::string name = NameOf(key);
   const int file = folder_.OpenFile(name);
   if (file < 0) return std::nullopt;
-  const Result<SharedBytes> bytes = MapOpenFile(file, path_ + "/" + name);
+  // By its descriptor, so that it is the file that was checked.
+  const Result<SharedBytes> bytes = MapFile(fmt::format("/proc/self/fd/{}", file));
+  close(file);
   if (!bytes) return std::nullopt;
   OpenOptions options;
   options.verify_data = true;
   Result<Executable> executable = Executable::FromBytes(*bytes, options);
-  if (!executable || !IsCurrent(executable->module(), key, external)) return std::nullopt;
-  ForgetPages(*bytes);  // the checksums have read all of them
+  if (!executable || !IsCurrent(executable->module(), key, external) || !HasLibraries(executable->module()))
+    return std::nullopt;
   return *std::move(executable);
 }
 

@@ -26,8 +26,8 @@ class ModelCache {
   // Makes the folder if its parent has none of that name.
   explicit ModelCache(const std::string& path);
 
-  // Returns the entry of a key. Nothing if there is none, if it is damaged, or if its external data cannot be
-  // read or has changed. Every checksum is checked.
+  // Returns the entry of a key. Nothing if there is none, or if it is damaged: every checksum is checked.
+  // Nothing if its external data has changed, or if a library of Rewire's kernels that it calls is gone.
   std::optional<Executable> Find(const std::string& key, const ExternalData& external) const;
 
   // External data that a module was made of: locations, and when compiling began, as WallTime gives it.

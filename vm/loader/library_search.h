@@ -6,7 +6,6 @@
 #include <string>
 
 #include "rewire/base/array.h"
-#include "rewire/base/export.h"
 
 namespace rewire {
 
@@ -14,14 +13,13 @@ namespace rewire {
 // those of the environment variable REWIRE_LIBRARY_PATH, separated by colons. Then comes `rewire` beside the
 // file that contains this code, as librewire.so is installed. Last comes that place relative to a program
 // that this code is linked into. Some may not exist.
-REWIRE_API Array<std::string> ModuleDirectories();
+Array<std::string> ModuleDirectories();
 
-REWIRE_API bool FileExists(const std::string& path);
+bool FileExists(const std::string& path);
 
 // Returns the path of the first file `name` in `directories`, or an empty text. `tried` then names the
 // places.
-REWIRE_API std::string FindFile(const Array<std::string>& directories, const std::string& name,
-                                std::string* tried);
+std::string FindFile(const Array<std::string>& directories, const std::string& name, std::string* tried);
 
 // `path` made absolute, without symbolic links; itself when that fails.
 std::string CanonicalPath(const std::string& path);

@@ -87,10 +87,6 @@ Status internal::RequireAll(const char* names, std::initializer_list<const void*
   return {};
 }
 
-Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
-  return Fail(StatusCode::kInvalidArgument, "{} {} asked for, there are {}", what, index, count);
-}
-
 Result<TensorView> ViewOf(const DLTensor* tensor, const char* name) {
   if (Status ok = Require(name, tensor); !ok) return Forward(ok);
   const std::string what = name;
@@ -125,18 +121,6 @@ Status WriteStructBytes(const char* name, const void* value, void* out, std::siz
   if (size < kMinStructSize) return SizeMissing(name, size);
   std::memcpy(out, value, std::min<std::size_t>(size, known));
   std::memcpy(out, &size, sizeof(size));
-  return {};
-}
-
-Status WriteText(const std::string& text, char* buffer, std::size_t capacity, std::size_t* length) {
-  if (buffer == nullptr && capacity > 0)
-    return Fail(StatusCode::kInvalidArgument, "buffer is NULL, capacity is not 0");
-  if (capacity > 0) {
-    const std::size_t size = text.size() < capacity - 1 ? text.size() : capacity - 1;
-    std::memcpy(buffer, text.data(), size);
-    buffer[size] = '\0';
-  }
-  if (length != nullptr) *length = text.size();
   return {};
 }
 

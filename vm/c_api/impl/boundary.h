@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <utility>
 
 #include "rewire/base/export.h"
+#include "rewire/base/message.h"
 #include "rewire/base/status.h"
 #include "rewire/vm/c_api/status.h"
 #include "rewire/vm/tensor.h"
@@ -74,7 +76,10 @@ RewireStatus Boundary(RewireStatus given, Body body) noexcept {
   return given == kRewireOk ? Boundary(std::move(body)) : given;
 }
 
-REWIRE_API Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count);
+// Inline, so that each library has its own and none is exported.
+[[gnu::noinline]] inline Status OutOfRange(const char* what, std::uint64_t index, std::uint64_t count) {
+  return Fail(StatusCode::kInvalidArgument, "{} {} asked for, there are {}", what, index, count);
+}
 
 // Makes a view of a tensor that a C caller describes. Checks everything that a view relies on: rank, shape,
 // data and dimensions.
@@ -100,6 +105,17 @@ Status WriteStruct(const char* name, const T& value, T* out) {
 }
 
 // Copies a text to the caller's buffer and cuts it if necessary.
-REWIRE_API Status WriteText(const std::string& text, char* buffer, std::size_t capacity, std::size_t* length);
+[[gnu::noinline]] inline Status WriteText(const std::string& text, char* buffer, std::size_t capacity,
+                                          std::size_t* length) {
+  if (buffer == nullptr && capacity > 0)
+    return Fail(StatusCode::kInvalidArgument, "buffer is NULL, capacity is not 0");
+  if (capacity > 0) {
+    const std::size_t size = text.size() < capacity - 1 ? text.size() : capacity - 1;
+    std::memcpy(buffer, text.data(), size);
+    buffer[size] = '\0';
+  }
+  if (length != nullptr) *length = text.size();
+  return {};
+}
 
 }  // namespace rewire::c_api
