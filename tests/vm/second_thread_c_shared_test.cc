@@ -119,10 +119,12 @@ std::vector<Row> ExecutableRows() {
   static RewireTypeNode node;
   static RewireFunctionInfo function;
   static RewireExecutableInfo info;
+  static RewireModelInfo model;
   static DLDevice device;
   node.struct_size = sizeof(node);
   function.struct_size = sizeof(function);
   info.struct_size = sizeof(info);
+  model.struct_size = sizeof(model);
   const auto made = [](const auto& make) {
     RewireExecutable* executable = nullptr;
     return Drop(make(&executable), executable, rewire_executable_destroy);
@@ -175,6 +177,17 @@ std::vector<Row> ExecutableRows() {
        [](Shared& s) { return rewire_executable_signature_text(s.executable, 0, nullptr, 0, &length); }},
       {"rewire_executable_instruction_text",
        [](Shared& s) { return rewire_executable_instruction_text(s.executable, 0, 0, nullptr, 0, &length); }},
+      {"rewire_executable_model", [](Shared& s) { return rewire_executable_model(s.executable, &model); }},
+      {"rewire_executable_model_text",
+       [](Shared& s) {
+         return rewire_executable_model_text(s.executable, kRewireModelProducer, nullptr, 0, &length);
+       }},
+      {"rewire_executable_model_property_key",
+       [](Shared& s) { return rewire_executable_model_property_key(s.executable, 0, nullptr, 0, &length); },
+       kRewireInvalidArgument},
+      {"rewire_executable_model_property_value",
+       [](Shared& s) { return rewire_executable_model_property_value(s.executable, 0, nullptr, 0, &length); },
+       kRewireInvalidArgument},
   };
 }
 

@@ -7,6 +7,8 @@
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
+#include "rewire/kernels/cpu/elementwise/pair_rows.h"
+#include "rewire/kernels/cpu/math/pair_math.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -103,6 +105,7 @@ struct Modulo {
 // The result has the dividend's sign.
 struct Remainder {
   static constexpr const char* kName = names::kFmod;
+  static constexpr PairMath::Row PairMath::*kRow = &PairMath::fmod;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
@@ -115,6 +118,7 @@ struct Remainder {
 
 struct Power {
   static constexpr const char* kName = names::kPow;
+  static constexpr PairMath::Row PairMath::*kRow = &PairMath::pow;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T base, T exponent) const {
@@ -159,6 +163,12 @@ inline constexpr bool kIgnoresSign = false;
 template <typename Op>
 inline constexpr bool kIgnoresSign<Op, std::void_t<decltype(Op::kIgnoresSign)>> = true;
 
+// The function of two rows of floats, if there is one.
+template <typename Op, typename = void>
+inline constexpr PairMath::Row PairMath::*kRowOf = nullptr;
+template <typename Op>
+inline constexpr PairMath::Row PairMath::*kRowOf<Op, std::void_t<decltype(Op::kRow)>> = Op::kRow;
+
 template <typename Op>
 struct Binary {
   static constexpr const char* kName = Op::kName;
@@ -169,7 +179,10 @@ struct Binary {
     return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
       using Given = typename decltype(tag)::type;
       using T = std::conditional_t<kIgnoresSign<Op>, Signless<Given>, Given>;
-      return loop.Run<T, T, T>(OnElementsInBlocks<T>(Op()));
+      if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
+        return loop.Run<T, T, T>(OnPairs<T>{BestPairMath().*kRowOf<Op>});
+      else
+        return loop.Run<T, T, T>(OnElementsInBlocks<T>(Op()));
     });
   }
 };

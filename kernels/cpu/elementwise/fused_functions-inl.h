@@ -47,10 +47,9 @@ REWIRE_FUNCTION_OF_TWO(And, Truth(d, hn::Not(hn::Or(hn::Eq(a, hn::Zero(d)), hn::
 REWIRE_FUNCTION_OF_TWO(Or, Truth(d, hn::Not(hn::And(hn::Eq(a, hn::Zero(d)), hn::Eq(b, hn::Zero(d))))))
 
 REWIRE_FUNCTION_OF_ONE(Not, Truth(d, hn::Eq(x, hn::Zero(d))))
-// Highway's make 0 of -0 on CPUs without an instruction for them.
-REWIRE_FUNCTION_OF_ONE(Round, hn::CopySign(hn::Round(x), x))
-REWIRE_FUNCTION_OF_ONE(Floor, hn::CopySign(hn::Floor(x), x))
-REWIRE_FUNCTION_OF_ONE(Ceil, hn::CopySign(hn::Ceil(x), x))
+REWIRE_FUNCTION_OF_ONE(Round, RoundOf(d, x))
+REWIRE_FUNCTION_OF_ONE(Floor, FloorOf(d, x))
+REWIRE_FUNCTION_OF_ONE(Ceil, CeilOf(d, x))
 REWIRE_FUNCTION_OF_ONE(Sqrt, hn::Sqrt(x))
 REWIRE_FUNCTION_OF_ONE(Exp, ExpOf(d, x))
 REWIRE_FUNCTION_OF_ONE(Log, LogOf(d, x))

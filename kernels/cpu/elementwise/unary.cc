@@ -37,6 +37,7 @@ REWIRE_UNARY(Reciprocal, names::kReciprocal, AnyFloats, nullptr)
 // Half goes to the even neighbor, in the rounding mode that every process starts with.
 struct Round {
   static constexpr const char* kName = names::kRound;
+  static constexpr VectorMath::Row VectorMath::*kRow = &VectorMath::round;
   using Accepts = AnyFloats;
   template <typename T>
   T operator()(T x) const {
@@ -129,23 +130,23 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Softsign>("x / (1 + abs(x))"),
       OfFloats<Reciprocal>("1 / x"),
       OfFloats<Round>("to the nearest integer, halves to the even one"),
-      OfFloats<Math<names::kFloor, std::floor, std::floor>>("down to an integer"),
-      OfFloats<Math<names::kCeil, std::ceil, std::ceil>>("up to an integer"),
+      OfFloats<Math<names::kFloor, std::floor, std::floor, &VectorMath::floor>>("down to an integer"),
+      OfFloats<Math<names::kCeil, std::ceil, std::ceil, &VectorMath::ceil>>("up to an integer"),
       OfFloats<Math<names::kSqrt, std::sqrt, std::sqrt>>("square root"),
       OfFloats<Math<names::kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
       OfFloats<Math<names::kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),
       OfFloats<Math<names::kSin, std::sin, std::sin, &VectorMath::sin>>("sine"),
       OfFloats<Math<names::kCos, std::cos, std::cos, &VectorMath::cos>>("cosine"),
-      OfFloats<Math<names::kTan, std::tan, std::tan>>("tangent"),
-      OfFloats<Math<names::kAsin, std::asin, std::asin>>("inverse sine"),
-      OfFloats<Math<names::kAcos, std::acos, std::acos>>("inverse cosine"),
-      OfFloats<Math<names::kAtan, std::atan, std::atan>>("inverse tangent"),
-      OfFloats<Math<names::kSinh, std::sinh, std::sinh>>("hyperbolic sine"),
-      OfFloats<Math<names::kCosh, std::cosh, std::cosh>>("hyperbolic cosine"),
+      OfFloats<Math<names::kTan, std::tan, std::tan, &VectorMath::tan>>("tangent"),
+      OfFloats<Math<names::kAsin, std::asin, std::asin, &VectorMath::asin>>("inverse sine"),
+      OfFloats<Math<names::kAcos, std::acos, std::acos, &VectorMath::acos>>("inverse cosine"),
+      OfFloats<Math<names::kAtan, std::atan, std::atan, &VectorMath::atan>>("inverse tangent"),
+      OfFloats<Math<names::kSinh, std::sinh, std::sinh, &VectorMath::sinh>>("hyperbolic sine"),
+      OfFloats<Math<names::kCosh, std::cosh, std::cosh, &VectorMath::cosh>>("hyperbolic cosine"),
       OfFloats<Math<names::kTanh, std::tanh, std::tanh, &VectorMath::tanh>>("hyperbolic tangent"),
-      OfFloats<Math<names::kAsinh, std::asinh, std::asinh>>("inverse hyperbolic sine"),
-      OfFloats<Math<names::kAcosh, std::acosh, std::acosh>>("inverse hyperbolic cosine"),
-      OfFloats<Math<names::kAtanh, std::atanh, std::atanh>>("inverse hyperbolic tangent"),
+      OfFloats<Math<names::kAsinh, std::asinh, std::asinh, &VectorMath::asinh>>("inverse hyperbolic sine"),
+      OfFloats<Math<names::kAcosh, std::acosh, std::acosh, &VectorMath::acosh>>("inverse hyperbolic cosine"),
+      OfFloats<Math<names::kAtanh, std::atanh, std::atanh, &VectorMath::atanh>>("inverse hyperbolic tangent"),
       OfFloats<Math<names::kErf, std::erf, std::erf, &VectorMath::erf>>("error function"),
       Describe<BitNot>("x -> out over x", "any integer", "", "every bit inverted", kElementwise),
       Describe<Not>("x -> out over x", "bool", "", "not x", kElementwise),

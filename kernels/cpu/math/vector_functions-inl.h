@@ -184,14 +184,21 @@ HWY_INLINE V ErfAsTerm(D d, V x) {
 }
 
 // Highway's sine and cosine are exact for moderate x, which they convert to integers. Other numbers are rare,
-// do not always fit an integer, and go to the standard library.
+// do not always fit an integer, and go to the standard library. Each goes by itself, so that what an element
+// becomes does not depend on the others of its vector.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V OfModerate(D d, V x, V (*vector)(D, V), float (*scalar)(float)) {
-  if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 30000.0F))))) return vector(d, x);
+  constexpr float kMost = 30000.0F;
+  const auto is_moderate = hn::Lt(hn::Abs(x), hn::Set(d, kMost));
+  if (HWY_LIKELY(hn::AllTrue(d, is_moderate))) return vector(d, x);
   HWY_ALIGN float elements[hn::MaxLanes(D())];
+  HWY_ALIGN float results[hn::MaxLanes(D())];
   hn::Store(x, d, elements);
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) elements[i] = scalar(elements[i]);
-  return hn::Load(d, elements);
+  hn::Store(vector(d, hn::IfThenElseZero(is_moderate, x)), d, results);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (!(std::fabs(elements[i]) < kMost)) results[i] = scalar(elements[i]);
+  }
+  return hn::Load(d, results);
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V VectorSin(D d, V x) {
@@ -210,6 +217,20 @@ HWY_INLINE V SinOf(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V CosOf(D d, V x) {
   return OfModerate(d, x, &VectorCos<D>, &std::cos);
+}
+
+// Highway's make 0 of -0 on CPUs without an instruction for them.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V RoundOf(D, V x) {
+  return hn::CopySign(hn::Round(x), x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V FloorOf(D, V x) {
+  return hn::CopySign(hn::Floor(x), x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V CeilOf(D, V x) {
+  return hn::CopySign(hn::Ceil(x), x);
 }
 
 // A product that is rounded before something is added to it. g++ would make one operation of both.

@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/math/bf16-inl.h"
+#include "rewire/kernels/cpu/math/trigonometry-inl.h"
 #include "rewire/kernels/cpu/math/vector_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -212,6 +213,18 @@ VectorMath Functions() {
           &Apply<ErfOf<D, V>>,
           &Apply<SinOf<D, V>>,
           &Apply<CosOf<D, V>>,
+          &Apply<TanOf<D, V>>,
+          &Apply<AsinOf<D, V>>,
+          &Apply<AcosOf<D, V>>,
+          &Apply<AtanOf<D, V>>,
+          &Apply<SinhOf<D, V>>,
+          &Apply<CoshOf<D, V>>,
+          &Apply<AsinhOf<D, V>>,
+          &Apply<AcoshOf<D, V>>,
+          &Apply<AtanhOf<D, V>>,
+          &Apply<RoundOf<D, V>>,
+          &Apply<FloorOf<D, V>>,
+          &Apply<CeilOf<D, V>>,
           &Apply<SigmoidOf<D, V>>,
           &Apply<SwishOf<D, V>>,
           &Apply<SoftplusOf<D, V>>,

@@ -16,6 +16,19 @@ struct VectorMath {
   Row erf;
   Row sin;
   Row cos;
+  Row tan;
+  Row asin;
+  Row acos;
+  Row atan;
+  Row sinh;
+  Row cosh;
+  Row asinh;
+  Row acosh;
+  Row atanh;
+  // To whole numbers; halves go to the even neighbor. Exact.
+  Row round;
+  Row floor;
+  Row ceil;
   // As kernels/contract/scalar_functions.h defines them.
   Row sigmoid;
   Row swish;

@@ -51,14 +51,16 @@ void PackRows(const Matrix<T>& a, std::int64_t i0, std::int64_t rows, std::int64
   }
 }
 
-template <typename T>
+// Integers are multiplied without a sign, in the memory of those with one.
+template <typename T, typename Given>
 Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
-                  std::int64_t c_row, GemmScratch<T>& scratch) {
+                  std::int64_t c_row, GemmScratch<Given>& scratch) {
   const MicroKernel<T>& micro = BestMicroKernel<T>();
   const std::int64_t width = micro.width;
-  T* packed = nullptr;
+  Given* memory = nullptr;
   // The declared memory, whatever the width: how much a run takes is known before it.
-  if (Status s = scratch.Reserve(MostPacked(n, depth), &packed); !s.ok()) return s;
+  if (Status s = scratch.Reserve(MostPacked(n, depth), &memory); !s.ok()) return s;
+  auto* const packed = reinterpret_cast<T*>(memory);
 
   for (std::int64_t j0 = 0; j0 < n; j0 += kColumns) {
     const std::int64_t columns = std::min(kColumns, n - j0);
@@ -190,10 +192,12 @@ template <typename T>
 Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
             std::int64_t c_row, GemmScratch<T>& scratch) {
   if (m == 0 || n == 0 || depth == 0) return Status();
-  if constexpr (std::is_floating_point_v<T>) {
-    if (PacksMatrix(m, n, depth)) {
-      return PackedGemm(m, n, depth, a, Source<T>{&PackMatrix<T>, &b}, c, c_row, scratch);
-    }
+  if (PacksMatrix(m, n, depth)) {
+    using U = typename SumOf<T>::Type;
+    const Matrix<U> left{reinterpret_cast<const U*>(a.data), a.row, a.column};
+    const Matrix<U> right{reinterpret_cast<const U*>(b.data), b.row, b.column};
+    return PackedGemm(m, n, depth, left, Source<U>{&PackMatrix<U>, &right}, reinterpret_cast<U*>(c), c_row,
+                      scratch);
   }
   return SmallGemm(m, n, depth, a, b, c, c_row);
 }

@@ -12,6 +12,15 @@ HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// a b + sum; integers wrap.
+template <class V>
+HWY_INLINE V MultiplyAdd(V a, V b, V sum) {
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>())
+    return hn::MulAdd(a, b, sum);
+  else
+    return hn::Add(hn::Mul(a, b), sum);
+}
+
 // Two vectors a row, twelve sums in registers.
 template <typename T>
 void RunTile(std::int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, T* HWY_RESTRICT tile) {
@@ -24,23 +33,23 @@ void RunTile(std::int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT 
     const auto b1 = hn::LoadU(d, b + lanes);
     b += 2 * lanes;
     auto row = hn::Set(d, a[0]);
-    s00 = hn::MulAdd(row, b0, s00);
-    s01 = hn::MulAdd(row, b1, s01);
+    s00 = MultiplyAdd(row, b0, s00);
+    s01 = MultiplyAdd(row, b1, s01);
     row = hn::Set(d, a[1]);
-    s10 = hn::MulAdd(row, b0, s10);
-    s11 = hn::MulAdd(row, b1, s11);
+    s10 = MultiplyAdd(row, b0, s10);
+    s11 = MultiplyAdd(row, b1, s11);
     row = hn::Set(d, a[2]);
-    s20 = hn::MulAdd(row, b0, s20);
-    s21 = hn::MulAdd(row, b1, s21);
+    s20 = MultiplyAdd(row, b0, s20);
+    s21 = MultiplyAdd(row, b1, s21);
     row = hn::Set(d, a[3]);
-    s30 = hn::MulAdd(row, b0, s30);
-    s31 = hn::MulAdd(row, b1, s31);
+    s30 = MultiplyAdd(row, b0, s30);
+    s31 = MultiplyAdd(row, b1, s31);
     row = hn::Set(d, a[4]);
-    s40 = hn::MulAdd(row, b0, s40);
-    s41 = hn::MulAdd(row, b1, s41);
+    s40 = MultiplyAdd(row, b0, s40);
+    s41 = MultiplyAdd(row, b1, s41);
     row = hn::Set(d, a[5]);
-    s50 = hn::MulAdd(row, b0, s50);
-    s51 = hn::MulAdd(row, b1, s51);
+    s50 = MultiplyAdd(row, b0, s50);
+    s51 = MultiplyAdd(row, b1, s51);
     a += kMicroRows;
   }
   const auto store = [&](int i, auto left, auto right) HWY_ATTR {
@@ -55,12 +64,14 @@ void RunTile(std::int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT 
   store(5, s50, s51);
 }
 
-MicroKernel<float> ForFloat() {
-  return {static_cast<int>(2 * hn::Lanes(hn::CappedTag<float, kMaxMicroWidth / 2>())), &RunTile<float>};
+template <typename T>
+MicroKernel<T> Widest() {
+  return {static_cast<int>(2 * hn::Lanes(hn::CappedTag<T, kMaxMicroWidth / 2>())), &RunTile<T>};
 }
-MicroKernel<double> ForDouble() {
-  return {static_cast<int>(2 * hn::Lanes(hn::CappedTag<double, kMaxMicroWidth / 2>())), &RunTile<double>};
-}
+MicroKernel<float> ForFloat() { return Widest<float>(); }
+MicroKernel<double> ForDouble() { return Widest<double>(); }
+MicroKernel<std::uint32_t> ForInt32() { return Widest<std::uint32_t>(); }
+MicroKernel<std::uint64_t> ForInt64() { return Widest<std::uint64_t>(); }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -70,6 +81,8 @@ namespace rewire::kernel::cpu {
 
 HWY_EXPORT(ForFloat);
 HWY_EXPORT(ForDouble);
+HWY_EXPORT(ForInt32);
+HWY_EXPORT(ForInt64);
 
 template <>
 MicroKernel<float> ChooseMicroKernel<float>() {
@@ -78,6 +91,14 @@ MicroKernel<float> ChooseMicroKernel<float>() {
 template <>
 MicroKernel<double> ChooseMicroKernel<double>() {
   return HWY_DYNAMIC_DISPATCH(ForDouble)();
+}
+template <>
+MicroKernel<std::uint32_t> ChooseMicroKernel<std::uint32_t>() {
+  return HWY_DYNAMIC_DISPATCH(ForInt32)();
+}
+template <>
+MicroKernel<std::uint64_t> ChooseMicroKernel<std::uint64_t>() {
+  return HWY_DYNAMIC_DISPATCH(ForInt64)();
 }
 
 }  // namespace rewire::kernel::cpu

@@ -18,7 +18,8 @@ struct MicroKernel {
   void (*run)(std::int64_t depth, const T* a, const T* b, T* tile);
 };
 
-// The kernel of the best instruction set that this CPU and the build support. For float and double.
+// The kernel of the best instruction set that this CPU and the build support. For float, double, and
+// std::uint32_t and std::uint64_t, which wrap.
 template <typename T>
 MicroKernel<T> ChooseMicroKernel();
 

@@ -185,15 +185,9 @@ struct MatMul {
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     return MatMulInto(a, b, out);
   }
-  // The rows of all batches: they are one product where b has no batches. Floats are multiplied by panels,
-  // which takes none.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    const DLTensor *a = sizes.Tensor(0, 1), *b = sizes.Tensor(1, 1);
-    if (a == nullptr || b == nullptr) return false;
-    if (SameDType(a->dtype, DTypeOf<float>())) return true;
-    const std::int64_t rows = SizeOf(a) / std::max<std::int64_t>(1, LastDim(a));
-    sizes.TakeGemm(rows, b->ndim == 1 ? 1 : LastDim(b), LastDim(a), a->dtype);
-    return true;
+    const DLTensor* a = sizes.Tensor(0, 1);
+    return a != nullptr && DeclareMatMul(sizes, a->dtype);
   }
 
   template <typename T>
@@ -305,6 +299,17 @@ template Status Multiply(const MatrixProducts<std::int64_t>&);
 Status MatMulInto(TensorView a, TensorView b, TensorView out) {
   return ForType(MatrixTypes(), "a", a,
                  [&](auto tag) { return MatMul::Run<typename decltype(tag)::type>(a, b, out); });
+}
+
+// The rows of all batches: they are one product where b has no batches. Floats are multiplied by panels,
+// which takes none.
+bool DeclareMatMul(WorkspaceSizes& sizes, DLDataType dtype) {
+  const DLTensor *a = sizes.Tensor(0, 1), *b = sizes.Tensor(1, 1);
+  if (a == nullptr || b == nullptr) return false;
+  if (SameDType(dtype, DTypeOf<float>())) return true;
+  const std::int64_t rows = SizeOf(a) / std::max<std::int64_t>(1, LastDim(a));
+  sizes.TakeGemm(rows, b->ndim == 1 ? 1 : LastDim(b), LastDim(a), dtype);
+  return true;
 }
 
 std::span<const Kernel> MatMulKernels() {

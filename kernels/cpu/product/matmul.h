@@ -5,12 +5,17 @@
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {
 
 // a, b and out are contiguous, of one dtype (f32, f64, i32, i64), out has MatMulDims' shape and overlaps
 // neither.
 Status MatMulInto(TensorView a, TensorView b, TensorView out);
+
+// Declares what MatMulInto takes for operands 0 and 1 of the call, as elements of `dtype`. False where it
+// cannot say.
+bool DeclareMatMul(WorkspaceSizes& sizes, DLDataType dtype);
 
 // Products of matrices m x k by k x n: the first ones, and a loop over all of them. Its strides say where
 // out, a and b lie, in this order. The columns of all three are 1 apart, and the products together fill `out`

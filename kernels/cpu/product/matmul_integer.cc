@@ -25,7 +25,9 @@ struct MatMulInteger {
     if (Status s = right.Make("b", b, "b_zero", b_zero, b.ndim() - 1); !s.ok()) return s;
     return MatMulInto(left.view(), right.view(), out);
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareWidened(sizes); }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    return DeclareWidened(sizes) && DeclareMatMul(sizes, DTypeOf<std::int32_t>());
+  }
 };
 
 }  // namespace

@@ -30,19 +30,30 @@ Q Saturate(float value) {
   return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
 }
 
-// The same as QuantizedMath does, for what that does not have, and for a few elements.
+// The same as QuantizedMath does, for what that does not have, and for a few elements. Element i has
+// scales[i * step], and zeros alike, which may be null.
 template <typename Q>
-void QuantizeEach(const float* from, std::int64_t count, float scale, std::int64_t zero, Q* to) {
+void QuantizePlainly(const float* from, std::int64_t count, const float* scales, const Q* zeros,
+                     std::int64_t step, Q* to) {
   for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = Saturate<Q>(std::nearbyint(from[i] / scale) + static_cast<float>(zero));
+    const float shift = zeros == nullptr ? 0.0f : static_cast<float>(zeros[i * step]);
+    to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i * step]) + shift);
   }
 }
 
-// Elements of x may differ from zero by more than an int32 holds.
+// Integers of 32 bits may differ from their zeros by more than such an integer holds.
 template <typename Q>
-void DequantizeEach(const Q* from, std::int64_t count, float scale, std::int64_t zero, float* to) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = static_cast<float>(std::int64_t{from[i]} - zero) * scale;
+void DequantizePlainly(const Q* from, std::int64_t count, const float* scales, const Q* zeros,
+                       std::int64_t step, float* to) {
+  using Wide = std::conditional_t<sizeof(Q) < sizeof(std::int32_t), std::int32_t, std::int64_t>;
+  if (zeros == nullptr) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scales[i * step];
+  } else if (step == 0) {
+    const Wide zero = zeros[0];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(Wide{from[i]} - zero) * scales[0];
+  } else {
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<float>(Wide{from[i]} - Wide{zeros[i]}) * scales[i];
   }
 }
 
@@ -65,18 +76,30 @@ Status CheckFloat(const char* name, TensorView tensor) {
   return tensor.Is<float>() ? Status() : WrongDType(Types<float>(), name, tensor);
 }
 
+// Calls of_run(first, run, scale) for each run of elements whose scales, from number `scale` on, follow each
+// other or are one, on all threads.
+template <typename OfRun>
+Status ForEachRun(const ScaleChannels& channels, std::int64_t size, std::int64_t grain, const OfRun& of_run) {
+  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+      const ScaleChannels::Run run = channels.RunAt(i, end);
+      of_run(i, run, channels.of(i));
+      i += run.count;
+    }
+  });
+}
+
 // Calls body(i, scale, zero) for each element.
 template <typename Body>
 Status ForEachScaled(const NarrowFormat& format, const ScaleChannels& channels, TensorView x,
                      TensorView scale, std::optional<TensorView> zero, const Body& body) {
   const float* scales = scale.data<float>();
   const std::uint8_t* zeros = zero ? static_cast<const std::uint8_t*>(zero->raw_data()) : nullptr;
-  return ParallelFor(x.size(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t c = channels.of(i);
-      body(i, scales[c], zeros != nullptr ? format.Decode(zeros[c]) : 0.0f);
-    }
-  });
+  return ForEachRun(channels, x.size(), kGrain / 8,
+                    [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
+                      for (std::int64_t i = 0; i < run.count; ++i, c += run.step)
+                        body(first + i, scales[c], zeros != nullptr ? format.Decode(zeros[c]) : 0.0f);
+                    });
 }
 
 Status QuantizeNarrow(const NarrowFormat& format, const ScaleChannels& channels, bool saturate, TensorView x,
@@ -118,20 +141,13 @@ Status ResolveScaled(ScaledOperand stored, ScaledOperand real, TensorView x, Ten
   return zero ? CheckZero(*zero, scale, stored.name, stored.tensor, out) : Status();
 }
 
-// Calls of_run(first, count, scale, zero) for each run of elements that have these in common, on all threads.
-template <typename Q, typename OfRun>
-Status ForEachRun(const ScaleChannels& channels, TensorView scale, const std::optional<TensorView>& zero,
-                  std::int64_t size, std::int64_t grain, const OfRun& of_run) {
-  const float* scales = scale.data<float>();
-  const Q* zeros = zero ? zero->data<Q>() : nullptr;
-  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end;) {
-      const std::int64_t c = channels.of(i);
-      const std::int64_t run = channels.RunAt(i, end);
-      of_run(i, run, scales[c], zeros != nullptr ? std::int64_t{zeros[c]} : 0);
-      i += run;
-    }
-  });
+template <typename Q>
+const Q* ZerosOf(const std::optional<TensorView>& zero) {
+  return zero ? zero->data<Q>() : nullptr;
+}
+template <typename Q>
+const Q* From(const Q* zeros, std::int64_t first) {
+  return zeros == nullptr ? nullptr : zeros + first;
 }
 
 struct QuantizeLinear {
@@ -156,17 +172,21 @@ struct QuantizeLinear {
       using Q = typename decltype(tag)::type;
       const float* from = x.data<float>();
       Q* to = out.data<Q>();
-      return ForEachRun<Q>(channels, scale, zero, x.size(), kGrain / 4,
-                           [&](std::int64_t first, std::int64_t count, float step, std::int64_t shift) {
-                             if constexpr (sizeof(Q) == 1) {
-                               if (count >= kShortRun) {
-                                 BestQuantizedMath<Q>().quantize(from + first, count,
-                                                                 QuantizationOf<Q>(step, shift), to + first);
-                                 return;
-                               }
-                             }
-                             QuantizeEach(from + first, count, step, shift, to + first);
-                           });
+      const float* scales = scale.data<float>();
+      const Q* zeros = ZerosOf<Q>(zero);
+      return ForEachRun(
+          channels, x.size(), kGrain / 4, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
+            if constexpr (sizeof(Q) == 1) {
+              const auto& math = BestQuantizedMath<Q>();
+              const float* x_run = from + first;
+              if (run.count >= kShortRun && run.step == 0)
+                return math.quantize(x_run, run.count, QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0),
+                                     to + first);
+              if (run.count >= kShortRun)
+                return math.quantize_each(x_run, run.count, scales + c, From(zeros, c), to + first);
+            }
+            QuantizePlainly(from + first, run.count, scales + c, From(zeros, c), run.step, to + first);
+          });
     });
   }
 };
@@ -191,17 +211,21 @@ struct DequantizeLinear {
       using Q = typename decltype(tag)::type;
       const Q* from = x.data<Q>();
       float* to = out.data<float>();
-      return ForEachRun<Q>(channels, scale, zero, x.size(), kGrain / 2,
-                           [&](std::int64_t first, std::int64_t count, float step, std::int64_t shift) {
-                             if constexpr (sizeof(Q) == 1) {
-                               if (count >= kShortRun) {
-                                 BestQuantizedMath<Q>().dequantize(
-                                     from + first, count, QuantizationOf<Q>(step, shift), to + first);
-                                 return;
-                               }
-                             }
-                             DequantizeEach(from + first, count, step, shift, to + first);
-                           });
+      const float* scales = scale.data<float>();
+      const Q* zeros = ZerosOf<Q>(zero);
+      return ForEachRun(
+          channels, x.size(), kGrain / 2, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
+            if constexpr (sizeof(Q) == 1) {
+              const auto& math = BestQuantizedMath<Q>();
+              const Q* x_run = from + first;
+              if (run.count >= kShortRun && run.step == 0)
+                return math.dequantize(x_run, run.count, QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0),
+                                       to + first);
+              if (run.count >= kShortRun)
+                return math.dequantize_each(x_run, run.count, scales + c, From(zeros, c), to + first);
+            }
+            DequantizePlainly(from + first, run.count, scales + c, From(zeros, c), run.step, to + first);
+          });
     });
   }
 };
@@ -289,17 +313,11 @@ struct Requantize {
       Q* to = out.data<Q>();
       const Quantization by = QuantizationOf<Q>(static_cast<float>(of_out), shift);
       const auto x_factor = static_cast<float>(of_x);
-      const bool side_by_side = channels.count > 1 && channels.inner == 1;
-      return ParallelFor(x.size(), kGrain / 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end;) {
-          const std::int64_t c = channels.of(i);
-          const std::int64_t run =
-              side_by_side ? std::min(channels.count - c, end - i) : channels.RunAt(i, end);
-          BestQuantizedMath<Q>().requantize(from + i, run, x_factor, of_w + c, side_by_side ? 1 : 0, by,
-                                            to + i);
-          i += run;
-        }
-      });
+      return ForEachRun(channels, x.size(), kGrain / 4,
+                        [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
+                          BestQuantizedMath<Q>().requantize(from + first, run.count, x_factor, of_w + c,
+                                                            run.step, by, to + first);
+                        });
     });
   }
 };

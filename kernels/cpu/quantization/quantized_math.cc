@@ -3,6 +3,7 @@
 #include "rewire/kernels/cpu/quantization/quantized_math.h"
 
 #include <algorithm>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/quantization/quantized_math.cc"
@@ -78,6 +79,62 @@ void Dequantize(const Q* from, std::int64_t count, const Quantization& by, float
   std::copy_n(from, count, values);
   hn::Store(Dequantized(values, by), D(), results);
   std::copy_n(results, count, to);
+}
+
+// Zeros of one element each, or of none.
+template <typename Q>
+HWY_INLINE hn::Vec<DI> ZerosAt(const Q* zeros) {
+  return zeros == nullptr ? hn::Zero(DI()) : hn::PromoteTo(DI(), hn::LoadU(hn::Rebind<Q, D>(), zeros));
+}
+
+template <typename Q>
+HWY_INLINE void StoreQuantizedEach(const float* from, const float* scales, const Q* zeros, Q* to) {
+  using Limits = std::numeric_limits<Q>;
+  const V scaled = hn::Div(hn::LoadU(D(), from), hn::LoadU(D(), scales));
+  const auto rounded = RoundedBy(D(), scaled, hn::ConvertTo(D(), ZerosAt(zeros)),
+                                 static_cast<float>(Limits::min()), static_cast<float>(Limits::max()));
+  const hn::Rebind<Q, D> d;
+  hn::StoreU(hn::DemoteTo(d, rounded), d, to);
+}
+
+template <typename Q>
+HWY_INLINE void StoreDequantizedEach(const Q* from, const float* scales, const Q* zeros, float* to) {
+  const auto wide = hn::PromoteTo(DI(), hn::LoadU(hn::Rebind<Q, D>(), from));
+  const V shifted = hn::ConvertTo(D(), hn::Sub(wide, ZerosAt(zeros)));
+  hn::StoreU(hn::Mul(shifted, hn::LoadU(D(), scales)), D(), to);
+}
+
+// Calls each(from, scales, zeros, to) for vectors of elements; a few are padded to one.
+template <typename From, typename Q, typename To, typename Each>
+HWY_INLINE void ForEach(const From* from, std::int64_t count, const float* scales, const Q* zeros, To* to,
+                        const Each& each) {
+  const auto run = [&](std::int64_t i) HWY_ATTR {
+    each(from + i, scales + i, zeros == nullptr ? nullptr : zeros + i, to + i);
+  };
+  if (ForVectors(count, run)) return;
+  From values[hn::MaxLanes(D())] = {};
+  float of_values[hn::MaxLanes(D())] = {};
+  Q zeros_of_values[hn::MaxLanes(D())] = {};
+  To results[hn::MaxLanes(D())];
+  std::copy_n(from, count, values);
+  std::copy_n(scales, count, of_values);
+  if (zeros != nullptr) std::copy_n(zeros, count, zeros_of_values);
+  each(values, of_values, zeros == nullptr ? nullptr : zeros_of_values, results);
+  std::copy_n(results, count, to);
+}
+
+template <typename Q>
+void QuantizeEach(const float* from, std::int64_t count, const float* scales, const Q* zeros, Q* to) {
+  ForEach(from, count, scales, zeros, to,
+          [](const float* x, const float* by, const Q* zero, Q* out)
+              HWY_ATTR { StoreQuantizedEach(x, by, zero, out); });
+}
+
+template <typename Q>
+void DequantizeEach(const Q* from, std::int64_t count, const float* scales, const Q* zeros, float* to) {
+  ForEach(from, count, scales, zeros, to,
+          [](const Q* x, const float* by, const Q* zero, float* out)
+              HWY_ATTR { StoreDequantizedEach(x, by, zero, out); });
 }
 
 template <typename Q>
@@ -223,8 +280,12 @@ MapBytes OfMap() {
 
 #endif
 
-QuantizedMath<std::uint8_t> OfUnsigned() { return {&Quantize, &Dequantize, &Requantize, &Add, &PRelu}; }
-QuantizedMath<std::int8_t> OfSigned() { return {&Quantize, &Dequantize, &Requantize, &Add, &PRelu}; }
+QuantizedMath<std::uint8_t> OfUnsigned() {
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &PRelu};
+}
+QuantizedMath<std::int8_t> OfSigned() {
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &PRelu};
+}
 WidenRange OfRange() { return &Widen; }
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE

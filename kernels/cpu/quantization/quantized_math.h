@@ -21,6 +21,9 @@ struct QuantizedMath {
   // NaN gives least.
   void (*quantize)(const float* from, std::int64_t count, const Quantization& by, Q* to);
   void (*dequantize)(const Q* from, std::int64_t count, const Quantization& by, float* to);
+  // The same, where each element has a scale and a zero of its own. `zeros` may be null: each is 0 then.
+  void (*quantize_each)(const float* from, std::int64_t count, const float* scales, const Q* zeros, Q* to);
+  void (*dequantize_each)(const Q* from, std::int64_t count, const float* scales, const Q* zeros, float* to);
   // to[i] = from[i] * (x_scale * w_scales[i * step] / by.scale), rounded and held as by quantize; step is 0
   // or 1.
   void (*requantize)(const std::int32_t* from, std::int64_t count, float x_scale, const float* w_scales,

@@ -39,12 +39,21 @@ struct ScaleChannels {
     const std::int64_t at = i / inner;
     return (at / count * blocks + at % count / block) * inner + i % inner;
   }
-  // How many elements from i on, short of `end`, have the same number.
-  std::int64_t RunAt(std::int64_t i, std::int64_t end) const {
-    if (block == 0) return count == 1 ? end - i : std::min(end - i, inner - i % inner);
-    if (inner > 1) return 1;
+  // Elements that follow each other, and how far their scales are apart: 0 if they have one in common.
+  struct Run {
+    std::int64_t count;
+    std::int64_t step;
+  };
+  // The elements from i on, short of `end`, whose scales follow each other or are one.
+  Run RunAt(std::int64_t i, std::int64_t end) const {
+    if (block == 0) {
+      if (count == 1) return {end - i, 0};
+      if (inner == 1) return {std::min(end - i, count - i % count), 1};
+      return {std::min(end - i, inner - i % inner), 0};
+    }
+    if (inner > 1) return {std::min(end - i, inner - i % inner), 1};
     const std::int64_t at = i % count;
-    return std::min({end - i, block - at % block, count - at});
+    return {std::min({end - i, block - at % block, count - at}), 0};
   }
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Positions of extremes along an axis.
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -10,6 +12,88 @@
 
 namespace rewire::kernel::cpu {
 namespace {
+
+// Whether a later element takes the place of the best so far: of equal ones only if the last is wanted. NaN
+// is the extreme, as numpy has it. Without branches, so that compilers compare many elements at once.
+template <bool kMax, bool kLast, typename T>
+bool Beats(T later, T best) {
+  const bool is_nan = later != later, is_number = best == best;
+  if constexpr (kLast) {
+    const bool is_behind = kMax ? later < best : later > best;
+    return is_nan | (is_number & (is_behind ^ true));
+  } else {
+    return is_number & (is_nan | (kMax ? later > best : later < best));
+  }
+}
+
+// Compilers make vectors of loops over so many elements that lie side by side.
+constexpr std::int64_t kSide = 16;
+
+// The extreme of a line of contiguous elements, NaN if one is. It is found first and its position then, since
+// lanes that keep a position each are several times as slow.
+template <bool kMax, typename T>
+T ExtremeOf(const T* from, std::int64_t count) {
+  T best = from[0];
+  std::int64_t k = 0;
+  if (count >= kSide) {
+    T lanes[kSide];
+    bool is_nan[kSide] = {};
+    std::copy_n(from, kSide, lanes);
+    for (; k + kSide <= count; k += kSide) {
+      for (std::int64_t i = 0; i < kSide; ++i) {
+        const T x = from[k + i];
+        lanes[i] = (kMax ? x > lanes[i] : x < lanes[i]) ? x : lanes[i];
+        if constexpr (std::is_floating_point_v<T>) is_nan[i] |= x != x;
+      }
+    }
+    for (std::int64_t i = 0; i < kSide; ++i) {
+      if (is_nan[i]) return std::numeric_limits<T>::quiet_NaN();
+      if (Beats<kMax, false>(lanes[i], best)) best = lanes[i];
+    }
+  }
+  for (; k < count; ++k) {
+    if (Beats<kMax, false>(from[k], best)) best = from[k];
+  }
+  return best;
+}
+
+template <typename T>
+bool IsSame(T x, T best) {
+  return (x == best) | ((x != x) & (best != best));
+}
+
+// The first or last position of an element that is in the line.
+template <bool kLast, typename T>
+std::int64_t PositionOf(T best, const T* from, std::int64_t count) {
+  const auto has = [&](std::int64_t begin) {
+    bool found = false;
+    for (std::int64_t i = 0; i < kSide; ++i) found |= IsSame(from[begin + i], best);
+    return found;
+  };
+  if constexpr (kLast) {
+    std::int64_t end = count;
+    while (end >= kSide && !has(end - kSide)) end -= kSide;
+    while (!IsSame(from[end - 1], best)) --end;
+    return end - 1;
+  } else {
+    std::int64_t begin = 0;
+    while (begin + kSide <= count && !has(begin)) begin += kSide;
+    while (!IsSame(from[begin], best)) ++begin;
+    return begin;
+  }
+}
+
+// Lines side by side: so many at once keep their best elements and positions in the first cache.
+constexpr std::int64_t kLines = 256;
+
+template <bool kMax, bool kLast, typename T>
+void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int64_t* positions) {
+  for (std::int64_t i = 0; i < lines; ++i) {
+    const bool beats = Beats<kMax, kLast>(row[i], best[i]);
+    best[i] = beats ? row[i] : best[i];
+    positions[i] = beats ? k : positions[i];
+  }
+}
 
 template <bool kMax>
 struct ArgReduce {
@@ -46,29 +130,55 @@ struct ArgReduce {
   Status Run(TensorView x, int along, TensorView out) const {
     const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
     const std::int64_t count = x.dim(along);
-    return ParallelFor(out.size(), GrainOf(kGrain, count),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (std::int64_t i = begin; i < end; ++i) {
-                           const T* from = x.data<T>() + i / inner * count * inner + i % inner;
-                           std::int64_t best = 0;
-                           const bool done = pace.For(count, 1, [&](std::int64_t first, std::int64_t last) {
-                             for (std::int64_t k = first; k < last; ++k) {
-                               if (k > 0 && Beats(from[k * inner], from[best * inner])) best = k;
-                             }
-                           });
-                           if (!done) return;
-                           out.data<I>()[i] = static_cast<I>(best);
-                         }
-                       });
+    if (out.size() == 0) return Status();
+    const auto run = [&](auto is_last) {
+      constexpr bool kLast = decltype(is_last)::value;
+      if (inner == 1) return OfLines<kLast>(x.data<T>(), count, out.size(), out.data<I>());
+      return OfLinesSideBySide<kLast>(x.data<T>(), count, inner, out.size() / inner, out.data<I>());
+    };
+    return last ? run(std::true_type()) : run(std::false_type());
   }
 
-  // Whether a later element takes the place of the best so far. NaN is the extreme, as numpy has it.
-  template <typename T>
-  bool Beats(T later, T best) const {
-    const bool both_nan = later != later && best != best;
-    if (later == best || both_nan) return last;
-    if (best != best) return false;
-    return later != later || (kMax ? later > best : later < best);
+  template <bool kLast, typename T, typename I>
+  static Status OfLines(const T* from, std::int64_t count, std::int64_t lines, I* to) {
+    return ParallelFor(lines, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+      for (std::int64_t line = begin; line < end; ++line) {
+        const T* x = from + line * count;
+        T best = x[0];
+        std::int64_t position = 0;
+        const bool done = pace.For(count, 1, [&](std::int64_t first, std::int64_t last) {
+          const T extreme = ExtremeOf<kMax>(x + first, last - first);
+          if (first != 0 && !Beats<kMax, kLast>(extreme, best)) return;
+          best = extreme;
+          position = first + PositionOf<kLast>(extreme, x + first, last - first);
+        });
+        if (!done) return;
+        to[line] = static_cast<I>(position);
+      }
+    });
+  }
+
+  template <bool kLast, typename T, typename I>
+  static Status OfLinesSideBySide(const T* from, std::int64_t count, std::int64_t inner, std::int64_t outer,
+                                  I* to) {
+    const std::int64_t blocks = (inner + kLines - 1) / kLines;
+    return ParallelFor(outer * blocks, GrainOf(kGrain, Times(count, std::min(inner, kLines))),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t b = begin; b < end; ++b) {
+                           const std::int64_t first = b % blocks * kLines,
+                                              lines = std::min(kLines, inner - first);
+                           const T* rows = from + b / blocks * count * inner + first;
+                           T best[kLines];
+                           std::int64_t positions[kLines] = {};
+                           std::copy_n(rows, lines, best);
+                           for (std::int64_t k = 1; k < count; ++k) {
+                             if (!pace.Spend(lines)) return;
+                             TakeRow<kMax, kLast>(rows + k * inner, k, lines, best, positions);
+                           }
+                           I* results = to + b / blocks * inner + first;
+                           for (std::int64_t i = 0; i < lines; ++i) results[i] = static_cast<I>(positions[i]);
+                         }
+                       });
   }
 };
 

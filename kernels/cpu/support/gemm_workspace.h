@@ -7,7 +7,7 @@
 
 namespace rewire::kernel::cpu {
 
-// True if a product of float matrices is worth packing. If so, it is also true for more rows, columns or
+// True if a product of matrices is worth packing. If so, it is also true for more rows, columns or
 // terms. For `tiny` multiplications, packing would cost more than it saves.
 constexpr bool PacksMatrix(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                            std::int64_t tiny = 4096) {

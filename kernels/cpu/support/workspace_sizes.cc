@@ -8,7 +8,8 @@
 namespace rewire::kernel::cpu {
 
 void WorkspaceSizes::TakeGemm(std::int64_t rows, std::int64_t columns, std::int64_t depth, DLDataType dtype) {
-  if (dtype.code != kDLFloat || !PacksMatrix(rows, columns, depth)) return;
+  const bool is_integer = dtype.code == kDLInt && (dtype.bits == 32 || dtype.bits == 64);
+  if ((dtype.code != kDLFloat && !is_integer) || !PacksMatrix(rows, columns, depth)) return;
   Take(MostPacked(columns, depth), dtype.bits / 8);
 }
 

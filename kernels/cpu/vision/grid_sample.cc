@@ -14,6 +14,7 @@ namespace rewire::kernel::cpu {
 namespace {
 
 constexpr int kMaxAxes = 3;
+constexpr int kMaxTaps = 16;  // of cubic sampling along two axes
 
 struct GridSample {
   static constexpr const char* kName = names::kGridSample;
@@ -64,50 +65,73 @@ struct GridSample {
   }
 
  private:
-  // One plane of x, its axes filled up in front with size 1.
-  template <typename T>
+  // The sizes of a plane of x, its axes filled up in front with size 1.
   struct Plane {
-    const T* data;
     std::int64_t dims[kMaxAxes];
   };
+  // The elements that a point of the grid reads of each plane, and their weights. The offset of an element
+  // beyond the image, which counts as 0, is -1.
+  struct Taps {
+    int count = 0;
+    std::int64_t offsets[kMaxTaps];
+    double weights[kMaxTaps];
+  };
+  // Points whose taps are found before all channels use them.
+  static constexpr std::int64_t kPoints = 64;
 
   template <typename T>
   Status Run(TensorView x, TensorView grid, TensorView out) const {
     const int axes = x.ndim() - 2;
-    Plane<T> plane{nullptr, {1, 1, 1}};
+    Plane plane{{1, 1, 1}};
     for (int i = 0; i < axes; ++i) plane.dims[kMaxAxes - axes + i] = x.dim(2 + i);
     const std::int64_t inputs = Product(x.dims(), 2, x.ndim());
     const std::int64_t points = Product(out.dims(), 2, out.ndim());
     const std::int64_t channels = x.dim(1);
-    return ParallelFor(Times(x.dim(0), channels), GrainOf(kGrain, points, 16),
+    const std::int64_t blocks = (points + kPoints - 1) / kPoints;
+    return ParallelFor(Times(x.dim(0), blocks), GrainOf(kGrain, std::min(points, kPoints), Plus(channels, 8)),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         Plane<T> image = plane;
+                         Taps taps[kPoints];
                          for (std::int64_t i = begin; i < end; ++i) {
-                           image.data = x.data<T>() + i * inputs;
-                           const T* at = grid.data<T>() + i / channels * points * axes;
-                           T* to = out.data<T>() + i * points;
-                           const auto sample = [&](std::int64_t p, std::int64_t last) {
-                             for (; p < last; ++p) to[p] = Sample(image, at + p * axes, axes);
-                           };
-                           if (!pace.For(points, 16, sample)) return;
+                           const std::int64_t image = i / blocks, first = i % blocks * kPoints;
+                           const std::int64_t count = std::min(kPoints, points - first);
+                           const T* at = grid.data<T>() + (image * points + first) * axes;
+                           if (!pace.Spend(16 * count)) return;
+                           for (std::int64_t p = 0; p < count; ++p)
+                             taps[p] = TapsOf(plane, at + p * axes, axes);
+                           for (std::int64_t c = image * channels; c < (image + 1) * channels; ++c) {
+                             if (!pace.Spend(2 * count)) return;
+                             const T* from = x.data<T>() + c * inputs;
+                             T* to = out.data<T>() + c * points + first;
+                             for (std::int64_t p = 0; p < count; ++p) to[p] = Sum(from, taps[p]);
+                           }
                          }
                        });
   }
 
   template <typename T>
-  T Sample(const Plane<T>& plane, const T* point, int axes) const {
+  T Sum(const T* plane, const Taps& taps) const {
+    const auto value = [&](int k) { return taps.offsets[k] < 0 ? T{0} : plane[taps.offsets[k]]; };
+    if (mode == kNearest) return value(0);
+    double sum = 0;
+    for (int k = 0; k < taps.count; ++k) sum += taps.weights[k] * static_cast<double>(value(k));
+    return static_cast<T>(sum);
+  }
+
+  template <typename T>
+  Taps TapsOf(const Plane& plane, const T* point, int axes) const {
     double position[kMaxAxes] = {0, 0, 0};
     for (int i = 0; i < axes; ++i) {
       // Coordinates count the axes backwards.
       const int axis = kMaxAxes - 1 - i;
       position[axis] = Source(static_cast<double>(point[i]), plane.dims[axis]);
     }
-    if (mode == kNearest) {
-      std::int64_t index[kMaxAxes];
-      for (int i = 0; i < kMaxAxes; ++i) index[i] = ToIndex(std::nearbyint(position[i]));
-      return At(plane, index);
-    }
-    return Weighted(plane, position, axes);
+    if (mode != kNearest) return Neighbors(plane, position, axes);
+    Taps taps;
+    std::int64_t index[kMaxAxes];
+    for (int i = 0; i < kMaxAxes; ++i) index[i] = ToIndex(std::nearbyint(position[i]));
+    taps.count = 1;
+    taps.offsets[0] = OffsetOf(plane, index);
+    return taps;
   }
 
   // From [-1, 1] to the axis, folded back where the padding says so.
@@ -140,22 +164,20 @@ struct GridSample {
     return position > -1e9 && position < 1e9 ? ToType<std::int64_t>(position) : -1000000000;
   }
 
-  template <typename T>
-  T At(const Plane<T>& plane, const std::int64_t (&index)[kMaxAxes]) const {
+  std::int64_t OffsetOf(const Plane& plane, const std::int64_t (&index)[kMaxAxes]) const {
     std::int64_t offset = 0;
     for (int i = 0; i < kMaxAxes; ++i) {
-      if (plane.dims[i] == 0) return 0;
+      if (plane.dims[i] == 0) return -1;
       std::int64_t at = index[i];
       if (padding != kZeros) at = ToIndex(Fold(static_cast<double>(at), plane.dims[i]));
-      if (at < 0 || at >= plane.dims[i]) return 0;
+      if (at < 0 || at >= plane.dims[i]) return -1;
       offset = offset * plane.dims[i] + at;
     }
-    return plane.data[offset];
+    return offset;
   }
 
-  // The sum over the neighbors along every axis, weighted by their distance.
-  template <typename T>
-  T Weighted(const Plane<T>& plane, const double (&position)[kMaxAxes], int axes) const {
+  // The neighbors along every axis, weighted by their distance.
+  Taps Neighbors(const Plane& plane, const double (&position)[kMaxAxes], int axes) const {
     const std::int64_t reach = mode == kCubic ? 4 : 2;
     const std::int64_t before = reach / 2 - 1;
     std::int64_t first[kMaxAxes];
@@ -171,16 +193,16 @@ struct GridSample {
         weights[i][k] = !is_axis ? 1 : mode == kCubic ? Cubic(distance) : 1 - distance;
       }
     }
-    double sum = 0;
+    Taps taps;
     for (std::int64_t z = 0; z < count[0]; ++z) {
       for (std::int64_t y = 0; y < count[1]; ++y) {
         for (std::int64_t x = 0; x < count[2]; ++x) {
-          const T value = At(plane, {first[0] + z, first[1] + y, first[2] + x});
-          sum += weights[0][z] * weights[1][y] * weights[2][x] * static_cast<double>(value);
+          taps.offsets[taps.count] = OffsetOf(plane, {first[0] + z, first[1] + y, first[2] + x});
+          taps.weights[taps.count++] = weights[0][z] * weights[1][y] * weights[2][x];
         }
       }
     }
-    return static_cast<T>(sum);
+    return taps;
   }
   static double Cubic(double x) {
     constexpr double kA = -0.75;

@@ -162,6 +162,34 @@ TEST_CASE("functions of rows agree with the standard library on every instructio
     CheckRow(
         "tanh", math.tanh, [](double x) { return std::tanh(x); }, 6);
     CheckRow(
+        "sin", math.sin, [](double x) { return std::sin(x); }, 4, 1e-7);
+    CheckRow(
+        "cos", math.cos, [](double x) { return std::cos(x); }, 4, 1e-7);
+    CheckRow(
+        "tan", math.tan, [](double x) { return std::tan(x); }, 8);
+    CheckRow(
+        "asin", math.asin, [](double x) { return std::asin(x); }, 4);
+    CheckRow(
+        "acos", math.acos, [](double x) { return std::acos(x); }, 4);
+    CheckRow(
+        "atan", math.atan, [](double x) { return std::atan(x); }, 4);
+    CheckRow(
+        "sinh", math.sinh, [](double x) { return std::sinh(x); }, 6);
+    CheckRow(
+        "cosh", math.cosh, [](double x) { return std::cosh(x); }, 6);
+    CheckRow(
+        "asinh", math.asinh, [](double x) { return std::asinh(x); }, 5);
+    CheckRow(
+        "acosh", math.acosh, [](double x) { return std::acosh(x); }, 5);
+    CheckRow(
+        "atanh", math.atanh, [](double x) { return std::atanh(x); }, 5);
+    CheckRow(
+        "round", math.round, [](double x) { return std::nearbyint(x); }, 0);
+    CheckRow(
+        "floor", math.floor, [](double x) { return std::floor(x); }, 0);
+    CheckRow(
+        "ceil", math.ceil, [](double x) { return std::ceil(x); }, 0);
+    CheckRow(
         "sigmoid", math.sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4);
     CheckRow(
         "swish", math.swish, [](double x) { return x / (1 + std::exp(-x)); }, 4);

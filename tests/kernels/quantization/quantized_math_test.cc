@@ -77,6 +77,41 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
   });
 }
 
+TEMPLATE_TEST_CASE("each float has a scale and a zero of its own, by every instruction set", "", std::uint8_t,
+                   std::int8_t) {
+  using Limits = std::numeric_limits<TestType>;
+  ForEachTarget([] {
+    const QuantizedMath<TestType> math = ChooseQuantizedMath<TestType>();
+    for (std::size_t count : {1, 3, 8, 15, 16, 17, 40, 67}) {
+      const auto size = static_cast<std::int64_t>(count);
+      const std::vector<float> values = Values(count);
+      std::vector<float> scales;
+      std::vector<TestType> zeros;
+      for (std::size_t i = 0; i < count; ++i) {
+        scales.push_back(0.25F + 0.125F * static_cast<float>(i % 5));
+        zeros.push_back(static_cast<TestType>(i * 31));
+      }
+      for (const bool has_zeros : {true, false}) {
+        std::vector<TestType> stored(count + 1, 99), expected;
+        math.quantize_each(values.data(), size, scales.data(), has_zeros ? zeros.data() : nullptr,
+                           stored.data());
+        std::vector<float> floats(count + 1, -77.0F), exact;
+        math.dequantize_each(stored.data(), size, scales.data(), has_zeros ? zeros.data() : nullptr,
+                             floats.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          const Quantization by{scales[i], has_zeros ? zeros[i] : 0, Limits::min(), Limits::max()};
+          expected.push_back(QuantizedByDefinition<TestType>(values[i], by));
+          exact.push_back(static_cast<float>(stored[i] - by.zero) * by.scale);
+        }
+        expected.push_back(99);
+        exact.push_back(-77.0F);
+        REQUIRE(stored == expected);
+        REQUIRE(floats == exact);
+      }
+    }
+  });
+}
+
 // Half of these sums lie between two integers if each step is rounded. Products that are fused with the sum
 // would move some of them.
 TEMPLATE_TEST_CASE("each step of a quantized sum is rounded, by every instruction set", "", std::uint8_t,
