@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/serve/client/grpc_channel.h"
+#include "rewire/executable_format/types.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "rewire/executable_format/types.h"
 #include "rewire/serve/client/grpc_exchange.h"
 #include "rewire/serve/core/dim_names.h"
 #include "rewire/serve/core/text_bytes.h"
@@ -147,8 +148,11 @@ class GrpcChannel final : public Channel {
       AnsweredTensor& output = outputs->emplace_back();
       if (Status read = ReadMessageTensor(text_, &output); !read) return read;
       ReadRegion(text_, &output);
-      if (!output.in_region && !BytesIn(output, &output.bytes))
-        return StrangeMessage("a shape that no tensor has");
+      if (output.in_region) continue;
+      const std::optional<std::uint64_t> bytes =
+          TensorBytes(output.dtype, {output.shape.data(), output.shape.size()});
+      if (!bytes) return StrangeMessage("a shape that no tensor has");
+      output.bytes = *bytes;
     }
     return {};
   }
@@ -249,14 +253,6 @@ class GrpcChannel final : public Channel {
         output->in_region = true;
     }
   }
-  static bool BytesIn(const AnsweredTensor& tensor, std::uint64_t* bytes) {
-    *bytes = ElementBytes(tensor.dtype);
-    for (const std::int64_t size : tensor.shape) {
-      if (size < 0 || __builtin_mul_overflow(*bytes, static_cast<std::uint64_t>(size), bytes)) return false;
-    }
-    return true;
-  }
-
   // A ModelInferRequest as parts that follow each other. `heads` keeps those that are no tensors.
   std::vector<Span<const std::byte>> WriteRequest(const InferCall& call, std::vector<std::string>* heads) {
     request_.clear();

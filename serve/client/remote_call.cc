@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "rewire/executable_format/types.h"
 #include "rewire/serve/core/dim_names.h"
 #include "rewire/vm/kernel/kernel.h"
 
@@ -42,24 +44,15 @@ class Caller {
   static std::byte* DataOf(const DLTensor& tensor) {
     return static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   }
-  // False if no memory has so many bytes.
-  static bool BytesOf(DLDataType dtype, Span<const std::int64_t> shape, std::uint64_t* bytes) {
-    *bytes = ElementBytes(dtype);
-    for (const std::int64_t size : shape) {
-      if (size < 0 || __builtin_mul_overflow(*bytes, static_cast<std::uint64_t>(size), bytes)) return false;
-    }
-    return true;
-  }
-
   // Tells the program an output's shape and size.
   Status Tell(std::size_t output, Span<const std::int64_t> shape) {
     const RemoteTensor& of = call_->signature.outputs[output];
-    std::uint64_t bytes = 0;
-    if (!BytesOf(of.dtype, shape, &bytes) || bytes > std::uint64_t{1} << 62)
+    const std::optional<std::uint64_t> bytes = TensorBytes(of.dtype, shape);
+    if (!bytes || *bytes > std::uint64_t{1} << 62)
       return Fail(StatusCode::kInvalidArgument, "output '{}' has more bytes than there are", of.name);
     if (!shape.empty())
       std::memcpy(DataOf(*outputs_[2 * output]), shape.data(), shape.size() * sizeof(std::int64_t));
-    std::memcpy(DataOf(*outputs_[2 * output + 1]), &bytes, sizeof bytes);
+    std::memcpy(DataOf(*outputs_[2 * output + 1]), &*bytes, sizeof *bytes);
     return {};
   }
 
@@ -144,19 +137,23 @@ class Caller {
       SentTensor& sent = request.inputs.emplace_back();
       sent.tensor = &call_->signature.inputs[i];
       sent.shape = ShapeOf(*inputs_[i]);
-      std::uint64_t bytes = 0;
-      if (!BytesOf(sent.tensor->dtype, sent.shape, &bytes))
+      const std::optional<std::uint64_t> bytes = TensorBytes(sent.tensor->dtype, sent.shape);
+      if (!bytes)
         return Fail(StatusCode::kInvalidArgument, "input '{}' has more bytes than there are",
                     sent.tensor->name);
-      sent.bytes = {DataOf(*inputs_[i]), static_cast<std::size_t>(bytes)};
-      if (Status placed = Place(DataOf(*inputs_[i]), bytes, &sent.place); !placed) return placed;
+      sent.bytes = {DataOf(*inputs_[i]), static_cast<std::size_t>(*bytes)};
+      if (Status placed = Place(DataOf(*inputs_[i]), *bytes, &sent.place); !placed) return placed;
     }
-    for (std::size_t i = 0; i < call_->signature.outputs.size(); ++i) {
+    placed_.assign(call_->signature.outputs.size(), false);
+    for (std::size_t i = 0; i < placed_.size(); ++i) {
       WantedTensor& wanted = request.outputs.emplace_back();
       wanted.tensor = &call_->signature.outputs[i];
       if (!call_->derived) continue;
-      if (!BytesOf(wanted.tensor->dtype, ShapeOf(*outputs_[i]), &wanted.bytes)) continue;
-      if (Status placed = Place(DataOf(*outputs_[i]), wanted.bytes, &wanted.place); !placed) return placed;
+      const std::optional<std::uint64_t> bytes = TensorBytes(wanted.tensor->dtype, ShapeOf(*outputs_[i]));
+      if (!bytes) continue;
+      wanted.bytes = *bytes;
+      if (Status placed = Place(DataOf(*outputs_[i]), *bytes, &wanted.place); !placed) return placed;
+      placed_[i] = !wanted.place.region.empty();
     }
     return channel_->Begin(request, &answered_, patience_);
   }
@@ -179,10 +176,15 @@ class Caller {
       if (found == outputs.end() || seen[number])
         return Fail(StatusCode::kUnsupported, "the server's output '{}' was not asked for", answer.name);
       seen[number] = true;
-      std::uint64_t bytes = 0;
-      if (answer.dtype != found->dtype || answer.shape.size() != found->shape.size() ||
-          !BytesOf(answer.dtype, {answer.shape.data(), answer.shape.size()}, &bytes) ||
-          (!answer.in_region && bytes != answer.bytes))
+      // Nothing would write the caller's memory.
+      if (answer.in_region && !placed_[number])
+        return Fail(StatusCode::kUnsupported,
+                    "the server says that its output '{}' is in a region, and no region was given for it",
+                    answer.name);
+      const std::optional<std::uint64_t> bytes =
+          TensorBytes(answer.dtype, {answer.shape.data(), answer.shape.size()});
+      if (answer.dtype != found->dtype || answer.shape.size() != found->shape.size() || !bytes ||
+          (!answer.in_region && *bytes != answer.bytes))
         return Fail(StatusCode::kUnsupported,
                     "the server's output '{}' is not of the type that the model says", answer.name);
     }
@@ -197,6 +199,7 @@ class Caller {
   std::unique_ptr<Channel> channel_;
   Patience patience_;
   std::vector<const DLTensor*> inputs_, outputs_;
+  std::vector<bool> placed_;  // the outputs that the server was told to write into a region
   std::vector<AnsweredTensor> answered_;
 };
 

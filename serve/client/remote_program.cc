@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rewire/executable_format/types.h"
 #include "rewire/serve/client/client_regions.h"
 #include "rewire/serve/client/remote_model.h"
 
@@ -25,17 +26,16 @@ Result<Tensor> RemoteProgram::TryMakeTensor(DLDataType dtype, Span<const std::in
     return Fail(StatusCode::kInvalidArgument,
                 "no memory is shared with the server: that takes a URL with ?shared_memory at its end");
   }
-  std::uint64_t bytes = ElementBytes(dtype);
-  for (const std::int64_t size : shape) {
-    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes))
-      return Fail(StatusCode::kInvalidArgument, "no tensor has the size {}", size);
-  }
+  const std::optional<std::uint64_t> bytes = TensorBytes(dtype, shape);
+  if (!bytes)
+    return Fail(StatusCode::kInvalidArgument,
+                "no tensor has this shape: it has a negative size, or too many bytes");
   constexpr std::size_t kAlignment = 64;
   const Allocator allocator = regions_->allocator();
-  const auto size = static_cast<std::size_t>(std::max<std::uint64_t>(bytes, 1));
+  const auto size = static_cast<std::size_t>(std::max<std::uint64_t>(*bytes, 1));
   void* const memory = allocator.allocate(allocator.context, size, kAlignment);
   if (memory == nullptr)
-    return Fail(StatusCode::kOutOfMemory, "there is no shared memory for {} bytes", bytes);
+    return Fail(StatusCode::kOutOfMemory, "there is no shared memory for {} bytes", *bytes);
   const std::shared_ptr<const void> owner(memory, [allocator, size](void* last) {
     allocator.deallocate(allocator.context, last, size, kAlignment);
   });
