@@ -21,34 +21,38 @@ TEST_CASE("a server without descriptors for its clients sleeps until it has some
   REQUIRE(loop);
   const Result<int> listener = Listen("127.0.0.1:0");
   REQUIRE(listener);
-  int taken = 0;
-  Acceptor acceptor(loop->get(), *listener, [&](int client) {
-    ++taken;
-    close(client);
-    (*loop)->Stop();
-  });
-  REQUIRE(acceptor.Start());
-  const TestClient client(PortOf(*listener));
-
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit none{0, before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
   // Each pause ends with a turn or two; a loop that does not sleep makes many thousands.
-  int turns = 0, turns_without = 0, taken_without = 0;
+  int turns = 0, turns_without = 0;
   (*loop)->OnTurn([&] {
     ++turns;
     return false;
   });
-  (*loop)->At(std::chrono::steady_clock::now() + milliseconds(300), [&] {
-    turns_without = turns;
-    taken_without = taken;
-    setrlimit(RLIMIT_NOFILE, &before);
+  // The descriptors end once the first client is taken: until then the sanitizer of undefined behavior has
+  // looked at the acceptor's type, for which it needs a descriptor of its own.
+  int taken = 0, taken_without = 0;
+  int limited = -1;
+  Acceptor acceptor(loop->get(), *listener, [&](int client) {
+    close(client);
+    if (++taken == 2) (*loop)->Stop();
+    if (taken != 1) return;
+    limited = setrlimit(RLIMIT_NOFILE, &none);
+    turns = 0;
+    (*loop)->At(std::chrono::steady_clock::now() + milliseconds(300), [&] {
+      turns_without = turns;
+      taken_without = taken;
+      setrlimit(RLIMIT_NOFILE, &before);
+    });
   });
+  REQUIRE(acceptor.Start());
+  const TestClient first(PortOf(*listener)), second(PortOf(*listener));
   (*loop)->Run();
-  CHECK(taken_without == 0);
+  REQUIRE(limited == 0);
+  CHECK(taken_without == 1);
   CHECK(turns_without < 100);
-  CHECK(taken == 1);
+  CHECK(taken == 2);
 }
 
 }  // namespace
