@@ -57,7 +57,7 @@ OrtStatus* RunModel(const Model& model, const OrtRunOptions* options, const std:
     if (output.name == nullptr || *output.name == '\0') return InvalidArgument("output name cannot be empty");
     const auto found = ports.output_by_name.find(output.name);
     if (found == ports.output_by_name.end())
-      return InvalidArgument("Invalid output name:" + std::string(output.name));
+      return InvalidArgument("Invalid output name: " + std::string(output.name));
     const Port& port = ports.outputs[found->second];
     wanted.push_back(&port);
     // The second of two outputs of one name is a copy.

@@ -207,7 +207,7 @@ void Model::GiveBack(std::unique_ptr<VirtualMachine> vm) const {
 OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessionOptions& options,
                      std::shared_ptr<const Model>* model) {
   const std::optional<FileIdentity> identity = IdentityOf(path);
-  if (!identity) return Missing(path, std::strerror(errno));
+  if (!identity) return Missing(path, errno == ENOENT ? "File doesn't exist" : std::strerror(errno));
   const Result<SharedBytes> file = MapFile(path);
   if (!file) return Missing(path, file.error().message());
   // The host's own initializers belong to the one session, and a file to write is written each time.

@@ -151,7 +151,7 @@ OrtStatus* GetSessionConfigEntry(const OrtSessionOptions* options, const char* k
     const std::size_t given = *size;
     *size = needed;
     if (value == nullptr) return nullptr;
-    if (given < needed) return InvalidArgument("Result buffer is not large enough");
+    if (given < needed) return InvalidArgument("Output buffer is not large enough for session config entry");
     std::memcpy(value, found->second.c_str(), needed);
     return nullptr;
   });

@@ -3,7 +3,11 @@
  * ONNX Runtime's C interface, checked against whichever libonnxruntime the first argument names.
  *
  * The same program runs against ONNX Runtime's own library and Rewire's, so that every expectation here is
- * what ONNX Runtime does. OURS marks what differs by design, with the reason (docs/onnxruntime-api.md).
+ * what ONNX Runtime does. OURS marks what differs by design; differences.def has the reasons.
+ *
+ *   onnxruntime_api_test LIBRARY [TRANSCRIPT]
+ *
+ * TRANSCRIPT is a file for the code and the text of each failure, which against.py compares.
  */
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>
@@ -13,97 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rewire/onnxruntime_api/api.h"
+#include "rewire/tests/onnxruntime_api/checks.h"
 #include "rewire/tests/onnxruntime_api/onnx_bytes.h"
 
-static const OrtApi* api;
-static OrtEnv* env;
-static int is_rewire;
-static int checks;
-static int failures;
-
 static int messages; /* that the library has logged */
-
-/* OURS chooses between what is expected of ONNX Runtime and of Rewire. */
-#define OURS(theirs, ours, reason) (is_rewire ? (ours) : (theirs))
-
-static void Report(int line, const char* what, const char* given, const char* expected) {
-  ++failures;
-  printf("line %d: %s\n  given:    %s\n  expected: %s\n", line, what, given, expected);
-}
-
-static void CheckNumber(int line, const char* what, long long given, long long expected) {
-  char a[32];
-  char b[32];
-  ++checks;
-  if (given == expected) return;
-  snprintf(a, sizeof a, "%lld", given);
-  snprintf(b, sizeof b, "%lld", expected);
-  Report(line, what, a, b);
-}
-static void CheckText(int line, const char* what, const char* given, const char* expected) {
-  ++checks;
-  if (given == NULL || strcmp(given, expected) != 0)
-    Report(line, what, given == NULL ? "null" : given, expected);
-}
-/* A status of success; releases it. */
-static int CheckOk(int line, const char* what, OrtStatus* status) {
-  ++checks;
-  if (status == NULL) return 1;
-  Report(line, what, api->GetErrorMessage(status), "no error");
-  api->ReleaseStatus(status);
-  return 0;
-}
-/* A failure with a code, and a text that has `part`. */
-static void CheckFails(int line, const char* what, OrtStatus* status, OrtErrorCode code, const char* part) {
-  ++checks;
-  if (status == NULL) {
-    Report(line, what, "no error", part);
-    return;
-  }
-  if (api->GetErrorCode(status) != code || strstr(api->GetErrorMessage(status), part) == NULL) {
-    char given[2048];
-    char expected[2048];
-    snprintf(given, sizeof given, "%d %s", (int)api->GetErrorCode(status), api->GetErrorMessage(status));
-    snprintf(expected, sizeof expected, "%d ...%s...", (int)code, part);
-    Report(line, what, given, expected);
-  }
-  api->ReleaseStatus(status);
-}
-#define EQUAL(given, expected) CheckNumber(__LINE__, #given, (long long)(given), (long long)(expected))
-#define TEXT(given, expected) CheckText(__LINE__, #given, given, expected)
-#define OK(call) CheckOk(__LINE__, #call, call)
-#define FAILS(call, code, part) CheckFails(__LINE__, #call, call, code, part)
-
-static OrtAllocator* Allocator(void) {
-  OrtAllocator* allocator = NULL;
-  OK(api->GetAllocatorWithDefaultOptions(&allocator));
-  return allocator;
-}
-
-static OrtSession* Open(const Bytes* model, const OrtSessionOptions* options) {
-  OrtSession* session = NULL;
-  Bytes copy = *model;
-  if (!OK(api->CreateSessionFromArray(env, copy.data, copy.size, options, &session))) return NULL;
-  memset(copy.data, 0xA5, copy.size); /* the host may overwrite the bytes */
-  return session;
-}
-
-static OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t rank) {
-  OrtMemoryInfo* memory = NULL;
-  OrtValue* value = NULL;
-  OK(api->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory));
-  OK(api->CreateTensorWithDataAsOrtValue(memory, data, count * sizeof *data, shape, rank,
-                                         ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value));
-  api->ReleaseMemoryInfo(memory);
-  return value;
-}
-
-/* Declares an input or output of the graph. */
-static void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims) {
-  const Bytes part = TensorValue(name, type, dims);
-  PutBytes(graph, field, &part);
-}
 
 /* y = x + x of f32[N, 3], and the scalar s beside it: z = x * s. */
 static Bytes SumModel(void) {
@@ -158,27 +75,42 @@ static void TestTable(const OrtApiBase* base) {
   void* const* slots = (void* const*)api;
   size_t i;
   uint32_t version;
-  for (i = 0; i < 425; ++i) EQUAL(slots[i] != NULL, 1);
-  for (version = 1; version <= 28; ++version) EQUAL(base->GetApi(version) == api, 1);
+  for (i = 0; i < sizeof *api / sizeof *slots; ++i) EQUAL(slots[i] != NULL, 1);
+  for (version = 1; version <= REWIRE_ORT_API_VERSION; ++version) EQUAL(base->GetApi(version) == api, 1);
   EQUAL(base->GetApi(REWIRE_ORT_API_VERSION + 1) == NULL, 1);
   EQUAL(base->GetApi(0) == NULL, 1);
   TEXT(base->GetVersionString(), "1.32.0");
 }
 
+/* The names of the table's functions, in its order. */
+static const char* const slot_names[] = {
+#define SERVED(result, name, parameters) #name,
+#define REFUSED(name) #name,
+#define ABSENT(name) #name,
+#define EMPTY(name) #name,
+#include "rewire/onnxruntime_api/slots.def"
+#undef SERVED
+#undef REFUSED
+#undef ABSENT
+#undef EMPTY
+};
+
+/* Every Release function of one object takes null, as free does. */
 static void TestReleaseNull(void) {
-  api->ReleaseStatus(NULL);
-  api->ReleaseMemoryInfo(NULL);
-  api->ReleaseSession(NULL);
-  api->ReleaseValue(NULL);
-  api->ReleaseRunOptions(NULL);
-  api->ReleaseTypeInfo(NULL);
-  api->ReleaseTensorTypeAndShapeInfo(NULL);
-  api->ReleaseSessionOptions(NULL);
-  api->ReleaseIoBinding(NULL);
-  api->ReleaseModelMetadata(NULL);
-  api->ReleaseKeyValuePairs(NULL);
-  api->ReleaseThreadingOptions(NULL);
-  ++checks;
+  size_t i;
+  int released = 0;
+  for (i = 0; i < sizeof slot_names / sizeof *slot_names; ++i) {
+    void (*release)(void*);
+    if (strncmp(slot_names[i], "Release", 7) != 0) continue;
+    /* These two take more than an object. */
+    if (strcmp(slot_names[i], "ReleaseAvailableProviders") == 0) continue;
+    if (strcmp(slot_names[i], "ReleaseSharedAllocator") == 0) continue;
+    memcpy(&release, (const char*)api + i * sizeof(void*), sizeof release);
+    release(NULL);
+    ++released;
+  }
+  EQUAL(released, 35);
+  OK(api->ReleaseAvailableProviders(NULL, 0));
 }
 
 static void TestStatus(void) {
@@ -504,7 +436,7 @@ static void TestRun(void) {
   OK(api->GetTensorMutableData(outputs[2], &b));
   EQUAL(((float*)b)[5] == 12, 1);
   EQUAL(outputs[0] != outputs[2], 1);
-  EQUAL(a == b, OURS(1, 0, "each output has memory of its own, so that a host may write it"));
+  EQUAL(a == b, OURS(outputs_of_one_name_are_apart, 1, 0));
   OK(api->GetTensorMutableData(outputs[1], &b));
   EQUAL(((float*)b)[5] == 60, 1);
 
@@ -567,7 +499,7 @@ static void TestGivenTwice(void) {
   outputs[0] = Floats(first, 3, shape, 1);
   outputs[1] = Floats(second, 3, shape, 1);
   OK(api->Run(session, NULL, in, inputs, 1, out, 2, outputs));
-  EQUAL(first[2] == 3, OURS(0, 1, "all given memory is written, not that of the last tensor alone"));
+  EQUAL(first[2] == 3, OURS(every_given_output_is_written, 0, 1));
   EQUAL(second[2] == 3, 1);
   api->ReleaseValue(outputs[0]);
   api->ReleaseValue(outputs[1]);
@@ -624,7 +556,7 @@ static void TestStringModel(void) {
   api->ReleaseValue(outputs[0]);
   outputs[0] = NULL;
   OK(api->FillStringTensorElement(value, "\xFF", 1));
-  if (is_rewire) { /* kernels on strings count characters, so they take UTF-8 alone */
+  if (Differs(strings_are_utf8)) {
     FAILS(api->Run(session, NULL, in, inputs, 1, out, 1, outputs), ORT_FAIL, "not UTF-8");
   } else {
     OK(api->Run(session, NULL, in, inputs, 1, out, 1, outputs));
@@ -910,15 +842,15 @@ static void TestFiles(void) {
   EQUAL(messages > 0, 1);
   messages = 0;
   OK(api->CreateSession(env, path, options, &sessions[1]));
-  EQUAL(messages == 0, OURS(0, 1, "sessions of one file share the model, so nothing is linked"));
+  EQUAL(messages == 0, OURS(sessions_share_models, 0, 1));
   OK(api->UpdateEnvWithCustomLogLevel(env, ORT_LOGGING_LEVEL_FATAL));
   OK(api->SetOptimizedModelFilePath(options, written));
   OK(api->CreateSession(env, path, options, &sessions[2]));
   api->ReleaseSession(sessions[2]);
   api->ReleaseSessionOptions(options);
   OK(api->CreateSession(env, written, NULL, &sessions[2]));
-  if (is_rewire) { /* an executable from memory where its weights could be used in place, but the host
-                      overwrites them */
+  if (Differs(executables_are_models)) {
+    /* Weights could be used in place, but the host overwrites them. */
     static _Alignas(64) Bytes executable;
     file = fopen(written, "rb");
     executable.size = fread(executable.data, 1, sizeof executable.data, file);
@@ -926,9 +858,9 @@ static void TestFiles(void) {
     OK(api->CreateSessionFromArray(env, executable.data, executable.size, NULL, &sessions[3]));
     memset(executable.data, 0x55, executable.size);
   }
-  for (i = 0; i < 3 + is_rewire; ++i) {
+  for (i = 0; i < OURS(executables_are_models, 3, 4); ++i) {
     EQUAL(LastSum(sessions[i]) == 3, 1);
-    if (i != 2 || is_rewire) CheckMetadata(sessions[i], "weights");
+    if (i != 2 || Differs(executables_are_models)) CheckMetadata(sessions[i], "weights");
     api->ReleaseSession(sessions[i]);
   }
   remove(path);
@@ -969,7 +901,7 @@ static void TestCompileApi(void) {
   OK(compile->ModelCompilationOptions_SetFlags(options, 0));
   OK(compile->ModelCompilationOptions_SetGraphOptimizationLevel(options, ORT_ENABLE_ALL));
   OK(compile->ModelCompilationOptions_SetInputModelFromBuffer(options, model.data, model.size));
-  if (is_rewire) { /* ONNX Runtime writes models in ONNX, and only what an execution provider has compiled */
+  if (Differs(compiling_makes_executables)) {
     FAILS(compile->CompileModel(env, options), ORT_INVALID_ARGUMENT, "an output is needed");
     OK(compile->ModelCompilationOptions_SetOutputModelBuffer(options, Allocator(), &data, &size));
     OK(compile->CompileModel(env, options));
@@ -1035,12 +967,17 @@ static void TestAsync(void) {
   api->ReleaseSession(session);
 }
 
+static void TestAbsent(void) {
+  EQUAL(api->GetModelEditorApi() == NULL, OURS(tables_are_absent, 0, 1));
+  EQUAL(api->GetModelPackageApi() == NULL, OURS(tables_are_absent, 0, 1));
+  EQUAL(api->GetTrainingApi() == NULL, 1);
+}
+
 static void TestRefusals(void) {
-  if (!is_rewire) return; /* ONNX Runtime serves them, and reads arguments */
+  if (!Differs(functions_are_refused)) return;
   FAILS(api->CreateCustomOpDomain(), ORT_NOT_IMPLEMENTED, "CreateCustomOpDomain");
   FAILS(api->SessionOptionsAppendExecutionProvider_CUDA(), ORT_NOT_IMPLEMENTED,
         "SessionOptionsAppendExecutionProvider_CUDA");
-  EQUAL(api->GetModelEditorApi() == NULL, 1);
 }
 
 static void CountMessage(void* parameter, OrtLoggingLevel severity, const char* category, const char* log_id,
@@ -1055,14 +992,15 @@ int main(int count, char** arguments) {
   void* library = count < 2 ? NULL : dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
   void* symbol;
   if (library == NULL) {
-    printf("usage: onnxruntime_api_test libonnxruntime.so (%s)\n", count < 2 ? "none given" : dlerror());
+    printf("usage: onnxruntime_api_test libonnxruntime.so [transcript] (%s)\n",
+           count < 2 ? "none given" : dlerror());
     return 2;
   }
   symbol = dlsym(library, "OrtGetApiBase");
   memcpy(&get, &symbol, sizeof get);
   base = get();
   api = base->GetApi(28);
-  is_rewire = strstr(api->GetBuildInfoString(), "Rewire") != NULL;
+  BeginChecks(count > 2 ? arguments[2] : NULL);
   OK(api->CreateEnvWithCustomLogger(CountMessage, NULL, ORT_LOGGING_LEVEL_FATAL, "test", &env));
   TestTable(base);
   TestReleaseNull();
@@ -1088,8 +1026,8 @@ int main(int count, char** arguments) {
   TestFiles();
   TestCompileApi();
   TestAsync();
+  TestAbsent();
   TestRefusals();
   api->ReleaseEnv(env);
-  printf("%d checks, %d failed\n", checks, failures);
-  return failures == 0 ? 0 : 1;
+  return EndChecks();
 }
