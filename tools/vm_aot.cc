@@ -3,13 +3,17 @@
 // vm-aot: makes C source of an executable.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/compiler/aot/emit_c.h"
+#include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/run/link_model.h"
 
 namespace rewire::tools {
 namespace {
@@ -19,6 +23,7 @@ constexpr const char kDescription[] =
 
   $ vm-aot model.rwx -o model.c                        model.c and model.h
   $ vm-aot model.rwx -o digits.c --prefix digits       names begin with digits_
+  $ vm-aot model.rwx -o model.c --weights pointer      model.c, model.h, and model.weights for flash or mmap
 
 All sizes have to be known: compile with vm-compile --dim NAME=SIZE. docs/aot.md says what the source needs, and what
 cannot be made static.
@@ -29,6 +34,8 @@ struct Options {
   std::string output;
   EmitCOptions emit;
   std::string kernels = "embedded";
+  std::string weights = "inline";
+  std::vector<std::string> parameters;
   bool json = false;
 };
 
@@ -36,8 +43,33 @@ Status WriteText(const std::string& path, const std::string& text) {
   return WriteFileAtomically(path, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
 }
 
+// Links the model, and takes the constants that linking has bound or computed.
+Result<ParameterSet> LinkedConstants(const OpenedModel& model, const Options& options) {
+  const Module& module = model.executable.module();
+  const bool is_whole = std::all_of(module.constants.begin(), module.constants.end(),
+                                    [](const Constant& each) { return each.kind == ConstantKind::kData; });
+  if (is_whole && options.parameters.empty()) return ParameterSet();
+  for (const KernelImport& kernel : module.kernels) {
+    const std::size_t library = names::StockLibraryOf(kernel.name);
+    if (library == names::kNoLibrary || names::kStockLibraries[library].portable) continue;
+    return Fail(StatusCode::kUnsupported,
+                "{}: kernel {} reads or makes weights in a form that serves the machine alone where they are "
+                "packed. Compile with vm-compile --disable-pass pack-onednn",
+                options.input, kernel.name);
+  }
+  LinkChoices choices;
+  choices.parameters = options.parameters;
+  choices.threads = 1;
+  const Result<Program> program = LinkModel(model, options.input, choices);
+  if (!program) return Forward(program);
+  return ParameterSet::Of(*program);
+}
+
 Result<int> MakeSource(Options options) {
   options.emit.kernels = options.kernels == "packed" ? CKernels::kPacked : CKernels::kEmbedded;
+  options.emit.weights = options.weights == "section"   ? CWeights::kSection
+                         : options.weights == "pointer" ? CWeights::kPointer
+                                                        : CWeights::kInline;
   const std::size_t dot = options.output.rfind('.');
   const std::size_t slash = options.output.rfind('/');
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash) ||
@@ -46,21 +78,33 @@ Result<int> MakeSource(Options options) {
                 options.output);
   }
   const std::string header = options.output.substr(0, dot) + ".h";
-  const Result<Executable> executable = Executable::Open(options.input);
-  if (!executable) return Forward(executable, options.input);
+  const std::string weights = options.output.substr(0, dot) + ".weights";
+  const Result<OpenedModel> model = OpenModel(options.input, options.parameters);
+  if (!model) return Forward(model);
+  Result<ParameterSet> constants = LinkedConstants(*model, options);
+  if (!constants) return Forward(constants);
+  options.emit.constants = *std::move(constants);
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
-  const Result<CSource> source = EmitC(*executable, options.emit, header.substr(name));
+  const Result<CSource> source = EmitC(model->executable, options.emit, header.substr(name));
   if (!source) return Forward(source, options.input);
   if (Status written = WriteText(header, source->header); !written) return Forward(written);
   if (Status written = WriteText(options.output, source->source); !written) return Forward(written);
+  const bool has_file = options.emit.weights == CWeights::kPointer;
+  if (has_file) {
+    Status written = WriteFileAtomically(weights, {source->weights.data(), source->weights.size()});
+    if (!written) return Forward(written);
+  }
   if (options.json) {
-    PrintJson({{"file", options.input},
-               {"source", options.output},
-               {"header", header},
-               {"arena_bytes", source->arena_bytes},
-               {"constant_bytes", source->constant_bytes}});
+    nlohmann::ordered_json report = {{"file", options.input},
+                                     {"source", options.output},
+                                     {"header", header},
+                                     {"arena_bytes", source->arena_bytes},
+                                     {"constant_bytes", source->constant_bytes}};
+    if (has_file) report["weights"] = weights;
+    PrintJson(report);
     return 0;
   }
+  if (has_file) Tell(fmt::format("wrote {}\n", weights));
   Tell(fmt::format("wrote {} and {}: {} bytes of memory for tensors, {} bytes of constants\n", options.output,
                    header, source->arena_bytes, source->constant_bytes));
   return 0;
@@ -72,7 +116,9 @@ Result<int> MakeSource(Options options) {
 int main(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-aot");
   rewire::tools::Options options;
-  app.add_option("FILE", options.input, "the executable (.rwx)")->required()->type_name("");
+  app.add_option("FILE", options.input, "the executable (.rwx), or another model that vm-run takes")
+      ->required()
+      ->type_name("");
   app.add_option("-o,--output", options.output,
                  "write the source here; the header gets the same name with .h")
       ->required()
@@ -93,6 +139,19 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"embedded", "packed"}))
       ->type_name("KIND")
       ->capture_default_str();
+  app.add_option(
+         "--weights", options.weights,
+         "where the weights lie. inline: in arrays of the source. section: in a section of their own, "
+         ".PREFIX_weights. pointer: in a file beside the source, to whose bytes the caller passes a pointer")
+      ->check(CLI::IsMember({"inline", "section", "pointer"}))
+      ->type_name("PLACE")
+      ->capture_default_str();
+  app.add_option(
+         "--params", options.parameters,
+         "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files; they become "
+         "constants of the source")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::MakeSource(options); });
 }

@@ -14,16 +14,25 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Words of C and C++, and what the source itself uses.
 constexpr std::array kReserved = {
-    "alignas",  "alignof",  "and",      "arena",    "arguments", "asm",      "auto",    "bool",
-    "break",    "case",     "catch",    "char",     "class",     "compl",    "concept", "const",
-    "continue", "decltype", "default",  "delete",   "do",        "double",   "else",    "enum",
-    "explicit", "export",   "extern",   "false",    "float",     "for",      "friend",  "goto",
-    "if",       "inline",   "int",      "kernels",  "long",      "memory",   "mutable", "namespace",
-    "new",      "noexcept", "not",      "nullptr",  "operator",  "or",       "private", "protected",
-    "public",   "register", "requires", "restrict", "return",    "short",    "signed",  "sizeof",
-    "static",   "struct",   "switch",   "template", "tensors",   "this",     "throw",   "true",
-    "try",      "typedef",  "typeid",   "typename", "union",     "unsigned", "using",   "virtual",
-    "void",     "volatile", "while",    "xor"};
+    "alignas",  "alignof",  "and",          "arena",    "arguments", "asm",      "auto",    "bool",
+    "break",    "case",     "catch",        "char",     "class",     "compl",    "concept", "const",
+    "continue", "decltype", "default",      "delete",   "do",        "double",   "else",    "enum",
+    "explicit", "export",   "extern",       "false",    "float",     "for",      "friend",  "goto",
+    "if",       "inline",   "int",          "kernels",  "long",      "memory",   "mutable", "namespace",
+    "new",      "noexcept", "not",          "nullptr",  "operator",  "or",       "private", "protected",
+    "public",   "register", "requires",     "restrict", "return",    "short",    "signed",  "sizeof",
+    "static",   "struct",   "switch",       "template", "tensors",   "this",     "throw",   "true",
+    "try",      "typedef",  "typeid",       "typename", "union",     "unsigned", "using",   "virtual",
+    "void",     "volatile", "weight_bytes", "weights",  "while",     "xor"};
+
+// Whether the source may give this name to a variable of its own: "in0", "p12".
+bool IsNumbered(std::string_view name) {
+  const std::size_t digits = name.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return false;
+  const std::string_view stem = name.substr(0, digits);
+  const bool is_own = stem == "in" || stem == "out" || stem == "n" || stem == "p" || stem == "s";
+  return is_own && name.find_first_not_of("0123456789", digits) == std::string_view::npos;
+}
 
 }  // namespace
 
@@ -44,7 +53,8 @@ std::string CName(std::string_view name, std::set<std::string>* taken) {
   std::string base;
   for (const char c : name) base += IsLetter(c) || IsDigit(c) ? c : '_';
   if (base.empty() || !IsLetter(base.front()) || base.front() == '_') base = "x" + base;
-  if (std::find(kReserved.begin(), kReserved.end(), base) != kReserved.end()) base += "_";
+  const bool is_reserved = std::find(kReserved.begin(), kReserved.end(), base) != kReserved.end();
+  if (is_reserved || IsNumbered(base)) base += "_";
   std::string result = base;
   for (int i = 2; !taken->insert(result).second; ++i) result = fmt::format("{}_{}", base, i);
   return result;

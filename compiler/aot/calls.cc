@@ -85,13 +85,13 @@ Status StaticProgram::Step(State* state, Next* next) {
     case Opcode::kLoadConst: {
       const std::uint32_t index = code_[WordOf(Opcode::kLoadConst, "constant")];
       const Constant& constant = module_.constants[index];
-      const Result<const std::vector<std::byte>*> bytes = literals_->BytesOf(index);
-      if (!bytes) return Refuse(bytes.error().message());
+      const Result<const Literals::Decoded*> decoded = literals_->Decode(index);
+      if (!decoded) return Refuse(decoded.error().message());
       Value value;
       value.kind = Kind::kTensor;
       value.dtype = constant.type.dtype;
-      value.dims.assign(constant.type.dims.begin(), constant.type.dims.end());
-      value.bytes = (*bytes)->size();
+      value.dims = (*decoded)->dims;
+      value.bytes = (*decoded)->bytes.size();
       value.is_read_only = true;
       value.place = {Place::Base::kConstant, index, 0};
       reg(WordOf(Opcode::kLoadConst, "dst")) = std::move(value);

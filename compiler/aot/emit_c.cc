@@ -65,7 +65,8 @@ class Emitter {
         header_name_(std::move(header_name)),
         upper_(Upper(options.prefix)),
         is_packed_(options.kernels == CKernels::kPacked),
-        literals_(module, options.prefix),
+        is_behind_pointer_(options.weights == CWeights::kPointer),
+        literals_(module, options),
         calls_(is_packed_ ? aot::MakePackedCalls(module, options.prefix)
                           : aot::MakeEmbeddedCalls(options.prefix)) {}
 
@@ -83,6 +84,7 @@ class Emitter {
     CSource source;
     source.arena_bytes = arena_;
     source.constant_bytes = literals_.used_bytes();
+    source.weights = literals_.weights();
     source.header = Header();
     source.source = Source(functions);
     return source;
@@ -126,6 +128,7 @@ class Emitter {
     std::vector<std::string> parameters;
     if (is_packed_) parameters.push_back("RewireAotKernel *kernels");
     if (in_memory || is_packed_) parameters.push_back("void *memory");
+    if (is_behind_pointer_) parameters.push_back("const void *weights");
     for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
       parameters.push_back(Parameter(entry.program->inputs()[i], entry.inputs[i], true));
     }
@@ -153,11 +156,16 @@ class Emitter {
       text += fmt::format("  unsigned char *const out{} = (unsigned char *){};\n", i, entry.outputs[i]);
     }
     std::string unused = "  (void)arena;\n";
+    if (is_behind_pointer_) {
+      text += "  const unsigned char *const weight_bytes = (const unsigned char *)weights;\n";
+      unused += "  (void)weight_bytes;\n";
+    }
     for (std::size_t i = 0; i < entry.inputs.size(); ++i) unused += fmt::format("  (void)in{};\n", i);
     for (std::size_t i = 0; i < entry.outputs.size(); ++i) unused += fmt::format("  (void)out{};\n", i);
     text += calls_->Locals(entry.program->most_arguments()) + unused + body + "}\n";
     if (!is_packed_) {
       std::vector<std::string> arguments = {options_.prefix + "_arena.bytes"};
+      if (is_behind_pointer_) arguments.push_back("weights");
       arguments.insert(arguments.end(), entry.inputs.begin(), entry.inputs.end());
       arguments.insert(arguments.end(), entry.outputs.begin(), entry.outputs.end());
       text += fmt::format("\n#ifndef {}_NO_STATIC_ARENA\nint {}({}) {{\n  return {}({});\n}}\n#endif\n",
@@ -171,6 +179,7 @@ class Emitter {
     std::vector<std::string> arguments;
     if (is_packed_) arguments.push_back("(RewireAotKernel *)kernels");
     arguments.push_back("memory");
+    if (is_behind_pointer_) arguments.push_back("weights");
     for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
       arguments.push_back(fmt::format("({})inputs[{}]", PointerType(entry.program->inputs()[i], true), i));
     }
@@ -178,9 +187,9 @@ class Emitter {
       arguments.push_back(fmt::format("({})outputs[{}]", PointerType(entry.program->outputs()[i], false), i));
     }
     return fmt::format(
-        "\nstatic int {}_run(void *kernels, void *memory, const void *const *inputs, void *const *outputs) "
-        "{{\n"
-        "  (void)kernels;\n  (void)inputs;\n  (void)outputs;\n  return {}({});\n}}\n",
+        "\nstatic int {}_run(void *kernels, void *memory, const void *weights, const void *const *inputs,\n"
+        "    void *const *outputs) {{\n"
+        "  (void)kernels;\n  (void)weights;\n  (void)inputs;\n  (void)outputs;\n  return {}({});\n}}\n",
         entry.c_name, in_memory, Joined(arguments, ", "));
   }
 
@@ -232,8 +241,16 @@ class Emitter {
     text += "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
     text += fmt::format(
         "/* Bytes of memory that a call needs for its tensors, at an address that is a multiple of 16. */\n"
-        "#define {0}_ARENA_BYTES {1}\n/* Bytes of constants. */\n#define {0}_CONSTANT_BYTES {2}\n\n",
+        "#define {0}_ARENA_BYTES {1}\n/* Bytes of constants. */\n#define {0}_CONSTANT_BYTES {2}\n",
         upper_, arena_, literals_.used_bytes());
+    if (is_behind_pointer_) {
+      text += fmt::format(
+          "/* Bytes of the file that vm-aot wrote beside this one. `weights` points to them, at a multiple "
+          "of 16. "
+          "*/\n#define {}_WEIGHTS_BYTES {}\n",
+          upper_, literals_.weights().size());
+    }
+    text += "\n";
     for (const EntryPoint& entry : entries_) {
       text +=
           fmt::format("/* {}: needs {} bytes of memory. Outputs may not overlap inputs or each other. */\n",
@@ -264,11 +281,10 @@ class Emitter {
     }
     if (!is_packed_) text += calls_->Includes();
     text += fmt::format(
-        "\n/* Define it to place the weights in a section. */\n#ifndef {0}_WEIGHTS\n#define "
-        "{0}_WEIGHTS\n#endif\n"
+        "\n/* Define it to place the weights elsewhere. */\n#ifndef {0}_WEIGHTS\n{1}#endif\n"
         "/* Define it to be told where a call fails. */\n#ifndef {0}_ON_ERROR\n"
         "#define {0}_ON_ERROR(code, text) ((void)0)\n#endif\n\n",
-        upper_);
+        upper_, WeightsMacro());
     if (!is_packed_) {
       text += fmt::format(
           "#ifndef {0}_NO_STATIC_ARENA\nstatic union {{\n  unsigned char bytes[{1}];\n  int64_t alignment;\n"
@@ -277,6 +293,15 @@ class Emitter {
     }
     text += literals_.Text() + calls_->Tables() + Helpers(functions) + functions + Table();
     return text;
+  }
+
+  // The macro stands in front of a constant unless the program says otherwise.
+  std::string WeightsMacro() const {
+    if (options_.weights != CWeights::kSection) return fmt::format("#define {}_WEIGHTS\n", upper_);
+    return fmt::format(
+        "#if defined(__GNUC__) && defined(__ELF__)\n#define {0}_WEIGHTS "
+        "__attribute__((section(\".{1}_weights\")))\n#else\n#define {0}_WEIGHTS\n#endif\n",
+        upper_, options_.prefix);
   }
 
   // Functions that read and write an integer in memory of bytes; those that the source uses.
@@ -314,7 +339,8 @@ typedef struct RewireAotTensorInfo {
   const int64_t *dims;
   uint64_t bytes;
 } RewireAotTensorInfo;
-/* A function for hosts that do not know it. `kernels` is null unless the kernels are packed functions. */
+/* A function for hosts that do not know it. `kernels` is null unless the kernels are packed functions, and
+   `weights` unless they lie in memory of the host. */
 typedef struct RewireAotFunctionInfo {
   const char *name;
   uint64_t arena_bytes;
@@ -322,7 +348,7 @@ typedef struct RewireAotFunctionInfo {
   int32_t input_count;
   const RewireAotTensorInfo *outputs;
   int32_t output_count;
-  int (*run)(void *kernels, void *memory, const void *const *inputs, void *const *outputs);
+  int (*run)(void *kernels, void *memory, const void *weights, const void *const *inputs, void *const *outputs);
 } RewireAotFunctionInfo;
 #endif
 )";
@@ -332,6 +358,7 @@ typedef struct RewireAotFunctionInfo {
   std::string header_name_;
   std::string upper_;
   bool is_packed_;
+  bool is_behind_pointer_;
   aot::Literals literals_;
   std::unique_ptr<aot::KernelCalls> calls_;
   std::vector<EntryPoint> entries_{};

@@ -4,6 +4,7 @@
 // wanted. docs/aot.md explains what the source needs and what cannot be emitted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "rewire/base/export.h"
 #include "rewire/base/status.h"
 #include "rewire/executable_format/executable.h"
+#include "rewire/vm/parameter_set.h"
 
 namespace rewire {
 
@@ -20,12 +22,23 @@ enum class CKernels : std::uint8_t {
   kPacked,    // packed functions, which a host links by name (compiler/aot/packed_host.h)
 };
 
+// CWeights says where the constants of the program lie.
+enum class CWeights : std::uint8_t {
+  kInline,   // arrays of the source
+  kSection,  // arrays of the source in an ELF section of their own, ".PREFIX_weights"
+  kPointer,  // memory that the caller passes to each call, such as a mapped file (CSource::weights)
+};
+
 struct EmitCOptions {
   // Begins every name that other files can see: letters, digits and "_".
   std::string prefix = "model";
   // Functions that become entry points. Empty: "main", or the only function of the executable.
   std::vector<std::string> functions;
   CKernels kernels = CKernels::kEmbedded;
+  CWeights weights = CWeights::kInline;
+  // Values of the constants that the executable names but does not hold: its parameters, and what `__init`
+  // computes. ParameterSet::Of(Program) of the linked executable has all of them. Other entries are ignored.
+  ParameterSet constants;
   // Calls inside each other. A call that is deeper fails as it does in the VM (kDepthLimit). As calls are
   // expanded where they are made, the source grows with this number if the depth of a recursion depends on
   // data.
@@ -38,7 +51,9 @@ struct CSource {
   std::string header;
   std::string source;
   std::uint64_t arena_bytes = 0;     // the most that one entry point needs
-  std::uint64_t constant_bytes = 0;  // of constants that the source holds
+  std::uint64_t constant_bytes = 0;  // of all constants that the program reads
+  // kPointer: the bytes to which the caller's pointer has to point, at a multiple of 16.
+  std::vector<std::byte> weights;
 };
 
 // Emits the source. `header_name` is how the source includes the header.

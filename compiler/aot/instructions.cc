@@ -53,33 +53,34 @@ std::optional<std::vector<std::int64_t>> StaticProgram::ElementsOf(const Value& 
   const std::uint64_t count = aot::ElementsOf(tensor.dims);
   if (tensor.place.base == Place::Base::kLiteral) return literals_->ElementsAt(tensor.place.index);
   if (tensor.place.base != Place::Base::kConstant || !IsIntegerDType(tensor.dtype)) return std::nullopt;
-  const Result<const std::vector<std::byte>*> bytes = literals_->BytesOf(tensor.place.index);
-  if (!bytes) return std::nullopt;
+  const Result<const Literals::Decoded*> decoded = literals_->Decode(tensor.place.index);
+  if (!decoded) return std::nullopt;
+  const std::vector<std::byte>& bytes = (*decoded)->bytes;
   std::vector<std::int64_t> elements;
   const bool is_signed = tensor.dtype.code == kInt;
   switch (tensor.dtype.bits) {
     case 64:
-      AppendElements<std::int64_t>(**bytes, tensor.place.offset, count, &elements);
+      AppendElements<std::int64_t>(bytes, tensor.place.offset, count, &elements);
       break;
     case 32:
       if (is_signed) {
-        AppendElements<std::int32_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::int32_t>(bytes, tensor.place.offset, count, &elements);
       } else {
-        AppendElements<std::uint32_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::uint32_t>(bytes, tensor.place.offset, count, &elements);
       }
       break;
     case 16:
       if (is_signed) {
-        AppendElements<std::int16_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::int16_t>(bytes, tensor.place.offset, count, &elements);
       } else {
-        AppendElements<std::uint16_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::uint16_t>(bytes, tensor.place.offset, count, &elements);
       }
       break;
     default:
       if (is_signed) {
-        AppendElements<std::int8_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::int8_t>(bytes, tensor.place.offset, count, &elements);
       } else {
-        AppendElements<std::uint8_t>(**bytes, tensor.place.offset, count, &elements);
+        AppendElements<std::uint8_t>(bytes, tensor.place.offset, count, &elements);
       }
   }
   return elements;

@@ -9,6 +9,9 @@
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/c_names.h"
 #include "rewire/executable_format/constant_data.h"
+#include "rewire/vm/kernel/device_type.h"
+#include "rewire/vm/tensor.h"
+#include "rewire/vm/value/shape.h"
 
 namespace rewire::aot {
 namespace {
@@ -109,22 +112,51 @@ std::string ElementType(DLDataType dtype) {
   return fmt::format("{}int{}_t", is_signed ? "" : "u", bytes * 8);
 }
 
-Result<const std::vector<std::byte>*> Literals::BytesOf(std::uint32_t constant) {
-  const auto found = decoded_.find(constant);
-  if (found != decoded_.end()) return &found->second;
-  const Constant& source = module_.constants[constant];
-  if (source.kind != ConstantKind::kData) {
+Result<Literals::Decoded> Literals::FromFile(const Constant& source) const {
+  Decoded decoded;
+  decoded.dims.assign(source.type.dims.begin(), source.type.dims.end());
+  decoded.bytes.resize(source.raw_bytes);
+  Status status = DecodeConstant(source, {}, {decoded.bytes.data(), decoded.bytes.size()});
+  if (!status) return Forward(status, source.name);
+  return decoded;
+}
+
+Result<Literals::Decoded> Literals::FromSet(const Constant& source) const {
+  const ParameterSet& set = options_.constants;
+  const std::size_t found = source.name.empty() ? set.size() : set.Find(source.name);
+  if (found == set.size()) {
     return Fail(StatusCode::kUnsupported,
-                "constant {} is {}, so its value is not in the file. Compile without the pass that makes it "
-                "(vm-compile --disable-pass), or with the weights in the file",
+                "constant {} is {}, so its value is not in the file. Give it in EmitCOptions::constants",
                 source.name,
                 source.kind == ConstantKind::kParameter ? "a parameter" : "computed when linked");
   }
-  std::vector<std::byte> bytes(source.raw_bytes);
-  if (Status decoded = DecodeConstant(source, {}, {bytes.data(), bytes.size()}); !decoded) {
-    return Forward(decoded, source.name);
+  const Result<Tensor> tensor = set.TryGet(found);
+  if (!tensor) return Forward(tensor, source.name);
+  const TensorView view = tensor->view();
+  Decoded decoded;
+  decoded.dims.assign(view.shape().begin(), view.shape().end());
+  bool fits = view.dtype() == source.type.dtype && decoded.dims.size() == source.type.dims.size();
+  for (std::size_t i = 0; fits && i < decoded.dims.size(); ++i) {
+    fits = source.type.dims[i] < 0 || source.type.dims[i] == decoded.dims[i];
   }
-  return &decoded_.emplace(constant, std::move(bytes)).first->second;
+  if (!fits || !IsHostDevice(view.device()) || !view.IsContiguous()) {
+    return Fail(StatusCode::kUnsupported,
+                "constant {} is {}{} in EmitCOptions::constants, expected {}{} on the host", source.name,
+                DTypeName(view.dtype()), ShapeText(view.shape()), DTypeName(source.type.dtype),
+                ShapeText({source.type.dims.data(), source.type.dims.size()}));
+  }
+  const auto* const data = static_cast<const std::byte*>(view.data());
+  if (view.bytes() != 0) decoded.bytes.assign(data, data + view.bytes());
+  return decoded;
+}
+
+Result<const Literals::Decoded*> Literals::Decode(std::uint32_t constant) {
+  const auto found = decoded_.find(constant);
+  if (found != decoded_.end()) return &found->second;
+  const Constant& source = module_.constants[constant];
+  Result<Decoded> decoded = source.kind == ConstantKind::kData ? FromFile(source) : FromSet(source);
+  if (!decoded) return Forward(decoded);
+  return &decoded_.emplace(constant, *std::move(decoded)).first->second;
 }
 
 std::uint32_t Literals::Add(DLDataType dtype, const std::vector<std::int64_t>& elements) {
@@ -136,38 +168,48 @@ std::uint32_t Literals::Add(DLDataType dtype, const std::vector<std::int64_t>& e
 }
 
 std::string Literals::UseConstant(std::uint32_t constant) {
-  used_[constant] = true;
-  return fmt::format("{}_constant_{}", prefix_, constant);
+  constexpr std::size_t kAlignment = 16;
+  const bool is_behind = options_.weights == CWeights::kPointer;
+  const auto [found, is_new] = used_.try_emplace(constant, weights_.size());
+  if (is_new && is_behind) {
+    const std::vector<std::byte>& bytes = decoded_.at(constant).bytes;
+    weights_.insert(weights_.end(), bytes.begin(), bytes.end());
+    weights_.resize((weights_.size() + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  return is_behind ? fmt::format("(weight_bytes + {})", found->second)
+                   : fmt::format("(const unsigned char *){}_constant_{}", options_.prefix, constant);
 }
 
 std::string Literals::UseLiteral(std::uint32_t literal) {
   literals_[literal].is_used = true;
-  return fmt::format("{}_integers_{}", prefix_, literal);
+  return fmt::format("(const unsigned char *){}_integers_{}", options_.prefix, literal);
 }
 
 std::string Literals::Text() const {
   std::string text;
-  for (const auto& [constant, used] : used_) {
-    const std::vector<std::byte>& bytes = decoded_.at(constant);
+  const std::string& prefix = options_.prefix;
+  for (const auto& [constant, offset] : used_) {
+    if (options_.weights == CWeights::kPointer) break;
+    const std::vector<std::byte>& bytes = decoded_.at(constant).bytes;
     const Constant& source = module_.constants[constant];
     std::string name = source.name;
     for (char& c : name) {
       if (c < ' ' || c > '~' || c == '/' || c == '*' || c == '\\' || c == '?') c = '_';  // ends no comment
     }
     if (bytes.empty()) {
-      text += fmt::format("static const uint8_t {}_constant_{}[1] = {{0}};\n", prefix_, constant);
+      text += fmt::format("static const uint8_t {}_constant_{}[1] = {{0}};\n", prefix, constant);
       continue;
     }
     const auto [type, elements] = ArrayText(source.type.dtype, bytes);
     text += fmt::format("/* {} */\nstatic const {} {}_constant_{}[] {}_WEIGHTS = {{\n{}}};\n", name, type,
-                        prefix_, constant, Upper(prefix_), elements);
+                        prefix, constant, Upper(prefix), elements);
   }
   for (std::uint32_t i = 0; i < literals_.size(); ++i) {
     const Literal& literal = literals_[i];
     if (!literal.is_used) continue;
     const bool is_wide = literal.dtype.bits == 64;
     const auto element = [&](std::size_t k) { return IntegerText(literal.elements[k], is_wide); };
-    text += fmt::format("static const int{}_t {}_integers_{}[] = {{\n{}}};\n", is_wide ? 64 : 32, prefix_, i,
+    text += fmt::format("static const int{}_t {}_integers_{}[] = {{\n{}}};\n", is_wide ? 64 : 32, prefix, i,
                         literal.elements.empty() ? "  0\n" : Listed(literal.elements.size(), element));
   }
   return text;
@@ -175,7 +217,7 @@ std::string Literals::Text() const {
 
 std::uint64_t Literals::used_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& [constant, used] : used_) bytes += decoded_.at(constant).size();
+  for (const auto& [constant, offset] : used_) bytes += decoded_.at(constant).bytes.size();
   for (const Literal& literal : literals_) {
     if (literal.is_used) bytes += literal.elements.size() * (literal.dtype.bits / 8);
   }

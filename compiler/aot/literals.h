@@ -11,28 +11,37 @@
 #include <vector>
 
 #include "rewire/base/status.h"
+#include "rewire/compiler/aot/emit_c.h"
 #include "rewire/executable_format/module.h"
 
 namespace rewire::aot {
 
 class Literals {
  public:
-  Literals(const Module& module, std::string prefix) : module_(module), prefix_(std::move(prefix)) {}
+  struct Decoded {
+    std::vector<std::int64_t> dims;
+    std::vector<std::byte> bytes;
+  };
 
-  // The bytes of a constant. Errors: kUnsupported where its value is not in the file.
-  Result<const std::vector<std::byte>*> BytesOf(std::uint32_t constant);
+  Literals(const Module& module, const EmitCOptions& options) : module_(module), options_(options) {}
+
+  // The shape and the bytes of a constant. Errors: kUnsupported if neither the file nor
+  // EmitCOptions::constants has its value.
+  Result<const Decoded*> Decode(std::uint32_t constant);
   // The place of these integers in the table of literals.
   std::uint32_t Add(DLDataType dtype, const std::vector<std::int64_t>& elements);
   const std::vector<std::int64_t>& ElementsAt(std::uint32_t literal) const {
     return literals_[literal].elements;
   }
 
-  // The name in the source, which is then written.
+  // The first byte as an expression of the source, which then has the constant.
   std::string UseConstant(std::uint32_t constant);
   std::string UseLiteral(std::uint32_t literal);
 
-  // Definitions of all that is used.
+  // Definitions of all that is used and does not lie behind the caller's pointer.
   std::string Text() const;
+  // The bytes behind that pointer.
+  const std::vector<std::byte>& weights() const { return weights_; }
   std::uint64_t used_bytes() const;
 
  private:
@@ -42,10 +51,14 @@ class Literals {
     bool is_used = false;
   };
 
+  Result<Decoded> FromFile(const Constant& source) const;
+  Result<Decoded> FromSet(const Constant& source) const;
+
   const Module& module_;
-  std::string prefix_;
-  std::map<std::uint32_t, std::vector<std::byte>> decoded_{};
-  std::map<std::uint32_t, bool> used_{};
+  const EmitCOptions& options_;
+  std::map<std::uint32_t, Decoded> decoded_{};
+  std::map<std::uint32_t, std::size_t> used_{};  // their offsets in weights_
+  std::vector<std::byte> weights_{};
   std::vector<Literal> literals_{};
 };
 

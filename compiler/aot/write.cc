@@ -42,10 +42,10 @@ std::string StaticProgram::Address(const Place& place) {
     case Base::kNowhere:
       return "0";
     case Base::kConstant:
-      base = "(const unsigned char *)" + literals_->UseConstant(place.index);
+      base = literals_->UseConstant(place.index);
       break;
     case Base::kLiteral:
-      base = "(const unsigned char *)" + literals_->UseLiteral(place.index);
+      base = literals_->UseLiteral(place.index);
       break;
     case Base::kInput:
       base = fmt::format("in{}", place.index);

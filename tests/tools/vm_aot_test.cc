@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-aot: what it writes and says.
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,6 +33,36 @@ constexpr char kProgram[] = R"(
 .end
 )";
 
+constexpr char kOpen[] = R"(
+.param w: f32[2]
+.computed twice: f32[2]
+.kernel add = "rewire.add"
+.func __init() -> (f32[2])
+  %w = load_const w
+  %s = alloc_storage _, alignment=64, f32[2], cpu
+  %t = alloc_tensor %s, _, f32[2]
+  invoke_packed add(%w, %w, %t), outputs=1
+  %all = alloc_adt tag=0 (%t)
+  ret %all
+.end
+.func main() -> f32[2]
+  %t = load_const twice
+  ret %t
+.end
+)";
+
+constexpr char kMachine[] = R"(
+.computed packed: f32[2]
+.kernel pack = "rewire.onednn.pack_matmul"
+.func __init() -> (f32[2])
+  fatal "never linked"
+.end
+.func main() -> value
+  %t = load_const packed
+  ret %t
+.end
+)";
+
 TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   if (!std::filesystem::exists(std::filesystem::path(test::BuildDir()) / "bin/vm-aot")) {
     WARN("skipped: vm-aot is a part of the compiler, which was not built");
@@ -51,6 +82,36 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   CHECK_THAT(header, Catch::Contains("int small_main(const float image[2], float scores[2]);"));
   CHECK_THAT(header, Catch::Contains("#define SMALL_ARENA_BYTES 16\n"));
   CHECK_THAT(test::ReadWholeFile(folder.path() / "m.c"), Catch::Contains("1.0f, -2.5f,"));
+
+  // Linking binds and computes the constants that the file lacks.
+  folder.Write("open.asm", kOpen);
+  REQUIRE(RunProgram("vm-as", {"open.asm"}, folder.path()).exit_code == 0);
+  REQUIRE(RunProgram("vm-as", {"model.asm"}, folder.path()).exit_code == 0);
+  const Finished behind = RunProgram(
+      "vm-aot", {"open.rwx", "-o", "o.c", "--params", "model.rwx", "--weights", "pointer", "--json"},
+      folder.path());
+  REQUIRE(behind.err == "");
+  CHECK(nlohmann::json::parse(behind.out)["weights"] == "o.weights");
+  const std::string bytes = test::ReadWholeFile(folder.path() / "o.weights");
+  REQUIRE(bytes.size() == 16);
+  float sums[2];
+  std::memcpy(sums, bytes.data(), sizeof(sums));
+  CHECK(sums[0] == 2);
+  CHECK(sums[1] == -5);
+  CHECK_THAT(test::ReadWholeFile(folder.path() / "o.h"),
+             Catch::Contains("int model_main(const void *weights, float output0[2]);") &&
+                 Catch::Contains("#define MODEL_WEIGHTS_BYTES 16\n"));
+  const Finished unbound = RunProgram("vm-aot", {"open.rwx", "-o", "o.c"}, folder.path());
+  CHECK(unbound.exit_code == 17);
+  CHECK_THAT(unbound.err, Catch::Contains("w: no parameter of this name given"));
+  folder.Write("packed.asm", kMachine);
+  REQUIRE(RunProgram("vm-as", {"packed.asm"}, folder.path()).exit_code == 0);
+  const Finished packed = RunProgram("vm-aot", {"packed.rwx", "-o", "p.c"}, folder.path());
+  CHECK(packed.exit_code == 15);
+  CHECK_THAT(
+      packed.err,
+      Catch::Contains(
+          "kernel rewire.onednn.pack_matmul reads or makes weights in a form that serves the machine alone"));
 
   const Finished other = RunProgram("vm-aot", {"model.rwx", "-o", "m"}, folder.path());
   CHECK(other.exit_code == 11);

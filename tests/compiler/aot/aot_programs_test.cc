@@ -131,6 +131,7 @@ TEST_CASE("text programs give as C what they give in the VM") {
       options.prefix = "t" + std::to_string(all.size());
       options.functions = {c.function};
       options.kernels = CKernels::kPacked;
+      options.constants = ParameterSet::Of(*program);
       options.depth = 100;
       const Result<CSource> source = EmitC(*executable, options, options.prefix + ".h");
       if (!source) {

@@ -28,7 +28,8 @@ struct CFunctionInfo {
   std::int32_t input_count;
   const CTensorInfo* outputs;
   std::int32_t output_count;
-  int (*run)(void* kernels, void* memory, const void* const* inputs, void* const* outputs);
+  int (*run)(void* kernels, void* memory, const void* weights, const void* const* inputs,
+             void* const* outputs);
 };
 
 // A CResult is what a call of a compiled function gave.
@@ -60,6 +61,8 @@ class CLibrary {
   // The names that the object file takes from elsewhere, and those that it gives.
   std::vector<std::string> Undefined() const;
   std::vector<std::string> Defined() const;
+  // The names of its sections, among other text.
+  std::string Sections() const;
 
  private:
   const void* FindSymbol(const std::string& symbol) const;
@@ -70,6 +73,7 @@ class CLibrary {
 };
 
 // Calls with poisoned memory.
-CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs);
+CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
+              const void* weights = nullptr);
 
 }  // namespace rewire::test

@@ -25,7 +25,7 @@ from onnx import numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # What makes kernels or constants that C source cannot have (docs/aot.md).
-PASSES = ["pack-onednn", "winograd", "compute-at-load"]
+PASSES = ["pack-onednn", "winograd"]
 DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
           "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_, "f16": np.float16}
 
@@ -38,7 +38,7 @@ class Tensor(ctypes.Structure):
 class Function(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
                 ("input_count", ctypes.c_int32), ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int32),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
 
 
 def run(*command):
@@ -108,7 +108,7 @@ def compare(build, model, folder):
     ran = run(build / "bin/vm-run", rwx, *(["-i", f"@{folder}/in.npz"] if inputs else []), "-o", f"@{folder}/out.npz")
     arena = np.full(function.arena_bytes + 64, 0xA5, np.uint8)
     begin = arena[-arena.ctypes.data % 16:]
-    code = function.run(None, begin.ctypes.data, addresses(inputs), addresses(outputs))
+    code = function.run(None, begin.ctypes.data, None, addresses(inputs), addresses(outputs))
     if ran.returncode or code:
         same = bool(ran.returncode) == bool(code)
         return ("both fail" if same else "one fails"), f"{code} {ran.stderr[-300:]}"
