@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-bench: makes requests at a rate and measures how long they take. docs/vm-bench.md.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rewire/base/atomic_file.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
-#include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/load/load.h"
 #include "rewire/tools/load/load_report.h"
 #include "rewire/tools/load/local_clients.h"
+#include "rewire/tools/measure/process_time.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/open_remote.h"
 #include "rewire/tools/run/random_options.h"
 
 namespace rewire::tools {
@@ -32,6 +33,7 @@ constexpr const char kDescription[] =
   vm-bench model.rwx --rate 200 --duration 10s               requests arrive as they do from many users
   vm-bench model.rwx --rate 100 --rate 200 --rate 400        a row for each rate
   vm-bench model.rwx --clients 4                             4 clients, each waits for its answer
+  vm-bench grpc://localhost:8001/model --rate 200            requests to a server; http:// likewise
 
 With --rate, requests arrive at random times (Poisson), whether earlier ones are answered or not. A latency
 counts from the arrival, so that it has the time for which a request waits until a client is free.
@@ -47,18 +49,10 @@ struct Options {
   std::string duration = "10s", deadline;
   std::uint32_t clients = 1, warmup = 10;
   std::int32_t threads = 1;
+  std::optional<std::int32_t> server;  // a process, whose CPU time is measured
   std::string samples;
   bool json = false;
 };
-
-std::chrono::nanoseconds CpuTime() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto of = [](const timeval& time) {
-    return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
-  };
-  return of(used.ru_utime) + of(used.ru_stime);
-}
 
 Status WriteSamples(const std::string& path, const std::vector<LoadRow>& rows) {
   std::string text;
@@ -70,7 +64,8 @@ Status WriteSamples(const std::string& path, const std::vector<LoadRow>& rows) {
 
 // The clients of a local program, each with some calls behind it.
 Result<std::vector<std::unique_ptr<LoadClient>>> MakeClients(const Options& options, std::string* function) {
-  const Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model);
+  const Result<OpenedModel> model =
+      OpenModelOrRemote(options.file, options.parameters, {}, options.model, options.kernels);
   if (!model) return Forward(model);
   LinkChoices choices;
   choices.kernels = options.kernels;
@@ -123,12 +118,15 @@ Result<int> Bench(Options options) {
   for (const double rate : rates) {
     if (InterruptCount() > 0) break;
     plan.rate = rate;
-    const std::chrono::nanoseconds before = CpuTime();
+    const Result<std::chrono::nanoseconds> before = ProcessTime(options.server);
+    if (!before) return Forward(before, "--server-pid");
     Result<LoadResult> result = RunLoad(plan, *clients);
     if (!result) return Forward(result);
     failed += result->failed;
     answered += result->failed + result->succeeded;
-    rows.push_back({*std::move(result), CpuTime() - before});
+    const Result<std::chrono::nanoseconds> after = ProcessTime(options.server);
+    if (!after) return Forward(after, "--server-pid");
+    rows.push_back({*std::move(result), *after - *before});
   }
   if (!options.samples.empty()) {
     if (Status written = WriteSamples(options.samples, rows); !written) return Forward(written);
@@ -160,7 +158,9 @@ void AddOptions(CLI::App* app, Options* options) {
     return value(name, to, type, help)->allow_extra_args(false);
   };
   value("FILE", &options->file, "",
-        "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM")
+        "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), a model of TVM, or "
+        "the URL "
+        "of a model on a server")
       ->required();
   value("--model", &options->model, "NAME", "choose one model of a bundle");
   value("-f,--function", &options->function, "NAME",
@@ -183,6 +183,9 @@ void AddOptions(CLI::App* app, Options* options) {
       ->group(load);
   value("--warmup", &options->warmup, "N", "make N requests with each client before those that are measured")
       ->capture_default_str()
+      ->group(load);
+  value("--server-pid", &options->server, "PID",
+        "show the CPU time of this process, such as the server of a URL, not of this tool")
       ->group(load);
   value("--deadline", &options->deadline, "TIME", "let a run fail that takes longer than this, such as 250ms")
       ->group(load);

@@ -157,8 +157,10 @@ void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
 }
 
 void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
-  AddValue(app, "FILE", &options->file, "",
-           "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), or a model of TVM");
+  AddValue(
+      app, "FILE", &options->file, "",
+      "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), a model of TVM, or the "
+      "URL of a model on a server");
   AddValue(app, "--model", &options->model, "NAME", "choose one model of a bundle");
   AddValue(app, "--map", &options->map, "FILE",
            "give a stripped executable its names back, from the map that vm-strip wrote");
@@ -217,6 +219,7 @@ constexpr const char kDescription[] =
   vm-run model.rwx --random --against model.onnx                   names the first wrong node
   vm-run --replay call                                             runs a recorded call again
   vm-run --devices
+  vm-run grpc://localhost:8001/model --random                      the model runs on a server; http:// likewise
   vm-run model.ro --kernels lib.so                                 a model for TVM's Relay VM
   vm-run graph.json --params weights.params --kernels lib.so       a model for TVM's graph executor
 

@@ -13,10 +13,10 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/name_map.h"
-#include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/register_text.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/run/link_model.h"
+#include "rewire/tools/run/open_remote.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::tools {
@@ -218,7 +218,8 @@ void Debugger::StopHere(const std::string& reason) {
 }
 
 Result<int> Debug(const DebugOptions& options) {
-  Result<OpenedModel> model = OpenModel(options.file, options.parameters, {}, options.model, options.kernels);
+  Result<OpenedModel> model =
+      OpenModelOrRemote(options.file, options.parameters, {}, options.model, options.kernels);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
   LinkChoices choices;

@@ -3,12 +3,15 @@
 // Opens the model that a tool is to run, show or convert, whichever program made it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/tools/io/file_kind.h"
+#include "rewire/vm/allocator.h"
+#include "rewire/vm/kernel_set.h"
 
 namespace rewire::tools {
 
@@ -19,6 +22,9 @@ struct OpenedModel {
   bool has_parameters;
   // Shared libraries with its kernels: the file itself if it is an exported library.
   std::vector<std::string> kernels;
+  // A model on a server has a kernel that asks the server, and perhaps memory that both see.
+  KernelSet host_kernels = {};
+  std::optional<Allocator> allocator = {};
 };
 
 // Text assembly is assembled, and files of TVM are imported; all models pass the verifier. `parameters` are

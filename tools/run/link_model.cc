@@ -17,6 +17,8 @@
 namespace rewire::tools {
 Result<Program> LinkModel(const OpenedModel& model, const std::string& file, const LinkChoices& choices) {
   LinkOptions link;
+  link.kernels = model.host_kernels;
+  if (model.allocator) link.allocator = *model.allocator;
   std::vector<std::string> libraries = model.kernels;
   libraries.insert(libraries.end(), choices.kernels.begin(), choices.kernels.end());
   for (const std::string& library : libraries) {

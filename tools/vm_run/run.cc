@@ -18,7 +18,6 @@
 #include "rewire/tools/io/interrupt.h"
 #include "rewire/tools/io/log.h"
 #include "rewire/tools/io/name_map.h"
-#include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/progress.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/tools/io/units.h"
@@ -33,6 +32,7 @@
 #include "rewire/tools/run/expectations.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/observers.h"
+#include "rewire/tools/run/open_remote.h"
 #include "rewire/tools/run/output_plans.h"
 #include "rewire/tools/run/outputs.h"
 #include "rewire/tools/run/trace.h"
@@ -317,7 +317,7 @@ Result<int> Runner::Run() {
   OpenOptions open;
   open.verify_data = options_.verify_data;
   Result<OpenedModel> model =
-      OpenModel(options_.file, options_.parameters, open, options_.model, options_.kernels);
+      OpenModelOrRemote(options_.file, options_.parameters, open, options_.model, options_.kernels);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options_.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();
