@@ -145,7 +145,8 @@ def _is_said_otherwise(node):
     if node.op_type == "Resize":
         return "axes" in given and any(axis < 0 for axis in given["axes"].ints)
     is_tree = node.op_type in ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
-    return is_tree and "nodes_missing_value_tracks_true" not in given and len(given["nodes_modes"].strings) > 0
+    has_nodes = "nodes_modes" in given and len(given["nodes_modes"].strings) > 0
+    return is_tree and has_nodes and "nodes_missing_value_tracks_true" not in given
 
 
 def lowered(model, newest):
