@@ -17,6 +17,7 @@
 
 #include "rewire/serve/core/front_end.h"
 #include "rewire/serve/core/request.h"
+#include "rewire/serve/core/served_loop.h"
 #include "rewire/serve/core/service.h"
 #include "rewire/serve/grpc/grpc_status.h"
 #include "rewire/serve/grpc/http2_connection.h"
@@ -44,14 +45,8 @@ struct GrpcQuestion final : Request {
 };
 
 // The state that the calls of one loop share. All but `running` belongs to the loop's thread.
-struct GrpcLoop {
-  Service* service = nullptr;
-  EventLoop* loop = nullptr;
-  Lane* lane = nullptr;
-  Background* background = nullptr;
-  const FrontEndLimits* limits = nullptr;
+struct GrpcLoop : ServedLoop {
   std::atomic<std::size_t> running{0};                  // questions that the service has
-  bool submitted = false;                               // in this turn
   std::vector<std::shared_ptr<GrpcQuestion>> finished;  // whose answer is to be sent
 };
 

@@ -20,12 +20,12 @@ constexpr std::size_t kMostUnread = std::size_t{8} << 20;  // bytes of answers t
 
 GrpcConnection::GrpcConnection(GrpcConnections* home, int file)
     : home_(home), file_(file), last_(home->loop->now()), since_(last_), http2_(this, home->limits) {
-  home_->count->fetch_add(1, std::memory_order_relaxed);
+  home_->open->fetch_add(1, std::memory_order_relaxed);
 }
 
 GrpcConnection::~GrpcConnection() {
   if (open_) close(file_);
-  home_->count->fetch_sub(1, std::memory_order_relaxed);
+  home_->open->fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::shared_ptr<Http2Stream> GrpcConnection::OnStream(StreamId id) {
@@ -94,10 +94,10 @@ void GrpcConnection::Close() {
   if (!std::exchange(open_, false)) return;
   home_->loop->Remove(file_, this);
   close(file_);
-  const auto self = home_->open.find(this);
-  if (self == home_->open.end()) return;
+  const auto self = home_->connections.find(this);
+  if (self == home_->connections.end()) return;
   home_->closed.push_back(std::move(self->second));
-  home_->open.erase(self);
+  home_->connections.erase(self);
 }
 
 void GrpcConnection::CheckTime(Clock::time_point now) {
@@ -117,7 +117,7 @@ void GrpcConnection::CheckTime(Clock::time_point now) {
   if (http2_.streams() == 0 && now > last_ + limits.idle_time) Close();
 }
 
-void GrpcConnection::StartDraining() {
+void GrpcConnection::Drain() {
   http2_.StartDraining();
   Touch();
 }

@@ -15,11 +15,10 @@ namespace rewire::serve {
 
 // The state that the connections of one loop share.
 struct GrpcConnections : GrpcLoop {
-  std::unordered_map<GrpcConnection*, std::unique_ptr<GrpcConnection>> open;
+  std::unordered_map<GrpcConnection*, std::unique_ptr<GrpcConnection>> connections;
   std::vector<std::unique_ptr<GrpcConnection>> closed;  // in this turn
   std::vector<GrpcConnection*> unsent;                  // they have something to send in this turn
   std::vector<std::byte> received = std::vector<std::byte>(std::size_t{64} << 10);  // what was read last
-  std::atomic<std::size_t>* count = nullptr;                                        // of all loops
 };
 
 // One client: its socket, and HTTP/2 over it.
@@ -38,7 +37,7 @@ class GrpcConnection final : public EventLoop::Handler, public Http2Connection::
   void Flush();
   // Called now and then: closes the connection if the client is too slow.
   void CheckTime(Clock::time_point now);
-  void StartDraining();
+  void Drain();
 
   // Counts bytes of messages that are held. False if they would be more than one request may have.
   bool Hold(std::size_t bytes);

@@ -19,6 +19,7 @@
 
 #include "rewire/serve/core/front_end.h"
 #include "rewire/serve/core/request.h"
+#include "rewire/serve/core/served_loop.h"
 #include "rewire/serve/http/http_head.h"
 #include "rewire/serve/http/infer_json.h"
 #include "rewire/serve/http/routes.h"
@@ -30,16 +31,8 @@ namespace rewire::serve {
 class HttpConnection;
 
 // HttpLoop: shared by the connections of one loop. All but Post belongs to the loop's thread.
-struct HttpLoop {
-  Service* service = nullptr;
-  EventLoop* loop = nullptr;
-  Lane* lane = nullptr;
-  Background* background = nullptr;
-  const FrontEndLimits* limits = nullptr;
-  std::atomic<std::size_t>* open = nullptr;  // connections of all loops
+struct HttpLoop : ServedLoop {
   InferReader reader;
-  bool draining = false;
-  bool submitted = false;  // in this turn
   std::vector<char> received =
       std::vector<char>(std::size_t{64} << 10);  // by any connection, until it takes it
   std::unordered_map<HttpConnection*, std::unique_ptr<HttpConnection>> connections;
