@@ -268,6 +268,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   if (!lists) return Forward(lists, what);
   if (options.dump) options.dump("lowered", GraphText(graph));
   PassRun run(options, after);
+  if (after) after(kFoldConstants, &graph);
   if (Status sound = run.Check("lowering the model", graph); !sound) return Forward(sound, what);
   Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), after, &graph);
   if (!calibrated) return Forward(calibrated, what);

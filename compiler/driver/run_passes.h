@@ -14,7 +14,8 @@
 
 namespace rewire::compiler {
 
-// Called with the name of each pass that has run, before the graph is checked. Tests plant faults there.
+// Called with the name of each pass that has run, before the graph is checked; with "fold-constants" behind
+// lowering. Tests plant faults there.
 using AfterPass = std::function<void(const std::string& pass, Graph* graph)>;
 
 // One for a graph through all its stages. Options and functions must stay.

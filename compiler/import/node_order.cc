@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <queue>
 #include <set>
 #include <unordered_map>
@@ -96,6 +97,22 @@ Result<std::vector<const onnx::NodeProto*>> OrderNodes(
   return Fail(StatusCode::kInvalidFile,
               fmt::format("the graph is cyclic: {} reads what depends on its own output",
                           NodeText(nodes.Get(stuck))));
+}
+
+std::vector<const onnx::NodeProto*> NodesFor(const std::vector<std::string>& values,
+                                             const std::vector<const onnx::NodeProto*>& order) {
+  std::set<std::string> needed(values.begin(), values.end());
+  std::vector<const onnx::NodeProto*> found;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const auto& outputs = order[i]->output();
+    if (std::none_of(outputs.begin(), outputs.end(),
+                     [&](const std::string& output) { return needed.contains(output); }))
+      continue;
+    CollectReads(*order[i], &needed);
+    found.push_back(order[i]);
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace rewire::compiler

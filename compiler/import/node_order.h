@@ -23,4 +23,8 @@ std::string NodeText(const onnx::NodeProto& node);
 Result<std::vector<const onnx::NodeProto*>> OrderNodes(
     const NodeList& nodes, const std::function<bool(const std::string&)>& defined);
 
+// The nodes of such an order without which one of these values cannot be computed.
+std::vector<const onnx::NodeProto*> NodesFor(const std::vector<std::string>& values,
+                                             const std::vector<const onnx::NodeProto*>& order);
+
 }  // namespace rewire::compiler

@@ -26,6 +26,8 @@ Result<Continuation> Lowering::LowerNodes(const google::protobuf::RepeatedPtrFie
                                           Scope* scope, const Wanted& wanted) {
   const auto order = OrderNodes(nodes, [&](const std::string& name) { return scope->Has(name); });
   if (!order) return Forward(order);
+  // A call may leave out outputs, and with them operators that have no meaning for its inputs.
+  if (scope->function != nullptr) return LowerFrom(NodesFor(wanted.names, *order), scope, wanted);
   return LowerFrom(*order, scope, wanted);
 }
 

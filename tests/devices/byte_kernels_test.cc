@@ -170,14 +170,8 @@ TEST_CASE("pools of bytes give what is known") {
 }
 
 TEST_CASE("a device refuses sums, pools and resizes of what it has no code for") {
-  const auto message = [](const StockCall& call) {
-    LinkOptions options;
-    REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
-    VirtualMachine vm(ProgramOf(TextOf(call, DeviceName()), std::move(options)));
-    return MessageOf(vm.TryInvoke("main", InputsOf(call)));
-  };
   const auto refuses = [&](const StockCall& call, const char* words) {
-    const std::string text = message(call);
+    const std::string text = DeviceErrorOf(call);
     INFO(text);
     CHECK(text.find(words) != std::string::npos);
   };

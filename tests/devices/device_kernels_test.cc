@@ -112,6 +112,19 @@ TEST_CASE("tensors are resized on a device as on the CPU") {
               {{"f32", {6, 2, 8}}}});
 }
 
+TEST_CASE("a device's kernel takes tensors of its device, of at most 8 dimensions") {
+  const auto message_of = [](std::vector<std::int64_t> shape, bool on_host) {
+    Operand x{"f32", std::move(shape)};
+    const Operand out = x;
+    x.on_host = on_host;
+    return DeviceErrorOf({"softmax", "", {x}, {out}});
+  };
+  CHECK(message_of({1, 2, 1, 1, 1, 1, 1, 2}, false) == "");
+  CHECK_THAT(message_of({1, 2, 1, 1, 1, 1, 1, 1, 2}, false),
+             Catch::Contains("out has rank 9, expected at most 8"));
+  CHECK_THAT(message_of({2, 2}, true), Catch::Contains("expected memory of a device"));
+}
+
 TEST_CASE("what a device's kernel does not do is left to the CPU") {
   const Operand x{"f32", {4}};
   for (const char* attribute : {"antialias = 1", "coordinate_transformation_mode = \"tf_crop_and_resize\""}) {

@@ -266,6 +266,41 @@ TEST_CASE("the host is called after the stream's earlier work") {
   CHECK(call.seen == 5.0f);
 }
 
+TEST_CASE("what takes a stream returns at once, whatever the stream still has to do") {
+  // OpenCL's host functions hold nothing up, and PoCL calls them at once.
+  if (DeviceName() == "opencl") return;
+  const TestDevice device;
+  const RewireDeviceApi& api = device.api;
+  const DeviceModule module(device, kTestKernels);
+  DeviceMemory a(device, 64), b(device, 64);
+  void* event = nullptr;
+  REQUIRE(api.make_event(api.context, device.id, &event) == REWIRE_DEVICE_OK);
+  struct Gate {
+    std::atomic<bool> open{false}, waited_for_nothing{false};
+    static void Wait(void* data) {
+      auto* gate = static_cast<Gate*>(data);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!gate->open && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      gate->waited_for_nothing = !gate->open;
+    }
+  } gate;
+  REQUIRE(api.call_host(api.context, device.id, device.stream, &Gate::Wait, &gate) == REWIRE_DEVICE_OK);
+  const float one = 1;
+  REQUIRE(api.fill(api.context, device.id, a.at(0), 64, &one, 4, device.stream) == REWIRE_DEVICE_OK);
+  REQUIRE(device.Within(b.at(0), a.at(0), 64));
+  REQUIRE(module.Launch("scale", 1, 16, b.at(0), a.at(0), 2.0f, 16));
+  REQUIRE(api.record_event(api.context, device.id, event, device.stream) == REWIRE_DEVICE_OK);
+  REQUIRE(api.wait_event(api.context, device.id, device.stream, event) == REWIRE_DEVICE_OK);
+  CHECK_FALSE(gate.waited_for_nothing);  // all of them came back before it was opened
+  gate.open = true;
+  std::vector<float> back(16);
+  REQUIRE(device.Back(back.data(), a.at(0), 64));
+  REQUIRE(device.Wait());
+  CHECK(back == std::vector<float>(16, 2.0f));
+  CHECK(api.destroy_event(api.context, device.id, event) == REWIRE_DEVICE_OK);
+}
+
 TEST_CASE("failures name the driver's function or what is wrong") {
   const TestDevice device;
   const auto words = [&] { return std::string(device.api.error(device.api.context)); };

@@ -113,6 +113,13 @@ std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::str
   return all;
 }
 
+std::string DeviceErrorOf(const StockCall& call) {
+  LinkOptions options;
+  REQUIRE(MessageOf(options.kernels.AddLibrary("librewire_kernels_device.so")).empty());
+  VirtualMachine vm(ProgramOf(TextOf(call, DeviceName()), std::move(options)));
+  return MessageOf(vm.TryInvoke("main", InputsOf(call)));
+}
+
 void CheckAlike(const StockCall& call) {
   INFO(TextOf(call, DeviceName()));
   const auto expected = ResultsOf(call, "");

@@ -44,6 +44,9 @@ std::vector<Value> InputsOf(const StockCall& call);
 // The numbers of each output of the call on the device, or on the CPU if `device` is empty.
 std::vector<std::vector<double>> ResultsOf(const StockCall& call, const std::string& device);
 
+// The message with which the device that REWIRE_TEST_DEVICE names refuses the call. Empty if it does not.
+std::string DeviceErrorOf(const StockCall& call);
+
 // Runs the call on the CPU and on the device that REWIRE_TEST_DEVICE names, and compares the results.
 void CheckAlike(const StockCall& call);
 

@@ -165,6 +165,50 @@ TEST_CASE(
   }
 }
 
+// A function with two results, of which calls may use one: the largest along axis 1, and 2 x.
+TEST_CASE("what a call's results do not need is left out of a function") {
+  onnx::ModelProto model = EmptyModel();
+  onnx::OperatorSetIdProto* local = model.add_opset_import();
+  local->set_domain("local");
+  local->set_version(1);
+  onnx::FunctionProto* function = model.add_functions();
+  function->set_domain("local");
+  function->set_name("Both");
+  function->add_input("a");
+  function->add_output("double");
+  function->add_output("largest");
+  function->add_opset_import()->set_version(13);
+  onnx::GraphProto body;
+  AddNode(&body, "Add", {"a", "a"}, "double");
+  // Read by nothing, within a node that nothing reads.
+  onnx::NodeProto* branches = AddNode(&body, "If", {"condition"}, "chosen");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    onnx::GraphProto* branch = AddGraph(branches, name);
+    AddNode(branch, "NoSuchOperator", {"a"}, "b");
+    SetValue(branch->add_output(), "b", {});
+  }
+  AddNode(&body, "IsNaN", {"double"}, "condition");
+  AddIntList(AddNode(&body, "ReduceMax", {"a"}, "largest"), "axes", {1});
+  *function->mutable_node() = body.node();
+  onnx::GraphProto* graph = model.mutable_graph();
+  SetValue(graph->add_input(), "x", {2});
+  onnx::NodeProto* call = AddNode(graph, "Both", {"x"}, "y");
+  call->set_domain("local");
+  SetValue(graph->add_output(), "y", {2});
+  SECTION("an operator that has no meaning for the call's inputs") {
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    CHECK(RunOnCounts(outcome.compiled.module, {2}).values == std::vector<float>{0, 2});
+  }
+  SECTION("but not if its result is asked for") {
+    call->add_output("z");
+    SetValue(graph->add_output(), "z", {2});
+    const Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.unsupported.size() == 1);
+    CHECK(outcome.unsupported[0].op_type == "ReduceMax");
+  }
+}
+
 TEST_CASE("two functions of one name are refused") {
   onnx::ModelProto model = EmptyModel();
   for (int i = 0; i < 2; ++i) {

@@ -69,6 +69,25 @@ TEST_CASE("all missing, extra and mismatched parameters are one error") {
   CHECK(LinkError({SetOf(Three())}) == "");
 }
 
+TEST_CASE("a parameter of unknown dtype has that of the tensor that is bound") {
+  constexpr char kOpen[] = R"(
+    .param weight: ?[2]
+    .func main() -> weight: ?[2]
+      %w = load_const weight
+      ret %w
+    .end)";
+  const Executable executable = ExecutableOf(kOpen);
+  for (const auto& [tensor, dtype] : {std::pair(Floats({1, 2}), kFloat32), std::pair(Ints({3, 4}), kInt64)}) {
+    const Program program = *Program::Link(executable, With({SetOf({{"weight", tensor}})}));
+    VirtualMachine vm(program);
+    vm.Invoke();
+    CHECK(DTypeName(vm.Output("weight").dtype()) == DTypeName(dtype));
+  }
+  // Its shape is not unknown.
+  const Result<Program> longer = Program::Link(executable, With({SetOf({{"weight", Floats({1, 2, 3})}})}));
+  CHECK(MessageOf(longer) == "parameters do not match:\n  weight: ?[2] expected, f32[3] given");
+}
+
 TEST_CASE("of several sets the last one with a name counts, and what is extra can be left alone") {
   const Folder folder;
   Named file = Three(8);

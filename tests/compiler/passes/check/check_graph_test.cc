@@ -89,6 +89,13 @@ onnx::ModelProto Everything(bool open) {
   return model;
 }
 
+// A model may bring a kernel that no library has, and a reshape that does not fit, in a branch that no run
+// takes.
+bool ModelsHave(const Breaking& breaking) {
+  const std::string name = breaking.name;
+  return name == "a kernel that is not there" || name == "a view of more elements";
+}
+
 // The passes that run for a model on the host.
 std::set<std::string> RunningPasses(const std::string& model) {
   std::set<std::string> passes;
@@ -97,6 +104,11 @@ std::set<std::string> RunningPasses(const std::string& model) {
   INFO(whole.message);
   REQUIRE(whole.message.empty());
   return passes;
+}
+
+// The subject of the message. Constants are folded while the model is lowered.
+std::string StageOf(const std::string& pass) {
+  return pass == "fold-constants" ? "lowering the model" : "the pass '" + pass + "'";
 }
 
 // Breaks the graph in each way, behind one in `step` of the passes.
@@ -112,6 +124,7 @@ void BreakBehindPasses(std::size_t step) {
       for (const Breaking& breaking : Breakings()) {
         // One that has not been tried is: some fit behind few passes.
         if (way++ % step != 0 && of_breaking[breaking.name] != 0) continue;
+        if (pass == "fold-constants" && ModelsHave(breaking)) continue;
         // Open sizes are for what known ones do not have.
         if (done.contains({pass, breaking.name})) continue;
         bool broken = false;
@@ -124,14 +137,13 @@ void BreakBehindPasses(std::size_t step) {
         ++of_breaking[breaking.name];
         done.emplace(pass, breaking.name);
         INFO(breaking.name << ": " << outcome.message);
-        CHECK_THAT(outcome.message, Catch::Contains("the pass '" + pass + "' broke the program"));
+        CHECK_THAT(outcome.message, Catch::Contains(StageOf(pass) + " broke the program"));
         CHECK_THAT(outcome.message, Catch::Contains(breaking.message));
       }
     }
   }
   for (const std::string& pass : compiler::PassNames()) {
-    // Constants are folded while the model is lowered, and a pass whose library is missing does not run.
-    if (pass == "fold-constants") continue;
+    // A pass whose library is missing does not run.
     if (pass == "pack-onednn" && !KernelSet().AddLibrary("librewire_kernels_onednn.so")) continue;
     INFO(pass);
     CHECK(of_pass[pass] >= 25 / step);

@@ -120,6 +120,45 @@ TEST_CASE("branches: what gains nothing stays as it is") {
   }
 }
 
+// The fewest elements of each power, in powers of two, from which on a call is made of `branches` chains of
+// powers, each with a result of its own.
+std::int64_t LeastElements(int branches, int length) {
+  for (std::int64_t elements = 64; elements <= 16384; elements *= 2) {
+    onnx::ModelProto model = ModelOf({elements});
+    onnx::GraphProto* graph = model.mutable_graph();
+    for (int branch = 0; branch < branches; ++branch) {
+      std::string last = "x";
+      for (int i = 0; i < length; ++i) {
+        const std::string name = "p" + std::to_string(branch) + "_" + std::to_string(i);
+        AddFloats(graph, name + ".exponent", {1}, {1.1F + static_cast<float>(branch)});
+        AddNode(graph, "Pow", {last, name + ".exponent"}, name);
+        last = name;
+      }
+      SetValue(graph->add_output(), last, {});
+    }
+    AddNode(graph, "Identity", {"x"}, "y");
+    std::vector<std::string> off = compiler::PassNames();
+    std::erase(off, "branches");
+    compiler::CompileOptions options;
+    options.disabled_passes.insert(off.begin(), off.end());
+    Lines lines;
+    options.dump = [&](const std::string& stage, const std::string& text) {
+      if (stage == "branches") lines.push_back(text);
+    };
+    REQUIRE(CompileProto(model, options).message.empty());
+    if (CallsIn(lines) != 0) return elements;
+  }
+  return 1 << 30;
+}
+
+TEST_CASE("branches: a call takes at most a fiftieth of its operators' time") {
+  // The same operators in few branches and in as many as there are: each adds an input and an output, whose
+  // checks take longer.
+  const std::int64_t few = LeastElements(4, 16), many = LeastElements(64, 1);
+  CHECK(few <= 2048);
+  CHECK(many >= 4 * few);
+}
+
 TEST_CASE("branches: more memory at once than before is worth it only to a degree") {
   // A tensor of 64 KiB of each branch lives at once, where before it was that of one branch.
   CHECK_FALSE(RunPass("branches", Branches({128, 128}, 8, {"Tanh", "ReduceMean"}), {128, 128}).changes());

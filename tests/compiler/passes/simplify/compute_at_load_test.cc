@@ -11,6 +11,7 @@
 
 #include "rewire/executable_format/writer.h"
 #include "rewire/tests/compiler/single_pass.h"
+#include "rewire/vm/program.h"
 
 namespace rewire::test {
 namespace {
@@ -243,6 +244,40 @@ TEST_CASE(
   CHECK(constants(256, 4) == at_load);  // 65,536 bytes
   CHECK(constants(260, 4) == in_file);
   CHECK(constants(260, 5) == at_load);
+}
+
+TEST_CASE("compute-at-load: all together write at most 256 MiB, half of what linking allows") {
+  constexpr std::int64_t kRows = 2048, kColumns = 1024, kMiB = 1 << 20;
+  constexpr std::size_t kFormulas = 34;
+  onnx::ModelProto model = ModelOf({kRows, kColumns});
+  onnx::GraphProto* graph = model.mutable_graph();
+  std::vector<std::string> terms = {"x"};
+  for (std::size_t i = 0; i < kFormulas; ++i) {
+    terms.push_back("f" + std::to_string(i));
+    AddFloats(graph, terms.back() + ".a", {kRows, 1}, Numbers(kRows));
+    AddFloats(graph, terms.back() + ".b", {1, kColumns}, Numbers(kColumns));
+    AddNode(graph, "Mul", {terms.back() + ".a", terms.back() + ".b"}, terms.back());
+  }
+  AddNode(graph, "Sum", terms, "y");
+  compiler::CompileOptions options;
+  options.disabled_passes = {"common-subexpressions"};  // their elements are the same
+  Outcome outcome = CompileProto(model, options);
+  REQUIRE(outcome.message.empty());
+  std::int64_t written = 0, in_file = 0;
+  for (const Constant& constant : outcome.compiled.module.constants) {
+    if (constant.kind == ConstantKind::kComputed) written += kRows * kColumns * 4;
+    if (constant.kind == ConstantKind::kData)
+      in_file += static_cast<std::int64_t>(constant.stored.view.size());
+  }
+  CHECK(written == 256 * kMiB);
+  LinkOptions half;
+  half.limits.bytes = static_cast<std::uint64_t>(256 * kMiB + 8 * in_file);
+  REQUIRE(half.kernels.AddLibrary("librewire_kernels_cpu.so"));
+  const Result<Executable> executable = Executable::FromModule(std::move(outcome.compiled.module));
+  REQUIRE(executable);
+  const Result<Program> program = Program::Link(*executable, std::move(half));
+  INFO((program ? std::string() : std::string(program.error().message())));
+  CHECK(program);
 }
 
 TEST_CASE("compute-at-load: weights that the file holds for others anyway") {
