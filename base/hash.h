@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only hash function of the tree: XXH3-64 with seed 0. It is used for checksums in files and for content
-// keys. It does not protect against an adversary.
+// The hash function for checksums in files and for content keys: XXH3-64 with seed 0. It does not protect
+// against an adversary. compiler/cache/content_hash.h has one with a key, which does.
 #pragma once
 
 #include <cstddef>

@@ -4,19 +4,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <map>
-#include <mutex>
-#include <tuple>
-
 #include "rewire/base/files/file_identity.h"
-#include "rewire/base/hash.h"
-#include "rewire/base/mapped_file.h"
 #include "rewire/vm/kernel/amx.h"
 
 namespace rewire::compiler {
 namespace {
-
-constexpr std::size_t kMostKnownFiles = 1024;
 
 // Writes values one after the other, so that different ones never give the same text.
 class Text {
@@ -87,12 +79,6 @@ class Text {
   std::string text_;
 };
 
-std::string IdentityText(const std::string& path) {
-  const std::optional<FileIdentity> identity = IdentityOf(path);
-  if (!identity) return "none";
-  return fmt::format("{}:{}:{}", identity->inode, identity->size, identity->modified);
-}
-
 // The file that holds the compiler's code: a library or the program.
 std::string OwnFile() {
   Dl_info info;
@@ -122,48 +108,18 @@ std::string OptionsText(const CompileOptions& options) {
 
 std::string BuildText() {
   // Builds of one version differ, so the compiler's own file counts.
-  static const std::string kOwn = IdentityText(OwnFile());
+  static const std::string kOwn = [] {
+    const std::optional<FileIdentity> identity = IdentityOf(OwnFile());
+    return identity ? IdentityText(*identity) : "none";
+  }();
   Text text;
   text.AddAll(kOwn, CpuHasAmx());
   return text.Take();
 }
 
-std::string ContentText(Span<const std::byte> content) {
-  return fmt::format("{} {}", HashText(Hash64(content)), content.size());
-}
-
-Result<std::string> FileContentText(const std::string& path) {
-  using Place = std::tuple<std::uint64_t, std::uint64_t>;
-  struct Known {
-    FileIdentity identity;
-    std::string content;
-  };
-  static std::mutex& mutex = *new std::mutex;  // never destroyed: threads may run while the process ends
-  static std::map<Place, Known>& files = *new std::map<Place, Known>;
-
-  const std::optional<FileIdentity> identity = IdentityOf(path);
-  const Place place = identity ? Place(identity->device, identity->inode) : Place();
-  if (identity && identity->settled) {
-    const std::lock_guard lock(mutex);
-    const auto found = files.find(place);
-    if (found != files.end() && found->second.identity == *identity) return found->second.content;
-  }
-  const Result<SharedBytes> bytes = MapFile(path);
-  if (!bytes) return Forward(bytes);
-  std::string content = ContentText(bytes->view);
-  if (identity && identity->settled && IdentityOf(path) == identity) {
-    const std::lock_guard lock(mutex);
-    if (files.size() >= kMostKnownFiles) files.clear();
-    files[place] = {*identity, content};
-  }
-  return content;
-}
-
-std::string CacheKey(const std::string& model, const CompileOptions& options) {
-  const auto hash = [](const std::string& text) {
-    return HashText(Hash64({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
-  };
-  return fmt::format("1 model {} options {} build {}", model, hash(OptionsText(options)), hash(BuildText()));
+std::string CacheKey(const ContentHash& hash, const std::string& model, const CompileOptions& options) {
+  return fmt::format("2 model {} options {} build {}", model, hash.TextOf(OptionsText(options)),
+                     hash.TextOf(BuildText()));
 }
 
 }  // namespace rewire::compiler

@@ -4,10 +4,9 @@
 // executable.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
-#include "rewire/base/span.h"
+#include "rewire/compiler/cache/content_hash.h"
 #include "rewire/compiler/compiler.h"
 
 namespace rewire::compiler {
@@ -22,14 +21,7 @@ std::string OptionsText(const CompileOptions& options);
 // This build of the compiler, and the features of the CPU that it asks for.
 std::string BuildText();
 
-// The key of an entry: hashes of the model's bytes, of the options and of the build.
-std::string CacheKey(const std::string& model, const CompileOptions& options);
-
-// "HASH SIZE" of a content.
-std::string ContentText(Span<const std::byte> content);
-
-// The same for a file. A file that this process has hashed before is not read again if it is the same by
-// device, inode, size and time. Thread-safe. Errors: as of MapFile.
-Result<std::string> FileContentText(const std::string& path);
+// The key of an entry: the text of the model's content, and hashes of the options and of the build.
+std::string CacheKey(const ContentHash& hash, const std::string& model, const CompileOptions& options);
 
 }  // namespace rewire::compiler

@@ -19,8 +19,7 @@ namespace rewire::compiler {
 namespace {
 
 constexpr char kKey[] = "cache key";
-constexpr char kExternal[] =
-    "cache external data ";  // with a number: identity, content and location of a file
+constexpr char kExternal[] = "cache external data ";  // with a number: place, content and location of a file
 constexpr unsigned kOwnerOnly = 0600;
 constexpr std::int64_t kClockStep = 10000000;  // nanoseconds; file systems count time in steps of less
 
@@ -28,42 +27,44 @@ std::string NameOf(const std::string& key) {
   return HashText(Hash64({reinterpret_cast<const std::byte*>(key.data()), key.size()})) + ".rwx";
 }
 
-std::string IdentityText(const FileIdentity& identity) {
-  return fmt::format("{} {} {} {}", identity.device, identity.inode, identity.size, identity.modified);
+std::string PlaceText(const FileIdentity& identity) {
+  return fmt::format("{} {}", identity.device, IdentityText(identity));
 }
 
-// "IDENTITY, CONTENT, LOCATION" of a file of external data. The identity spares reading a file that has not
+// "PLACE, CONTENT, LOCATION" of a file of external data. The place spares reading a file that has not
 // changed; it is 0 for one that has been written a moment ago.
-Result<std::string> LineOf(const std::string& location, const ExternalData& external, std::int64_t began) {
+Result<std::string> LineOf(const ContentHash& hash, const std::string& location, const ExternalData& external,
+                           std::int64_t began) {
   const Result<std::string> path = ExternalPath(location, external);
   if (!path) return Forward(path);
   const std::optional<FileIdentity> identity = IdentityOf(*path);
-  const Result<std::string> content = FileContentText(*path);
+  const Result<std::string> content = hash.TextOfFile(*path);
   if (!content) return Forward(content);
   if (!identity || identity->changed >= began - kClockStep)
     return Fail(StatusCode::kBusy, fmt::format("external data '{}' has just been written", location));
-  return fmt::format("{}, {}, {}", identity->settled ? IdentityText(*identity) : "0", *content, location);
+  return fmt::format("{}, {}, {}", identity->settled ? PlaceText(*identity) : "0", *content, location);
 }
 
 // Whether the file that a line describes still holds what it held.
-bool Holds(std::string_view line, const ExternalData& external) {
+bool Holds(const ContentHash& hash, std::string_view line, const ExternalData& external) {
   const std::size_t first = line.find(", ");
   const std::size_t second = first == line.npos ? line.npos : line.find(", ", first + 2);
   if (second == line.npos) return false;
   const Result<std::string> path = ExternalPath(std::string(line.substr(second + 2)), external);
   if (!path) return false;
   const std::optional<FileIdentity> identity = IdentityOf(*path);
-  if (identity && IdentityText(*identity) == line.substr(0, first)) return true;
-  const Result<std::string> content = FileContentText(*path);
+  if (identity && PlaceText(*identity) == line.substr(0, first)) return true;
+  const Result<std::string> content = hash.TextOfFile(*path);
   return content && *content == line.substr(first + 2, second - first - 2);
 }
 
 // Whether this is the entry of the key, and its external data is what it was.
-bool IsCurrent(const Module& module, const std::string& key, const ExternalData& external) {
+bool IsCurrent(const ContentHash& hash, const Module& module, const std::string& key,
+               const ExternalData& external) {
   bool is_of_key = false;
   for (const auto& [name, value] : module.metadata) {
     if (name == kKey) is_of_key = value == key;
-    if (name.rfind(kExternal, 0) == 0 && !Holds(value, external)) return false;
+    if (name.rfind(kExternal, 0) == 0 && !Holds(hash, value, external)) return false;
   }
   return is_of_key;
 }
@@ -86,11 +87,14 @@ const std::string& Made(const std::string& path) {
 
 }  // namespace
 
-ModelCache::ModelCache(const std::string& path) : path_(path), folder_(Made(path)) {
-  if (!folder_.is_open()) problem_ = fmt::format("the cache '{}' is not used: {}", path, folder_.reason());
+ModelCache::ModelCache(const std::string& path) : path_(path), folder_(Made(path)), hash_(folder_) {
+  if (is_open()) return;
+  problem_ = fmt::format("the cache '{}' is not used: {}", path,
+                         folder_.is_open() ? "the key of its hashes cannot be kept in it" : folder_.reason());
 }
 
 std::optional<Executable> ModelCache::Find(const std::string& key, const ExternalData& external) const {
+  if (!is_open()) return std::nullopt;
   const std::string name = NameOf(key);
   const int file = folder_.OpenFile(name);
   if (file < 0) return std::nullopt;
@@ -101,14 +105,15 @@ std::optional<Executable> ModelCache::Find(const std::string& key, const Externa
   OpenOptions options;
   options.verify_data = true;
   Result<Executable> executable = Executable::FromBytes(*bytes, options);
-  if (!executable || !IsCurrent(executable->module(), key, external) || !HasLibraries(executable->module()))
+  if (!executable || !IsCurrent(hash_, executable->module(), key, external) ||
+      !HasLibraries(executable->module()))
     return std::nullopt;
   return *std::move(executable);
 }
 
 std::optional<Executable> ModelCache::Keep(const std::string& key, const Read& read,
                                            const ExternalData& external, Module module) {
-  if (!folder_.is_open()) return std::nullopt;
+  if (!is_open()) return std::nullopt;
   const auto fail = [&](const Error& error) -> std::optional<Executable> {
     problem_ = fmt::format("the executable is not kept in the cache '{}': {}", path_, error.message());
     return std::nullopt;
@@ -116,7 +121,7 @@ std::optional<Executable> ModelCache::Keep(const std::string& key, const Read& r
   module.metadata.emplace_back(kKey, key);
   std::size_t count = 0;
   for (const std::string& location : read.locations) {
-    const Result<std::string> line = LineOf(location, external, read.began);
+    const Result<std::string> line = LineOf(hash_, location, external, read.began);
     if (!line) return fail(line.error());
     module.metadata.emplace_back(fmt::format("{}{}", kExternal, count++), *line);
   }

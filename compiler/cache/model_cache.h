@@ -3,8 +3,9 @@
 // ModelCache: a folder with executables of models that were compiled before (docs/compiler.md).
 //
 // Each entry is an .rwx file, which is mapped, so that processes share its constants. Its name is a hash of
-// the key. The whole key is in its metadata, together with the files of external data and what they held.
-// Folder and files must be the user's alone (base/standalone/private_folder.h).
+// the key. The whole key is in its metadata and is compared, together with the files of external data and
+// what they held. All of it are hashes under a key of the folder's own (content_hash.h). Folder and files
+// must be the user's alone (base/standalone/private_folder.h).
 //
 // Any number of threads and processes may use a folder at once: an entry appears whole, and the last one that
 // writes it stays.
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "rewire/base/standalone/private_folder.h"
+#include "rewire/compiler/cache/content_hash.h"
 #include "rewire/compiler/import/tensor_data.h"
 #include "rewire/executable_format/executable.h"
 
@@ -25,6 +27,12 @@ class ModelCache {
  public:
   // Makes the folder if its parent has none of that name.
   explicit ModelCache(const std::string& path);
+
+  // Whether the folder is used. If not, problem() says why.
+  bool is_open() const { return folder_.is_open() && hash_.has_key(); }
+
+  // Hashes of models and options, for keys. Only if is_open().
+  const ContentHash& hash() const { return hash_; }
 
   // Returns the entry of a key. Nothing if there is none, or if it is damaged: every checksum is checked.
   // Nothing if its external data has changed, or if a library of Rewire's kernels that it calls is gone.
@@ -46,6 +54,7 @@ class ModelCache {
  private:
   std::string path_;
   PrivateFolder folder_;
+  ContentHash hash_;
   std::string problem_;
 };
 

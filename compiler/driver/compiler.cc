@@ -97,9 +97,8 @@ void Tell(std::vector<compiler::Unsupported> nodes, std::vector<UnsupportedNode>
 
 // A model, for a cache.
 struct CacheSource {
-  std::string content;  // compiler::ContentText
+  std::function<Result<std::string>(const compiler::ContentHash&)> content;
   compiler::ExternalData external;
-  std::function<bool()> is_unchanged;
 };
 
 Compilation FromCache(Executable executable, const CompileOptions& options, Clock::time_point start) {
@@ -118,7 +117,14 @@ Result<Compilation> CompileCached(const CacheSource& source, const CompileOption
                                   Clock::time_point start,
                                   const std::function<Result<compiler::Compiled>()>& compile) {
   compiler::ModelCache cache(options.cache);
-  const std::string key = compiler::CacheKey(source.content, options);
+  if (!cache.is_open()) {
+    Result<Compilation> made = Finish(compile(), options, start);
+    if (made) made->report.cache_problem = cache.problem();
+    return made;
+  }
+  const Result<std::string> content = source.content(cache.hash());
+  if (!content) return Forward(content);
+  const std::string key = compiler::CacheKey(cache.hash(), *content, options);
   if (std::optional<Executable> found = cache.Find(key, source.external))
     return FromCache(*std::move(found), options, start);
   const std::int64_t began = WallTime();
@@ -127,7 +133,7 @@ Result<Compilation> CompileCached(const CacheSource& source, const CompileOption
   const std::set<std::string> read = std::move(compiled->external_read);
   Result<Compilation> made = Finish(std::move(compiled), options, start);
   if (!made) return made;
-  if (!source.is_unchanged()) {
+  if (const Result<std::string> again = source.content(cache.hash()); !again || *again != *content) {
     made->report.cache_problem = "the executable is not kept: the model has changed since it was read";
     return made;
   }
@@ -155,13 +161,8 @@ Result<Compilation> Compile(const std::string& path, const CompileOptions& optio
   };
   if (!UsesCache(options)) return Finish(compile(), options, start);
   Tell({}, unsupported);
-  const Result<std::string> content = compiler::FileContentText(path);
-  if (!content) return Forward(content);
-  const auto is_unchanged = [&] {
-    const Result<std::string> again = compiler::FileContentText(path);
-    return again && *again == *content;
-  };
-  return CompileCached({*content, compiler::ExternalDataBeside(path, options.external_folders), is_unchanged},
+  return CompileCached({[&](const compiler::ContentHash& hash) { return hash.TextOfFile(path); },
+                        compiler::ExternalDataBeside(path, options.external_folders)},
                        options, start, compile);
 }
 
@@ -179,9 +180,12 @@ Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string&
   };
   if (!UsesCache(options)) return Finish(compile(), options, start);
   Tell({}, unsupported);
-  return CompileCached(
-      {compiler::ContentText(model), {folder, options.external_folders, ""}, [] { return true; }}, options,
-      start, compile);
+  // The caller leaves the bytes as they are until the end.
+  const auto content = [&, text = std::string()](const compiler::ContentHash& hash) mutable {
+    if (text.empty()) text = hash.TextOf(model);
+    return Result<std::string>(text);
+  };
+  return CompileCached({content, {folder, options.external_folders, ""}}, options, start, compile);
 }
 
 std::vector<std::string> StrictlySkippedPasses() { return compiler::StrictlySkippedPasses(); }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that were compiled before: found again, and compiled anew whenever anything is another than it was.
 #include <sys/stat.h>
+#define XXH_STATIC_LINKING_ONLY  // for the secret of XXH3 without a key
+#include <xxhash.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
@@ -79,9 +82,16 @@ class Scene {
   fs::path data() const { return folder_.path() / "data"; }
   fs::path cache() const { return folder_.path() / "cache"; }
   void Put(const onnx::ModelProto& model) const { Write(this->model(), model.SerializeAsString()); }
+  // The file that holds the key of the hashes.
+  fs::path key() const {
+    for (const auto& file : fs::directory_iterator(cache()))
+      if (file.path().extension() != ".rwx") return file.path();
+    return {};
+  }
   std::vector<fs::path> entries() const {
     std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(cache())) found.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(cache()))
+      if (entry.path().extension() == ".rwx") found.push_back(entry.path());
     return found;
   }
 
@@ -291,6 +301,133 @@ TEST_CASE("an entry of another key under this name is not taken") {
   fs::rename(scene.entries().at(0), entry);
   scene.Put(Product(2));
   CHECK(Run(scene.Compile().executable) == 7);
+}
+
+constexpr std::int64_t kWeights = 256;
+
+// y = x + w of i32. The bytes of w begin at a multiple of 8 in the file, or are in the file "data".
+onnx::ModelProto Sum(const std::vector<std::int32_t>& weights, bool is_external) {
+  const std::string elements(reinterpret_cast<const char*>(weights.data()), sizeof(std::int32_t) * kWeights);
+  for (std::size_t padding = 0;; ++padding) {
+    onnx::ModelProto model = EmptyModel();
+    model.set_producer_name(std::string(padding, ' '));
+    onnx::GraphProto* graph = model.mutable_graph();
+    SetValue(graph->add_input(), "x", {kWeights}, onnx::TensorProto::INT32);
+    SetValue(graph->add_output(), "y", {kWeights}, onnx::TensorProto::INT32);
+    AddNode(graph, "Add", {"x", "w"}, "y");
+    onnx::TensorProto* tensor = graph->add_initializer();
+    tensor->set_name("w");
+    tensor->set_data_type(onnx::TensorProto::INT32);
+    tensor->add_dims(kWeights);
+    if (is_external) {
+      tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+      onnx::StringStringEntryProto* entry = tensor->add_external_data();
+      entry->set_key("location");
+      entry->set_value("data");
+      return model;
+    }
+    tensor->set_raw_data(elements);
+    if (model.SerializeAsString().find(elements) % 8 == 0) return model;
+  }
+}
+
+// Two lists of weights, which a content holds from `offset` on, under which it has the same XXH3 without a
+// key. XXH3 adds, for each word of 8 bytes, the product of its two halves, each after an XOR with a known
+// secret; and the word itself to the sum beside it. Words whose lower half is that of the secret have a
+// product of 0, so their upper halves may change if their sum does not.
+std::array<std::vector<std::int32_t>, 2> Colliding(std::size_t offset) {
+  unsigned char secret[XXH3_SECRET_DEFAULT_SIZE];
+  XXH3_generateSecret_fromSeed(secret, 0);
+  std::array<std::vector<std::int32_t>, 2> lists;
+  for (std::vector<std::int32_t>& list : lists) {
+    for (std::int32_t i = 0; i < kWeights; ++i) list.push_back(i);
+  }
+  std::int32_t change = 1000;
+  for (const std::size_t stripe : {8, 9}) {  // of the first block of 16 stripes, each of 8 words
+    const std::size_t word = 3, at = 64 * stripe + 8 * word - offset;
+    for (std::vector<std::int32_t>& list : lists)
+      std::memcpy(&list[at / 4], secret + 8 * stripe + 8 * word, sizeof(std::int32_t));
+    lists[1][at / 4 + 1] += change;
+    change = -change;
+  }
+  return lists;
+}
+
+std::vector<std::int32_t> RunSum(const Executable& executable) {
+  const Result<Program> program = Program::Link(executable);
+  REQUIRE(program);
+  std::vector<std::int32_t> x(kWeights), y(kWeights);
+  VirtualMachine vm(*program);
+  vm.SetInput("x", TensorView(x.data(), {kWeights}));
+  vm.SetOutput("y", TensorView(y.data(), {kWeights}));
+  vm.Invoke("main");
+  return y;
+}
+
+TEST_CASE("two models of one XXH3 are never taken for each other") {
+  const Scene scene;
+  const std::vector<std::int32_t> any(kWeights, 0x5A5A5A5A);
+  const std::string elements(reinterpret_cast<const char*>(any.data()), sizeof(std::int32_t) * kWeights);
+  const auto lists = Colliding(Sum(any, false).SerializeAsString().find(elements));
+  REQUIRE(lists[0] != lists[1]);
+  std::vector<std::string> contents;
+  for (const auto& list : lists) contents.push_back(Sum(list, false).SerializeAsString());
+  REQUIRE(XXH3_64bits(contents[0].data(), contents[0].size()) ==
+          XXH3_64bits(contents[1].data(), contents[1].size()));
+  for (int turn = 0; turn < 2; ++turn) {
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      Write(scene.model(), contents[i]);
+      const Compilation made = scene.Compile();
+      CHECK(made.report.from_cache == (turn == 1));
+      CHECK(RunSum(made.executable) == lists[i]);
+    }
+  }
+}
+
+TEST_CASE("two files of external data of one XXH3 are never taken for each other") {
+  const Scene scene;
+  const auto lists = Colliding(0);
+  Write(scene.model(), Sum(lists[0], true).SerializeAsString());
+  for (const auto& list : lists) {
+    const std::string content(reinterpret_cast<const char*>(list.data()), sizeof(std::int32_t) * kWeights);
+    Write(scene.data(), content);
+    Settle();
+    const Compilation made = scene.Compile();
+    CHECK_FALSE(made.report.from_cache);
+    CHECK(RunSum(made.executable) == list);
+    CHECK(scene.IsHit());
+  }
+}
+
+TEST_CASE("the key of a cache's hashes is the folder's own, and without it nothing is found") {
+  const Scene scene, other;
+  scene.Compile();
+  other.Compile();
+  const std::string key = ReadWholeFile(scene.key());
+  CHECK(key != ReadWholeFile(other.key()));
+  CHECK(scene.entries().at(0).filename() != other.entries().at(0).filename());
+  struct stat info {};
+  REQUIRE(stat(scene.key().c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  SECTION("gone") { fs::remove(scene.key()); }
+  SECTION("cut short") { fs::resize_file(scene.key(), key.size() - 1); }
+  SECTION("written by others") { REQUIRE(chmod(scene.key().c_str(), 0622) == 0); }
+  CHECK_FALSE(scene.IsHit());
+  CHECK(ReadWholeFile(scene.key()) != key);
+  CHECK(scene.IsHit());
+}
+
+TEST_CASE("a folder that cannot keep a key is not used") {
+  const Scene scene;
+  scene.Compile();
+  const fs::path key = scene.key();
+  fs::remove(key);
+  fs::create_directory(key);
+  const Compilation made = scene.Compile();
+  CHECK_FALSE(made.report.from_cache);
+  CHECK(made.report.cache_problem ==
+        "the cache '" + scene.cache().string() + "' is not used: the key of its hashes cannot be kept in it");
+  CHECK(Run(made.executable) == 7);
 }
 
 TEST_CASE("a folder or an entry that others can write is not used") {

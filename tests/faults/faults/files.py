@@ -99,6 +99,13 @@ FAULTS = [
           "if («info.st_uid != geteuid()») return", "false", BASE),
     Fault("folders", "a kept file has one name", "private_folder.cc",
           "|| «info.st_nlink != 1» ||", "false", BASE),
+    Fault("folders", "an entry is the one of its whole key", "model_cache.cc", "is_of_key = «value == key»;", "true", COMPILER),
+    Fault("folders", "the hash of a content has the folder's key", "content_hash.cc",
+          "«(void)XXH3_64bits_reset_withSecret(&states[i], key_.data() + i * kSecretBytes, kSecretBytes);»",
+          "(void)XXH3_64bits_reset(&states[i]);", COMPILER),
+    Fault("folders", "external data that changes makes an entry another", "model_cache.cc",
+          "return «content && *content == line.substr(first + 2, second - first - 2)»;", "bool(content)", COMPILER),
+    Fault("folders", "a key has its whole size", "content_hash.cc", "if («key.size() == kKeyBytes») return key;", "!key.empty()", COMPILER),
     Fault("folders", "a path without links is opened without links", "mapped_file.cc",
           "part.c_str(), «how | O_NOFOLLOW»", "how", BASE),
 
