@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["base", "executable_format", "vm"]
 MAKERS = ["Fail", "Violation", "ViolationAt", "Damaged", "Reject", "Invalid", "Malformed", "Truncated",
           "SetKernelError", "NoMemory", "FailKind", "Busy"]
-MOST = 41
+MOST = 24
 
 CALL = re.compile(r"\b(?:" + "|".join(MAKERS) + r")\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

@@ -60,6 +60,12 @@ TEST_CASE("room of another size is refused") {
   CHECK(status.error().message() == "constant 'zeros' decodes to 16 bytes, there is room for 15");
 }
 
+TEST_CASE("a constant of fewer bytes than its type takes is damaged") {
+  const std::vector<std::byte> bytes(12);
+  CHECK(DecodeError(Stored(Zeros(4), bytes)).message() ==
+        "constant 'zeros' is damaged: it has 12 bytes, its type takes 16");
+}
+
 #ifdef REWIRE_NO_ZSTD
 
 TEST_CASE("without zstd its constants are refused by name") {

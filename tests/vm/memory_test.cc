@@ -380,6 +380,7 @@ TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or n
   const bool lasting = GENERATE(false, true);
   CAPTURE(lasting);
   TestAllocator memory;
+  std::string messages;
   {
     const Program program = ProgramOf(kEverything, Kernels(&memory));
     const Value x = Floats({1, 1, 1, 1});
@@ -402,6 +403,7 @@ TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or n
           // A kernel that gets no workspace fails in its own words.
           const StatusCode code = result.error().code();
           CHECK((code == StatusCode::kOutOfMemory || code == StatusCode::kKernelFailed));
+          messages += result.error().message() + '\n';
         }
       }
       vm.Trim();
@@ -412,8 +414,53 @@ TEST_CASE("an allocation that fails, whichever it is, ends the call cleanly or n
     }
     CHECK(k > 10);
   }
+  for (const char* what :
+       {"the allocator has no memory for the kernels' state",
+        "the allocator has no memory for kernel arguments", ": the allocator has no 2400 bytes"}) {
+    if (lasting) CHECK_THAT(messages, Catch::Contains(what));
+  }
   CHECK(memory.bytes() == 0);
   CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("an allocation that fails while an input's tree is compared with outputs ends the call") {
+  constexpr char kTree[] = R"(
+    .kernel add = "host.add"
+    .func main(x: (f32[4], f32[4])) -> y: f32[4]
+      %a = get_field %x, index=0
+      %s = alloc_storage _, alignment=64, f32[4], cpu
+      %y = alloc_tensor %s, _, f32[4]
+      invoke_packed add(%a, %a, %y), outputs=1
+      ret %y
+    .end)";
+  TestAllocator memory;
+  std::string messages;
+  {
+    const Program program = ProgramOf(kTree, Kernels(&memory));
+    const Value parts[] = {Floats({1, 2, 3, 4}), Floats({1, 2, 3, 4})};
+    const Value x = *Value::Adt(0, {parts, 2});
+    float y[4];
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      CAPTURE(k);
+      REQUIRE(k < 100);
+      VirtualMachine vm(program);
+      vm.SetOutput("y", TensorView(y, {4}));
+      memory.FailAt(k, true);
+      messages += MessageOf(vm.TryInvoke("main", {&x, 1})) + '\n';
+      failed = memory.failed();
+      memory.FailAt(0);
+      REQUIRE(MessageOf(vm.TryInvoke("main", {&x, 1})).empty());
+      CHECK(y[3] == 8);
+    }
+  }
+  CHECK_THAT(messages, Catch::Contains("the allocator has no memory for looking through the inputs"));
+  CHECK(memory.blocks() == 0);
+}
+
+TEST_CASE("a tensor larger than any memory is refused") {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  CHECK(Tensor::Make(DLDataType{kDLUInt, 8, 1}, {&kMost, 1}).error().message() == "tensor: no memory");
 }
 
 TEST_CASE("an allocation that fails while inputs are set leaves the VM usable") {

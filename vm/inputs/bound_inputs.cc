@@ -41,9 +41,9 @@ Result<InputHandle> BoundInputs::Resolve(const InputRef& input) const {
     case InputRef::kName:
       return program_.FindInput(input.name_);
     case InputRef::kIndex:
-      return program_.FindInput(input.handle_.index);
+      break;
   }
-  return Fail(StatusCode::kInternal, "an input reference of no kind");
+  return program_.FindInput(input.handle_.index);
 }
 
 // The fast path of rebinding: other memory with the same form as the current one, which was checked against

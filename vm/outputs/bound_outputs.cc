@@ -26,9 +26,9 @@ Result<OutputHandle> BoundOutputs::Resolve(const OutputRef& output) const {
     case OutputRef::kName:
       return program_.FindOutput(output.name_);
     case OutputRef::kIndex:
-      return program_.FindOutput(output.handle_.leaf);
+      break;
   }
-  return Fail(StatusCode::kInternal, "an output reference of no kind");
+  return program_.FindOutput(output.handle_.leaf);
 }
 
 Status BoundOutputs::Clear(OutputHandle handle) {

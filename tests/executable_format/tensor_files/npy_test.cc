@@ -32,6 +32,11 @@ std::string Message(const std::string& file) {
   return tensor ? "no error" : tensor.error().message();
 }
 
+TEST_CASE("npy: a shape whose text is longer than version 1 can say is refused") {
+  const std::vector<std::int64_t> shape(30000, 1);
+  CHECK(NpyPrefix(kFloat32, shape).error().message() == "its shape has too many dimensions");
+}
+
 TEST_CASE("npy: every element type that numpy has comes back") {
   std::vector<DLDataType> dtypes = {
       kBool8, kFloat16, kFloat32, kFloat64, MakeDType(kComplex, 64), MakeDType(kComplex, 128)};

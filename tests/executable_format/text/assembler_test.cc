@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/executable_format/text/assembler.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -198,6 +199,18 @@ TEST_CASE("types, symbols and devices") {
   CHECK(module.symbols == std::vector<std::string>{"N"});
   REQUIRE(module.devices.size() == 2);
   CHECK((module.devices[1] == DeviceEntry{kDLCUDA, 0, ""}));
+}
+
+TEST_CASE("a text of more than 4 GiB is refused before it is read") {
+  // Addresses alone: whoever reads them ends the process.
+  constexpr std::size_t kBytes = (std::size_t{1} << 32) + 1;
+  void* pages = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  AssembleOptions options;
+  options.file_name = "long.asm";
+  CHECK(Assemble({static_cast<const char*>(pages), kBytes - 1}, options).error().message() ==
+        "long.asm: a text has at most 4 GiB; put data in files");
+  REQUIRE(munmap(pages, kBytes) == 0);
 }
 
 TEST_CASE("a nesting of a hundred thousand is read without recursion") {

@@ -108,6 +108,9 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
       "modules",
       "it carries modules of the kind 'metal' (7 bytes), for which there is no loader; build it for the CPU, "
       "OpenCL or CUDA, without external code generators");
+  refused("rows_short", "its __rewire_kernel_table has 8 bytes, expected at least 16");
+  for (const char* library : {"calls_back", "classic_calls_back"})
+    refused(library, "it calls back the function TVMFunctionOfNobody, which is not provided");
   refused(
       "undefined_unknown",
       "it calls the function TVMFFINoSuchFunction, which the tvm-ffi runtime of this process does not have");

@@ -209,6 +209,13 @@ TEST_CASE("symbolic dimensions are bounded by the maxima given") {
   CHECK(program.TryMemoryBound("none").error().code() == StatusCode::kNotFound);
 }
 
+TEST_CASE("of an executable without functions nothing can be asked") {
+  const Program program = *Program::Link(*Executable::FromModule(Module()));
+  const char* const message = "the executable has no functions";
+  CHECK(program.TryMemoryBound().error().message() == message);
+  CHECK(program.FindFunction("main").error().message() == message);
+}
+
 TEST_CASE("declared workspace counts, undeclared is named") {
   LinkOptions options;
   PackedFunction scratch = Packed([](void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {

@@ -182,6 +182,13 @@ TEST_CASE("an output over a constant, a parameter or the VM's own memory is refu
   }
 }
 
+TEST_CASE("an allocator that gives the memory of another output is refused by that output's name") {
+  Host host;
+  host.vm.SetOutput(0, TensorView(host.memory + 16, {4}));
+  REQUIRE(Ways().back().bind(&host.vm, 1, host.memory + 18).has_value());
+  host.CheckRefused(host.vm.TryInvoke(), ", output 1 (b): its allocator's memory overlaps that of output a");
+}
+
 TEST_CASE("memory of no bytes hides no overlap and overlaps nothing") {
   Host host;
   host.vm.SetOutput(0, TensorView(host.memory + 16, {4}));

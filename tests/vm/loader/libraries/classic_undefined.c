@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of the classic ABI that name what they call, as TVM's C source target makes them, and float16 code
- * of TVM up to 0.13. With -DMISSING one that nobody provides. */
+ * of TVM up to 0.13. With -DMISSING one that nobody provides. With -DCALLS_BACK it has a variable for the
+ * address of one. */
 #include <stdint.h>
 
 typedef union {
@@ -12,6 +13,10 @@ void TVMAPISetLastError(const char* message);
 float __gnu_h2f_ieee(uint16_t half);
 uint16_t __gnu_f2h_ieee(float value);
 void some_function_of_nobody(void);
+
+#ifdef CALLS_BACK
+__attribute__((visibility("default"))) void* __TVMFunctionOfNobody = 0;
+#endif
 
 __attribute__((visibility("default"))) const char __tvm_main__[] = "half_plus_one";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on floats with rows of the library's own. With OLD the table has the size that tables had before
- * there were rows: what stands behind it is not read. */
+ * there were rows: what stands behind it is not read. With SHORT it is shorter than any table. */
 #include <stddef.h>
 
 #include "rewire/vm/kernel/kernel.h"
@@ -43,6 +43,8 @@ static const RewireKernelRow kRows[] = {
 REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table = {
 #ifdef OLD
     offsetof(RewireKernelTable, rows),
+#elif defined(SHORT)
+    offsetof(RewireKernelTable, entries),
 #else
     sizeof(RewireKernelTable),
 #endif
