@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <regex>
 #include <set>
@@ -53,8 +54,7 @@ class Gate {
   bool entered_ = false;
 };
 
-inline Program GatedProgram(Gate* gate) {
-  LinkOptions options;
+inline Program GatedProgram(Gate* gate, LinkOptions options = {}) {
   options.kernels.AddFunction("test.gate", MakePackedFunction([gate] { gate->Pass(); }));
   return ProgramOf(R"(
     .kernel test.gate
@@ -99,6 +99,24 @@ inline std::set<std::string> Declared(const char* header, const std::string& fro
 
 // A member function: a line that begins with two spaces and a type.
 inline constexpr char kMember[] = R"(\n  (?:static )?[A-Za-z][\w:<>,&* ]*[ &*](\w+)\()";
+
+// A member variable: a line that begins with two spaces and a type, and ends with a semicolon.
+inline constexpr char kVariable[] = R"(\n  [A-Za-z][\w:<>,* ]*[ *](\w+)(?: = [^;\n]*)?;)";
+
+// A function of an object that a run uses, or a variable of one.
+struct SharedRow {
+  const char* name;
+  std::function<bool()> right;
+};
+
+// The member functions of a class, but for constructors and operators.
+inline std::set<std::string> Members(const char* header, const std::string& type,
+                                     const std::string& end = " private:") {
+  std::set<std::string> names = Declared(header, "class REWIRE_API " + type + " {", end, kMember);
+  names.erase("bool");
+  names.erase(type);
+  return names;
+}
 
 // The names that `pattern` finds in all headers of the C API of the VM.
 inline std::set<std::string> DeclaredInC(const char* pattern) {

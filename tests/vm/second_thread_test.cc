@@ -202,19 +202,6 @@ TEST_CASE("a second thread calls every function of a Program that runs") {
   CHECK(MessageOf(ran) == "");
 }
 
-// A function of an object that a run uses.
-struct SharedRow {
-  const char* name;
-  std::function<bool()> right;
-};
-
-std::set<std::string> Members(const char* header, const std::string& type) {
-  std::set<std::string> names = Declared(header, "class REWIRE_API " + type + " {", " private:", kMember);
-  names.erase("bool");  // the operator
-  names.erase(type);    // constructors
-  return names;
-}
-
 TEST_CASE("a second thread calls every function of the executable, parameters, arena and values of a run") {
   Gate gate;
   const SharedArena arena = *SharedArena::TryMake(1 << 16);
