@@ -91,8 +91,7 @@ bool State::Describe(int ordinal, std::string* reason) {
 Device* State::Find(DLDevice device, int* code) {
   const auto index = static_cast<std::size_t>(device.device_id);
   if (device.device_id < 0 || index >= devices.size()) {
-    *code = FailWith(REWIRE_DEVICE_FAILED, "there is no CUDA device " + std::to_string(device.device_id) +
-                                               "; there are " + std::to_string(devices.size()));
+    *code = devices::NoDevice(kKind, device.device_id, devices.size());
     return nullptr;
   }
   Device& found = devices[index];

@@ -52,6 +52,8 @@ class Entered {
 };
 
 struct State {
+  static constexpr const char* kKind = "CUDA";
+
   CudaDriver driver;
   Nvrtc nvrtc;
   std::string nvrtc_reason;  // why there is none; empty if there is one

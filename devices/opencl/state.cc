@@ -133,8 +133,7 @@ int State::RefuseIfRecorded(cl_command_queue queue, const char* what) {
 Device* State::Find(DLDevice device) {
   const auto index = static_cast<std::size_t>(device.device_id);
   if (device.device_id >= 0 && index < devices.size()) return &devices[index];
-  FailWith(REWIRE_DEVICE_FAILED, "there is no OpenCL device " + std::to_string(device.device_id) +
-                                     "; there are " + std::to_string(devices.size()));
+  devices::NoDevice(kKind, device.device_id, devices.size());
   return nullptr;
 }
 

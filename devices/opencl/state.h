@@ -32,6 +32,8 @@ struct Device {
 
 // A stream is a queue that works in order.
 struct State {
+  static constexpr const char* kKind = "OpenCL";
+
   Driver driver;
   std::deque<Device> devices;
   AddressSpace addresses;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "rewire/vm/kernel/device_api.h"
+
 namespace rewire::devices {
 namespace {
 
@@ -16,5 +18,11 @@ int FailWith(int code, std::string words) {
 }
 
 const char* LastWords() { return t_words.c_str(); }
+
+int NoDevice(const char* kind, std::int32_t device_id, std::size_t count) {
+  return FailWith(REWIRE_DEVICE_FAILED, std::string("there is no ") + kind + " device " +
+                                            std::to_string(device_id) + "; there are " +
+                                            std::to_string(count));
+}
 
 }  // namespace rewire::devices

@@ -35,8 +35,12 @@ TEST_CASE("a device says what it is") {
   CHECK(is.memory_bytes > 1 << 20);
   CHECK(is.group_threads >= 64);
   CHECK(is.code_forms != 0);
-  CHECK(device.api.properties(device.api.context, count, &is) != REWIRE_DEVICE_OK);
-  CHECK(std::string(device.api.error(device.api.context)) != "");
+  for (const std::int32_t none : {count, -1}) {
+    CHECK(device.api.properties(device.api.context, none, &is) == REWIRE_DEVICE_FAILED);
+    CHECK_THAT(device.api.error(device.api.context),
+               Catch::Matches("there is no (CUDA|OpenCL) device " + std::to_string(none) + "; there are " +
+                              std::to_string(count)));
+  }
 }
 
 TEST_CASE("memory goes there and back, whole, in parts and filled") {
