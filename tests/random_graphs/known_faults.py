@@ -41,8 +41,9 @@ FAULTS = (
     Fault("onnxruntime", "Resize", "axes that count from the end stay as they are", lambda node, known: _has_axes_from_end(node)),
     Fault("onnxruntime", "Resize", "an axis of scale 1 is not cropped", lambda node, known: any(each.s == b"tf_crop_and_resize" for each in node.attribute)),
     Fault("onnxruntime", "Col2Im", "of more than two axes, channels behind the first one are read from elsewhere", lambda node, known: known.shapes.get(node.input[1], [0])[0] != 2),
-    *(Fault("onnxruntime", kind, "ThresholdedRelu leaves its threshold itself out, to which clip holds what is larger", lambda node, known: _is_clipped_to_threshold(node))
+    *(Fault("onnxruntime", kind, "ThresholdedRelu leaves its threshold itself out, which is where clip and bounded functions hold what is larger", lambda node, known: _is_held_at_threshold(node))
       for kind in ("RNN", "LSTM", "GRU")),
+    *(Fault("onnxruntime", kind, "numbers that Affine, ScaledTanh and ThresholdedRelu are not given are 0", lambda node, known: _lacks_numbers(node)) for kind in ("RNN", "LSTM", "GRU")),
     Fault("onnxruntime", "TreeEnsembleClassifier", "of two classes it labels one by whether it is above 0, also with a label that is none of them",
           lambda node, known: _has_two_classes(node)),
     Fault("reference", "BatchNormalization", "before version 14 it takes the mean of what it is given", lambda node, known: 7 < known.opset < 14),
@@ -82,9 +83,29 @@ def _has_axes_from_end(resize):
     return "axes" in given and any(axis < 0 for axis in given["axes"].ints)
 
 
-def _is_clipped_to_threshold(recurrent):
+# Functions of recurrent operators that have an alpha, and those that have a beta, too.
+_ALPHA, _BETA = {"Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu"}, {"Affine", "ScaledTanh", "HardSigmoid"}
+
+
+def _functions(recurrent):
+    """The names of the functions that a node lists, each with its alpha and its beta; None for one that is not given."""
     given = _given(recurrent)
-    return "clip" in given and "activations" in given and b"ThresholdedRelu" in given["activations"].strings and given["clip"].f in given["activation_alpha"].floats
+    alphas, betas = (iter(given[name].floats if name in given else []) for name in ("activation_alpha", "activation_beta"))
+    names = [name.decode() for name in given["activations"].strings] if "activations" in given else []
+    return [(name, next(alphas, None) if name in _ALPHA else None, next(betas, None) if name in _BETA else None) for name in names]
+
+
+def _is_held_at_threshold(recurrent):
+    """Whether a threshold is the bound of other functions, or the product of two such bounds, as a cell of LSTM is."""
+    functions = _functions(recurrent)
+    bounds = {1.0} | {alpha for name, alpha, _ in functions if name == "ScaledTanh" and alpha is not None}
+    bounds |= {each.f for each in recurrent.attribute if each.name == "clip"}
+    products = {one * other for one in bounds for other in bounds}
+    return any(name == "ThresholdedRelu" and any(abs(bound - (1.0 if alpha is None else alpha)) < 1e-6 for bound in products) for name, alpha, _ in functions)
+
+
+def _lacks_numbers(recurrent):
+    return any(name in ("Affine", "ScaledTanh", "ThresholdedRelu") and (alpha is None or name in _BETA and beta is None) for name, alpha, beta in _functions(recurrent))
 
 
 def _has_two_classes(trees):

@@ -3,6 +3,7 @@
 Rewire gives. Rules draw none of it for the values at hand; it comes of other sizes, and of what nodes compute."""
 
 import numpy as np
+from onnx import numpy_helper
 
 import contrib
 import versions
@@ -86,6 +87,18 @@ def _category_of_no_number(given, read, results):
     """Floats are cast to the integers of categories."""
     wide = _wide(read[0])
     return "a number that an integer does not hold" if not (np.abs(wide) < 2.0**63).all() else None
+
+
+# BRANCH_NEQ of TreeEnsemble, whose modes are numbers.
+_NEQ = 5
+
+
+@_of("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
+def _missing_beside_not_equal(given, read, results):
+    """The text sends what is missing to the false branch, and NaN is not equal to anything."""
+    modes = given["nodes_modes"]
+    has_neq = b"BRANCH_NEQ" in modes.strings or modes.type == modes.TENSOR and _NEQ in numpy_helper.to_array(modes.t)
+    return "which branch NaN takes that is not equal" if has_neq and np.isnan(_wide(read[0])).any() else None
 
 
 def _casts_within(node, inputs):

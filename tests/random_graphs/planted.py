@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whether the rule of oracles.py notices wrong results: plants faults in what ONNX Runtime answers, and in models that it runs, and asks
-the oracles about the results as if Rewire had given them. Rewire runs nothing here.
+the oracles about the results as if Rewire had given them. Rewire runs nothing here. Also plants models that never end and that end the process.
 
     planted.py --count 200 --seed 1
 
@@ -21,6 +21,7 @@ import evaluate
 import model
 from draws import TEXT, Draws, is_float
 from oracles import TOLERANCES, Open, Oracles
+from worker import Worker
 
 CLEARLY = 4
 # Of a model that magnifies what it is given, some elements say nothing (oracles.py).
@@ -231,6 +232,19 @@ def wrong_results(drawn, right, draws):
                 yield f"{name}: {node.op_type}", place, each
 
 
+def unnoticed_ends():
+    """What worker.py plants and Worker calls something else."""
+    unnoticed = 0
+    for kind, status in (("spins", "hung"), ("waits", "hung"), ("crashes", "crashed")):
+        worker = Worker(limit_s=0.5)
+        rows = worker.ask({"planted": kind})
+        worker.stop()
+        noticed = [row[:2] for row in rows] == [["planted", status]] and "worker.py" in rows[0][2]
+        unnoticed += not noticed
+        print(f"{kind:24} {rows}")
+    return unnoticed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="how many models")
@@ -257,7 +271,7 @@ def main():
             else:
                 missed[kind] += 1
                 print(f"MISSED {seed} output {place}: {name}; operators {' '.join(sorted({node.op_type for node in drawn.proto.graph.node}))[:200]}", flush=True)
-    bad = 0
+    bad = unnoticed_ends()
     for kind in sorted(caught | missed):
         total = caught[kind] + missed[kind]
         bad += missed[kind] > MOST_MISSED * total + 1 or left_open[kind] > MOST_OPEN * total + 1

@@ -7,9 +7,11 @@ process that died names what killed it.
 
 import faulthandler
 import json
+import os
 import pathlib
 import subprocess
 import select
+import signal
 import sys
 import tempfile
 import time
@@ -20,8 +22,13 @@ HERE = pathlib.Path(__file__).parent
 ORACLES = ("onnx", "onnxruntime")
 
 
+# A process that waits for ever uses no CPU time, so it hangs after so many times the limit by the clock.
+BY_CLOCK = 10
+
+
 class Worker:
-    """The process, started again when it ends."""
+    """The process, started again when it ends. A model hangs when it has taken `limit_s` of CPU time, which does not depend on
+    what else the machine does, or BY_CLOCK times that by the clock."""
 
     def __init__(self, limit_s, models=2000):
         self._limit, self._models = limit_s, models
@@ -50,13 +57,11 @@ class Worker:
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-            ends = time.monotonic() + self._limit
+            self._ends, self._ends_cpu = time.monotonic() + BY_CLOCK * self._limit, self._cpu() + self._limit
             while True:
-                line = self._line(ends)
+                line = self._line()
                 if line is None:
-                    self.stop()
-                    # nnsmith's solver may take long; nothing of Rewire has run then.
-                    return rows + [["model", "undrawn", ""] if step == "drawing" else [step, "hung", f"after {self._limit} s"]]
+                    return rows + [self._hung(step)]
                 if not line:
                     break
                 said = json.loads(line)
@@ -70,30 +75,60 @@ class Worker:
             pass
         status = self._process.wait()
         self.stop()
-        where = self._where()
-        if any(f"/{package}/" in where for package in ORACLES):
-            return rows + [["model", "oracle crashed", where]]
-        return rows + [[step, "crashed", f"exit status {status}, in {where}"]]
+        stack = self._stack()
+        if _is_of_oracles(stack):
+            return rows + [["model", "oracle crashed", stack[0]]]
+        return rows + [[step, "crashed", f"exit status {status}, in {stack[0]}"]]
 
-    def _where(self):
-        """The innermost line of Python that the process was at when it died, as faulthandler writes it."""
+    def _hung(self, step):
+        """The row of a process that takes too long, and stops it."""
+        self._process.send_signal(signal.SIGUSR1)
+        time.sleep(1)  # until it has written where it is
+        stack = self._stack()
+        cpu = self._limit - self._ends_cpu + self._cpu()
+        self.stop()
+        if step == "drawing":  # nnsmith's solver may take long; nothing of Rewire has run then
+            return ["model", "undrawn", ""]
+        if _is_of_oracles(stack):
+            return ["model", "oracle hung", stack[0]]
+        return [step, "hung", f"after {cpu:.0f} s of CPU time, in {stack[0]}"]
+
+    def _stack(self):
+        """The lines of Python that the process was at when it died or hung, the innermost first, as faulthandler writes them."""
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
         begins = [place for place, line in enumerate(lines) if "most recent call first" in line]
-        return lines[begins[-1] + 1].strip() if begins and begins[-1] + 1 < len(lines) else "an unknown place"
+        stack = []
+        for line in lines[begins[-1] + 1 :] if begins else []:
+            if not line.startswith("  File"):
+                break
+            stack.append(line.strip())
+        return stack or ["an unknown place"]
 
-    def _line(self, ends):
+    def _cpu(self):
+        """The seconds of CPU time that the process has used."""
+        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _line(self):
         """The next line; b"" at the end, None when time is up."""
         while b"\n" not in self._rest:
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0, ends - time.monotonic()))
-            if not ready:
+            left = self._ends - time.monotonic(), self._ends_cpu - self._cpu()
+            if min(left) <= 0:
                 return None
+            ready, _, _ = select.select([self._process.stdout], [], [], min(*left, 1 + left[1] / 4))
+            if not ready:
+                continue
             more = self._process.stdout.read1(1 << 16)
             if not more:
                 return b""
             self._rest += more
         line, self._rest = self._rest.split(b"\n", 1)
         return line
+
+
+def _is_of_oracles(stack):
+    return any(f"/{package}/" in line for line in stack for package in ORACLES)
 
 
 def draw(request):
@@ -112,10 +147,22 @@ def draw(request):
         return None
 
 
+def _spins():
+    while True:
+        pass
+
+
+# What planted.py asks for, to see that it is noticed.
+PLANTED = {"spins": _spins, "waits": signal.pause, "crashes": os.abort}
+
+
 def _answer(request, say):
     import kept
     import trial
 
+    if "planted" in request:
+        say({"step": "planted"})
+        PLANTED[request["planted"]]()
     say({"step": "drawing"})
     drawn = kept.read(request["folder"]) if "folder" in request else draw(request)
     if drawn is None:
@@ -126,7 +173,8 @@ def _answer(request, say):
 
 
 def main():
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)
+    faulthandler.register(signal.SIGUSR1, all_threads=False)
     out = sys.stdout.buffer
     sys.stdout = sys.stderr
 

@@ -93,6 +93,12 @@ void ReadAttribute(Cursor* cursor, onnx::AttributeProto* attribute) {
   }
   attribute->set_type(onnx::AttributeProto::INTS);
   while (!cursor->Take(']')) {
+    if (cursor->Take('"')) {
+      attribute->set_type(onnx::AttributeProto::STRINGS);
+      attribute->add_strings(cursor->Quoted());
+      cursor->Take(',');
+      continue;
+    }
     const std::string word = cursor->Word();
     if (IsFloatText(word)) {
       attribute->set_type(onnx::AttributeProto::FLOATS);

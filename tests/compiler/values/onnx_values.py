@@ -126,6 +126,8 @@ def node_of(line):
         number = lambda word: float(word) if any(c in word for c in ".naN") else int(word)  # noqa: E731
         if value.startswith('"'):
             values[name] = value.strip('"')
+        elif value.startswith('["'):
+            values[name] = re.findall(r'"([^"]*)"', value)
         elif value.startswith("["):
             values[name] = [number(word) for word in value[1:-1].replace(",", " ").split()]
         else:

@@ -121,6 +121,11 @@ onnx::ModelProto Model(const Case& given, const std::vector<NamedTensor>& inputs
   }
   for (const std::string& line : given.at("node")) {
     const onnx::NodeProto* node = AddNodeText(graph, line);
+    if (!node->domain().empty()) {
+      onnx::OperatorSetIdProto* domain = model.add_opset_import();
+      domain->set_domain(node->domain());
+      domain->set_version(1);
+    }
     if (&line != &given.at("node").back()) continue;
     for (const std::string& output : node->output()) {
       SetValue(graph->add_output(), output, {});
