@@ -77,6 +77,13 @@ void CheckSumOfExp(const VectorMath& math) {
       CHECK(static_cast<double>(math.sum_of_exp(line.data(), largest, static_cast<std::int64_t>(i) + 1)) ==
             Approx(sum).epsilon(3e-7));
     }
+    // Terms that are too small to count leave the sum exactly 1, whose logarithm is 0.
+    std::vector<float> sure(line.size(), largest - 80);
+    for (std::size_t i = 0; i < sure.size(); ++i) {
+      sure[i] = largest;
+      CHECK(math.sum_of_exp(sure.data(), largest, 70) == 1);
+      sure[i] = largest - 80;
+    }
     for (const float value : {infinity, -infinity, std::nanf("")})
       CHECK(std::isnan(math.sum_of_exp(line.data(), value, 70)));
   }
