@@ -13,6 +13,7 @@
 #include "rewire/compiler/aot/emit_c.h"
 #include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/units.h"
 #include "rewire/tools/run/link_model.h"
 
 namespace rewire::tools {
@@ -24,9 +25,10 @@ constexpr const char kDescription[] =
   $ vm-aot model.rwx -o model.c                        model.c and model.h
   $ vm-aot model.rwx -o digits.c --prefix digits       names begin with digits_
   $ vm-aot model.rwx -o model.c --weights pointer      model.c, model.h, and model.weights for flash or mmap
+  $ vm-aot model.rwx -o model.c --max-dim N=8          N is an argument of the function, from 1 to 8
 
-All sizes have to be known: compile with vm-compile --dim NAME=SIZE. docs/aot.md says what the source needs, and what
-cannot be made static.
+A size that varies has a largest one, by --max-dim here or in vm-compile. docs/aot.md says what the source needs, and
+what cannot be made static.
 )";
 
 struct Options {
@@ -36,6 +38,7 @@ struct Options {
   std::string kernels = "embedded";
   std::string weights = "inline";
   std::vector<std::string> parameters;
+  std::vector<std::string> max_dims;
   bool json = false;
 };
 
@@ -70,6 +73,8 @@ Result<int> MakeSource(Options options) {
   options.emit.weights = options.weights == "section"   ? CWeights::kSection
                          : options.weights == "pointer" ? CWeights::kPointer
                                                         : CWeights::kInline;
+  Status sizes = ParseSizes("--max-dim", options.max_dims, &options.emit.max_dims);
+  if (!sizes) return Forward(sizes);
   const std::size_t dot = options.output.rfind('.');
   const std::size_t slash = options.output.rfind('/');
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash) ||
@@ -146,6 +151,11 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"inline", "section", "pointer"}))
       ->type_name("PLACE")
       ->capture_default_str();
+  app.add_option(
+         "--max-dim", options.max_dims,
+         "the largest size of a symbolic dimension of the inputs; the source has a version for each size")
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZE");
   app.add_option(
          "--params", options.parameters,
          "read parameters (weights) by name, from .safetensors, .rwx, .npz or TVM's files; they become "

@@ -230,6 +230,7 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
   if (code_[WordOf(kOp, "dst")] != kNone) {
     return Refuse(fmt::format("kernel {} returns a value, which has no static memory", import.name));
   }
+  if (!objects && ComputeNow(state, import)) return {};
   std::vector<Value> given;
   for (const std::uint32_t arg : ReadsView(code_ + WordOf(kOp, "args"))) {
     const Value& value = (*state)[arg];

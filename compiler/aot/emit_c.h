@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,13 @@ struct EmitCOptions {
   // Values of the constants that the executable names but does not hold: its parameters, and what `__init`
   // computes. ParameterSet::Of(Program) of the linked executable has all of them. Other entries are ignored.
   ParameterSet constants;
+  // The largest sizes of symbolic dimensions of inputs, by name. The executable's own limits hold too.
+  std::map<std::string, std::int64_t> max_dims;
   // Calls inside each other. A call that is deeper fails as it does in the VM (kDepthLimit). As calls are
   // expanded where they are made, the source grows with this number if the depth of a recursion depends on
   // data.
   std::uint32_t depth = 16;
-  // Limits the instructions after calls are expanded.
+  // Limits the instructions after calls are expanded, of all versions of an entry point together.
   std::uint64_t max_instructions = 1u << 18;
 };
 
@@ -59,7 +62,8 @@ struct CSource {
 // Emits the source. `header_name` is how the source includes the header.
 //
 // Errors:
-// - kInvalidArgument if there is no function of that name, or the prefix is no C name.
+// - kInvalidArgument if there is no function or no dimension of that name, a largest size is below 1, or the
+//   prefix is no C name.
 // - kUnsupported if the program cannot be made static. The message names the function and the instruction.
 REWIRE_API Result<CSource> EmitC(const Executable& executable, const EmitCOptions& options,
                                  const std::string& header_name);

@@ -11,13 +11,15 @@
 
 namespace rewire::aot {
 
-StaticProgram::StaticProgram(const Module& module, const EmitCOptions& options, std::uint32_t function,
-                             Literals* literals, KernelCalls* calls)
-    : module_(module),
-      options_(options),
-      literals_(literals),
-      calls_(calls),
-      plans_(PlanOutputs(module)),
+StaticProgram::StaticProgram(const SourceParts& parts, std::uint32_t function,
+                             std::map<std::uint32_t, std::int64_t> sizes)
+    : module_(parts.module),
+      options_(parts.options),
+      literals_(parts.literals),
+      calls_(parts.calls),
+      known_calls_(parts.known_calls),
+      plans_(parts.plans),
+      sizes_(std::move(sizes)),
       meter_(WorkMeter::Budget{"emitting C"}) {
   root_.function = function;
   root_.facts = &FactsOf(function);
@@ -63,14 +65,17 @@ Result<Value> StaticProgram::InputOf(const NamedType& input, const std::string& 
   if (type.kind != TypeKind::kTensor)
     return refuse("no C function can take; tensors and tuples of them it can");
   if (type.device != kHostDevice) return refuse("lies on a device; only host memory can be used");
-  const bool is_static = type.rank >= 0 && type.dtype != kUnknownDType &&
-                         std::all_of(type.dims.begin(), type.dims.end(), [](Dim dim) { return dim >= 0; });
-  if (!is_static) return refuse("has no fixed size. Compile with vm-compile --dim NAME=SIZE");
+  bool is_static = type.rank >= 0 && type.dtype != kUnknownDType;
+  for (const Dim dim : type.dims) {
+    const auto size = IsSymbol(dim) ? sizes_.find(SymbolOf(dim)) : sizes_.end();
+    is_static = is_static && (dim >= 0 || size != sizes_.end());
+    if (is_static) value.dims.push_back(dim >= 0 ? dim : size->second);
+  }
+  if (!is_static) return refuse("has an unknown rank, dtype or dimension, and C source needs each");
   value.kind = Value::Kind::kTensor;
   value.dtype = type.dtype;
-  value.dims.assign(type.dims.begin(), type.dims.end());
   value.is_read_only = true;
-  value.bytes = TensorBytes(type.dtype, {type.dims.data(), type.dims.size()}).value_or(0);
+  value.bytes = TensorBytes(type.dtype, {value.dims.data(), value.dims.size()}).value_or(0);
   value.place = {Place::Base::kInput, static_cast<std::uint32_t>(inputs_.size()), 0};
   inputs_.push_back({name, true, type.dtype, value.dims});
   return value;

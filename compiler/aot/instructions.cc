@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "rewire/base/dtype.h"
@@ -15,22 +14,6 @@ namespace rewire::aot {
 namespace {
 
 using Kind = Value::Kind;
-
-bool IsIntegerDType(DLDataType dtype) {
-  const bool integral = dtype.code == kInt || dtype.code == kUInt || dtype.code == kBool;
-  const bool whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
-  return integral && dtype.lanes == 1 && (whole || dtype.bits == 1);
-}
-
-template <typename T>
-void AppendElements(const std::vector<std::byte>& bytes, std::uint64_t offset, std::uint64_t count,
-                    std::vector<std::int64_t>* elements) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    T element;
-    std::memcpy(&element, bytes.data() + offset + i * sizeof(T), sizeof(T));
-    elements->push_back(static_cast<std::int64_t>(element));
-  }
-}
 
 }  // namespace
 
@@ -52,38 +35,10 @@ Status StaticProgram::NeedKind(const State& state, std::uint32_t reg, Kind kind,
 std::optional<std::vector<std::int64_t>> StaticProgram::ElementsOf(const Value& tensor) {
   const std::uint64_t count = aot::ElementsOf(tensor.dims);
   if (tensor.place.base == Place::Base::kLiteral) return literals_->ElementsAt(tensor.place.index);
-  if (tensor.place.base != Place::Base::kConstant || !IsIntegerDType(tensor.dtype)) return std::nullopt;
+  if (tensor.place.base != Place::Base::kConstant) return std::nullopt;
   const Result<const Literals::Decoded*> decoded = literals_->Decode(tensor.place.index);
   if (!decoded) return std::nullopt;
-  const std::vector<std::byte>& bytes = (*decoded)->bytes;
-  std::vector<std::int64_t> elements;
-  const bool is_signed = tensor.dtype.code == kInt;
-  switch (tensor.dtype.bits) {
-    case 64:
-      AppendElements<std::int64_t>(bytes, tensor.place.offset, count, &elements);
-      break;
-    case 32:
-      if (is_signed) {
-        AppendElements<std::int32_t>(bytes, tensor.place.offset, count, &elements);
-      } else {
-        AppendElements<std::uint32_t>(bytes, tensor.place.offset, count, &elements);
-      }
-      break;
-    case 16:
-      if (is_signed) {
-        AppendElements<std::int16_t>(bytes, tensor.place.offset, count, &elements);
-      } else {
-        AppendElements<std::uint16_t>(bytes, tensor.place.offset, count, &elements);
-      }
-      break;
-    default:
-      if (is_signed) {
-        AppendElements<std::int8_t>(bytes, tensor.place.offset, count, &elements);
-      } else {
-        AppendElements<std::uint8_t>(bytes, tensor.place.offset, count, &elements);
-      }
-  }
-  return elements;
+  return IntegersIn((*decoded)->bytes, tensor.dtype, tensor.place.offset, count);
 }
 
 Status StaticProgram::ReadInteger(const Value& value, const char* what, Number* number, std::string* text,
@@ -118,7 +73,8 @@ Status StaticProgram::ReadInteger(const Value& value, const char* what, Number* 
 Status StaticProgram::ReadShape(const Value& value, bool allow_scalar, std::vector<std::int64_t>* dims,
                                 Next* next) {
   if (value.kind == Kind::kInteger) {
-    if (!value.number.known) return Refuse("the shape is known only when the program runs");
+    if (!value.number.known)
+      return Refuse("the shape depends on data, so it is known only when the program runs");
     *dims = {value.number.value};
     return {};
   }
@@ -136,7 +92,7 @@ Status StaticProgram::ReadShape(const Value& value, bool allow_scalar, std::vect
   }
   const auto elements = ElementsOf(value);
   if (!elements) {
-    return Refuse("the shape is known only when the program runs. Compile with vm-compile --dim NAME=SIZE");
+    return Refuse("the shape depends on data, so it is known only when the program runs");
   }
   *dims = *elements;
   return {};
@@ -247,7 +203,7 @@ Status StaticProgram::AllocStorage(State* state, Next* next) {
     std::string text;
     Status read = ReadInteger((*state)[size_register], "size", &number, &text, next);
     if (!read || *next == Next::kEnd) return read;
-    if (!number.known) return Refuse("the size is known only when the program runs");
+    if (!number.known) return Refuse("the size depends on data, so it is known only when the program runs");
     bytes = number.value;
   } else {
     const DimsView shape(code_ + WordOf(kOp, "shape"));

@@ -37,6 +37,18 @@ std::string IntegerText(std::int64_t value, bool is_wide) {
   return value == INT64_MIN ? "(-INT64_C(9223372036854775807) - 1)" : fmt::format("INT64_C({})", value);
 }
 
+template <typename T>
+std::vector<std::int64_t> WideElements(const std::vector<std::byte>& bytes, std::uint64_t offset,
+                                       std::uint64_t count) {
+  std::vector<std::int64_t> elements;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    T element;
+    std::memcpy(&element, bytes.data() + offset + i * sizeof(T), sizeof(T));
+    elements.push_back(static_cast<std::int64_t>(element));
+  }
+  return elements;
+}
+
 template <typename Element>
 std::string Listed(std::size_t count, const Element& element) {
   std::string text;
@@ -102,6 +114,31 @@ std::pair<std::string, std::string> ArrayText(DLDataType dtype, const std::vecto
 }
 
 }  // namespace
+
+bool IsIntegerDType(DLDataType dtype) {
+  const bool integral = dtype.code == kInt || dtype.code == kUInt || dtype.code == kBool;
+  const bool whole = dtype.bits == 8 || dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
+  return integral && dtype.lanes == 1 && (whole || dtype.bits == 1);
+}
+
+std::optional<std::vector<std::int64_t>> IntegersIn(const std::vector<std::byte>& bytes, DLDataType dtype,
+                                                    std::uint64_t offset, std::uint64_t count) {
+  if (!IsIntegerDType(dtype)) return std::nullopt;
+  const bool is_signed = dtype.code == kInt;
+  switch (dtype.bits) {
+    case 64:
+      return WideElements<std::int64_t>(bytes, offset, count);
+    case 32:
+      return is_signed ? WideElements<std::int32_t>(bytes, offset, count)
+                       : WideElements<std::uint32_t>(bytes, offset, count);
+    case 16:
+      return is_signed ? WideElements<std::int16_t>(bytes, offset, count)
+                       : WideElements<std::uint16_t>(bytes, offset, count);
+    default:
+      return is_signed ? WideElements<std::int8_t>(bytes, offset, count)
+                       : WideElements<std::uint8_t>(bytes, offset, count);
+  }
+}
 
 std::string ElementType(DLDataType dtype) {
   const bool is_signed = dtype.code == kDLInt;
@@ -209,8 +246,8 @@ std::string Literals::Text() const {
     if (!literal.is_used) continue;
     const bool is_wide = literal.dtype.bits == 64;
     const auto element = [&](std::size_t k) { return IntegerText(literal.elements[k], is_wide); };
-    text += fmt::format("static const int{}_t {}_integers_{}[] = {{\n{}}};\n", is_wide ? 64 : 32, prefix, i,
-                        literal.elements.empty() ? "  0\n" : Listed(literal.elements.size(), element));
+    text += fmt::format("static const {} {}_integers_{}[] = {{\n{}}};\n", ElementType(literal.dtype), prefix,
+                        i, literal.elements.empty() ? "  0\n" : Listed(literal.elements.size(), element));
   }
   return text;
 }
@@ -219,7 +256,7 @@ std::uint64_t Literals::used_bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& [constant, offset] : used_) bytes += decoded_.at(constant).bytes.size();
   for (const Literal& literal : literals_) {
-    if (literal.is_used) bytes += literal.elements.size() * (literal.dtype.bits / 8);
+    if (literal.is_used) bytes += literal.elements.size() * ElementBytes(literal.dtype);
   }
   return bytes;
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Literals {
   // EmitCOptions::constants has its value.
   Result<const Decoded*> Decode(std::uint32_t constant);
   // The place of these integers in the table of literals.
+  // `dtype` is bool, i32 or i64.
   std::uint32_t Add(DLDataType dtype, const std::vector<std::int64_t>& elements);
   const std::vector<std::int64_t>& ElementsAt(std::uint32_t literal) const {
     return literals_[literal].elements;
@@ -61,6 +63,11 @@ class Literals {
   std::vector<std::byte> weights_{};
   std::vector<Literal> literals_{};
 };
+
+// Elements of integers or truth values among these bytes; none if the dtype is another one.
+std::optional<std::vector<std::int64_t>> IntegersIn(const std::vector<std::byte>& bytes, DLDataType dtype,
+                                                    std::uint64_t offset, std::uint64_t count);
+bool IsIntegerDType(DLDataType dtype);
 
 // The C type of an element, such as "float"; where C has none, that of its bytes.
 std::string ElementType(DLDataType dtype);

@@ -21,6 +21,7 @@
 #include "rewire/compiler/aot/emit_c.h"
 #include "rewire/compiler/aot/frame.h"
 #include "rewire/compiler/aot/kernel_calls.h"
+#include "rewire/compiler/aot/known_calls.h"
 #include "rewire/compiler/aot/literals.h"
 #include "rewire/compiler/aot/sites.h"
 #include "rewire/vm/plan/output_plan.h"
@@ -33,12 +34,24 @@ struct Leaf {
   bool is_tensor = true;  // else an integer
   DLDataType dtype = kUnknownDType;
   std::vector<std::int64_t> dims{};
+  bool varies = false;  // dims differ between the versions of an entry point
+};
+
+// The programs of one source share these. The pointers are not owned.
+struct SourceParts {
+  const Module& module;
+  const EmitCOptions& options;
+  const Array<FunctionPlan>& plans;
+  Literals* literals;
+  KernelCalls* calls;
+  KnownCalls* known_calls;  // null: every call is made when the program runs
 };
 
 class StaticProgram {
  public:
-  StaticProgram(const Module& module, const EmitCOptions& options, std::uint32_t function, Literals* literals,
-                KernelCalls* calls);
+  // `sizes` are those of the symbolic dimensions of the function's inputs, by the module's symbol.
+  StaticProgram(const SourceParts& parts, std::uint32_t function,
+                std::map<std::uint32_t, std::int64_t> sizes);
 
   // Finds the states, the types of the result, and the arena.
   Status Analyze();
@@ -49,7 +62,8 @@ class StaticProgram {
   const std::vector<Leaf>& outputs() const { return outputs_; }
   std::uint32_t most_arguments() const { return most_arguments_; }
   std::uint64_t arena_bytes() const { return arena_bytes_; }
-  std::uint32_t function() const { return root_.function; }
+  // Words of instructions, with all calls expanded.
+  std::uint64_t code_words() const { return instructions_ + module_.functions[root_.function].code.size(); }
 
  private:
   enum class Pass : std::uint8_t { kStates, kMemory, kSource };
@@ -85,7 +99,7 @@ class StaticProgram {
                            bool is_pointer);
   Status Refuse(const std::string& why) const;
 
-  // Instructions, in instructions.cc. `*next` is kEnd when the block ends there.
+  // Instructions, in instructions.cc, calls.cc and compute_now.cc. `*next` is kEnd when the block ends there.
   Status Step(State* state, Next* next);
   Status AllocStorage(State* state, Next* next);
   Status AllocTensor(State* state, Next* next, const std::vector<std::int64_t>& dims);
@@ -95,6 +109,9 @@ class StaticProgram {
                     std::uint32_t dst);
   Status InvokeClosure(State* state, Next* next);
   Status InvokePacked(State* state, Next* next);
+  std::optional<KnownTensor> KnownOf(const Value& tensor);
+  bool IsShared(const State& state, const Value& tensor, const std::set<std::uint32_t>& registers);
+  bool ComputeNow(State* state, const KernelImport& import);
   Status PlaceWorkspace(const State& state, KernelCall* call);
   Status Branch(State* state, Next* next);
   Status Reshape(State* state, Next* next);
@@ -139,7 +156,9 @@ class StaticProgram {
   const EmitCOptions& options_;
   Literals* literals_;
   KernelCalls* calls_;
-  Array<FunctionPlan> plans_;
+  KnownCalls* known_calls_;
+  const Array<FunctionPlan>& plans_;
+  const std::map<std::uint32_t, std::int64_t> sizes_;
   WorkMeter meter_;
   std::map<std::uint32_t, std::unique_ptr<FunctionFacts>> facts_{};
   Frame root_{};

@@ -124,7 +124,18 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   CHECK_THAT(absent.err, Catch::Contains("no function of the executable is called f"));
   const Finished open = RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--function", "open"}, folder.path());
   CHECK(open.exit_code == 15);
-  CHECK_THAT(open.err, Catch::Contains("open: input image is f32[N], which has no fixed size"));
+  const Finished sized =
+      RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--function", "open", "--max-dim", "N=3", "--json"},
+                 folder.path());
+  CHECK(sized.err == "");
+  CHECK_THAT(test::ReadWholeFile(folder.path() / "m.h"),
+             Catch::Contains("int model_open(int64_t N, const float *image, float *image_2);") &&
+                 Catch::Contains("N is from 1 to 3."));
+  const Finished wrong =
+      RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--max-dim", "N=three"}, folder.path());
+  CHECK(wrong.exit_code == 11);
+  CHECK_THAT(wrong.err, Catch::Contains("--max-dim N=three: expected NAME=SIZE"));
+  CHECK_THAT(open.err, Catch::Contains("open: dimension N of the inputs has no largest size"));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <map>
 
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/kernels/contract/libraries.h"
@@ -33,18 +33,6 @@ constexpr Figure kFigures[] = {
     {"pinned", "host memory that devices pin", &MemoryBound::pinned},
 };
 
-Result<std::pair<std::string, std::int64_t>> ParseDim(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  if (equals != std::string::npos && equals > 0) {
-    const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc() && stop == end) return std::make_pair(text.substr(0, equals), value);
-  }
-  return Fail(StatusCode::kInvalidArgument,
-              fmt::format("--max-dim {}: a dimension and its largest size expected, as in N=64", text));
-}
-
 std::uint64_t BytesOn(const MemoryBound& bound, std::uint32_t device) {
   for (const DeviceMemoryBound& each : bound.devices) {
     if (each.device == device) return each.bytes;
@@ -71,11 +59,9 @@ Json BoundJson(const MemoryBound& bound, const std::vector<std::string>& devices
 Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
                                                   const MemoryRequest& request) {
   MemoryBoundOptions options;
-  for (const std::string& text : request.max_dims) {
-    Result<std::pair<std::string, std::int64_t>> dim = ParseDim(text);
-    if (!dim) return Forward(dim);
-    options.max_dims.push_back(*std::move(dim));
-  }
+  std::map<std::string, std::int64_t> max_dims;
+  if (Status parsed = ParseSizes("--max-dim", request.max_dims, &max_dims); !parsed) return Forward(parsed);
+  for (const auto& dim : max_dims) options.max_dims.push_back(dim);
   KernelSet kernels;
   // Without them shape functions and workspace are unknown, which the answer says.
   (void)kernels.AddLibrary(names::kCpuLibrary);

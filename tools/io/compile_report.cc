@@ -3,37 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/units.h"
 
 namespace rewire::tools {
-
-namespace {
-
-// Each text is NAME=SIZE; `option` is what they were given for.
-Status ParseSizes(const char* option, const std::vector<std::string>& texts,
-                  std::map<std::string, std::int64_t>* sizes) {
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.rfind('=');
-    std::int64_t size = -1;
-    if (equals != std::string::npos && equals > 0) {
-      const char* end = text.data() + text.size();
-      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, size);
-      if (error != std::errc() || stop != end) size = -1;
-    }
-    if (size < 0) {
-      return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("{} {}: expected NAME=SIZE with a size of at least 0", option, text));
-    }
-    (*sizes)[text.substr(0, equals)] = size;
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
                                            const std::vector<std::string>& max_dims,

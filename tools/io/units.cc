@@ -76,4 +76,23 @@ std::string DurationText(double nanoseconds) {
   return fmt::format("{:.{}f} {}", number, decimals, kTimes[i].name);
 }
 
+Status ParseSizes(const char* option, const std::vector<std::string>& texts,
+                  std::map<std::string, std::int64_t>* sizes) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    std::int64_t size = -1;
+    if (equals != std::string::npos && equals > 0) {
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, size);
+      if (error != std::errc() || stop != end) size = -1;
+    }
+    if (size < 0) {
+      return Fail(StatusCode::kInvalidArgument, "{} {}: expected NAME=SIZE with a size of at least 0", option,
+                  text);
+    }
+    (*sizes)[text.substr(0, equals)] = size;
+  }
+  return {};
+}
+
 }  // namespace rewire::tools

@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rewire/base/status.h"
 
@@ -15,6 +17,11 @@ namespace rewire::tools {
 Result<std::uint64_t> ParseBytes(std::string_view text);
 // "2s", "1.5s", "250ms", "80us". kInvalidArgument, also for more than a year.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// Adds each "NAME=SIZE" to `sizes`; the later one of a name counts. `option` is what they were given for.
+// Errors: kInvalidArgument, with the wrong text.
+Status ParseSizes(const char* option, const std::vector<std::string>& texts,
+                  std::map<std::string, std::int64_t>* sizes);
 
 // "512 B", "1.5 KiB", "64.0 MiB".
 std::string BytesText(std::uint64_t bytes);

@@ -103,14 +103,14 @@ std::vector<std::string> CLibrary::Defined() const {
 std::string CLibrary::Sections() const { return Shell(folder_, "objdump -h all.o"); }
 
 CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
-              const void* weights) {
+              const void* weights, const std::int64_t* sizes) {
   Guarded arena(function.arena_bytes);
   std::vector<Guarded> memory;
   for (std::int32_t i = 0; i < function.output_count; ++i) memory.emplace_back(function.outputs[i].bytes);
   std::vector<void*> outputs;
   for (Guarded& output : memory) outputs.push_back(output.data());
   CResult result;
-  result.code = function.run(kernels, arena.data(), weights, inputs.data(), outputs.data());
+  result.code = function.run(kernels, arena.data(), weights, sizes, inputs.data(), outputs.data());
   result.is_within = arena.IsWithin();
   for (std::int32_t i = 0; i < function.output_count; ++i) {
     Guarded& output = memory[static_cast<std::size_t>(i)];

@@ -21,6 +21,10 @@ struct CTensorInfo {
   const std::int64_t* dims;
   std::uint64_t bytes;
 };
+struct CSizeInfo {
+  const char* name;
+  std::int64_t most;
+};
 struct CFunctionInfo {
   const char* name;
   std::uint64_t arena_bytes;
@@ -28,8 +32,11 @@ struct CFunctionInfo {
   std::int32_t input_count;
   const CTensorInfo* outputs;
   std::int32_t output_count;
-  int (*run)(void* kernels, void* memory, const void* weights, const void* const* inputs,
-             void* const* outputs);
+  const CSizeInfo* sizes;
+  std::int32_t size_count;
+  int (*output_dims)(const std::int64_t* sizes, std::int32_t output, std::int64_t* dims);
+  int (*run)(void* kernels, void* memory, const void* weights, const std::int64_t* sizes,
+             const void* const* inputs, void* const* outputs);
 };
 
 // A CResult is what a call of a compiled function gave.
@@ -74,6 +81,6 @@ class CLibrary {
 
 // Calls with poisoned memory.
 CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
-              const void* weights = nullptr);
+              const void* weights = nullptr, const std::int64_t* sizes = nullptr);
 
 }  // namespace rewire::test

@@ -38,7 +38,8 @@ class Tensor(ctypes.Structure):
 class Function(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
                 ("input_count", ctypes.c_int32), ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int32),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
+                ("sizes", ctypes.c_void_p), ("size_count", ctypes.c_int32), ("output_dims", ctypes.c_void_p),
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
 
 
 def run(*command):
@@ -108,7 +109,7 @@ def compare(build, model, folder):
     ran = run(build / "bin/vm-run", rwx, *(["-i", f"@{folder}/in.npz"] if inputs else []), "-o", f"@{folder}/out.npz")
     arena = np.full(function.arena_bytes + 64, 0xA5, np.uint8)
     begin = arena[-arena.ctypes.data % 16:]
-    code = function.run(None, begin.ctypes.data, None, addresses(inputs), addresses(outputs))
+    code = function.run(None, begin.ctypes.data, None, None, addresses(inputs), addresses(outputs))
     if ran.returncode or code:
         same = bool(ran.returncode) == bool(code)
         return ("both fail" if same else "one fails"), f"{code} {ran.stderr[-300:]}"
