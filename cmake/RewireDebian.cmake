@@ -80,6 +80,11 @@ if(TARGET rewire_compiler)
                  DEPENDS "librewire${soname} (= ${version})")
   string(APPEND CPACK_DEBIAN_REWIRE_DEV_PACKAGE_DEPENDS ", librewire-compiler${soname} (= ${version})")
 endif()
+if(TARGET rewire_onnxruntime)
+  rewire_package(rewire_onnxruntime rewire-onnxruntime SECTION libs SUMMARY "ONNX Runtime's C interface over Rewire"
+                 DETAILS "${intro} This package has a libonnxruntime for programs that are written for ONNX Runtime. It lies in a folder of its own, so that only programs that are told to use it."
+                 DEPENDS "librewire-compiler${soname} (= ${version}), rewire-kernels (= ${version})")
+endif()
 if(REWIRE_BUILD_TOOLS)
   rewire_package(rewire_tools rewire-tools SECTION science SUMMARY "tools of Rewire: compile, run and look into models"
                  DETAILS "${intro} This package has vm-compile, vm-run, vm-debug, vm-inspect and other tools, with their manual pages and completion for shells."

@@ -87,7 +87,7 @@ OrtStatus* RunWithBinding(OrtSession* session, const OrtRunOptions* options,
     std::vector<NamedOutput> outputs;
     for (const BoundOutput& output : binding->outputs)
       outputs.push_back({output.name.c_str(), output.allocated ? nullptr : output.value});
-    OrtStatus* const failed = RunModel(*session->model, options, inputs, &outputs);
+    OrtStatus* const failed = RunModel(*session, options, inputs, &outputs);
     if (failed != nullptr) return failed;
     for (std::size_t i = 0; i < outputs.size(); ++i) binding->outputs[i].value = std::move(outputs[i].value);
     return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/runs/run.h"
 
+#include <optional>
 #include <thread>
 
 #include "rewire/onnxruntime_api/functions.h"
@@ -33,6 +34,44 @@ class LentVm {
   std::unique_ptr<VirtualMachine> vm_;
 };
 
+// Writes down what a run takes, for the session's profile and the run's own.
+class ProfiledRun final : public Observer {
+ public:
+  ProfiledRun(const OrtSession& session, const OrtRunOptions* options, VirtualMachine* vm)
+      : session_(session.profile.get()), vm_(vm) {
+    if (options != nullptr && !options->profile_prefix.empty()) own_.emplace(options->profile_prefix);
+    if (is_wanted()) (void)vm_->TrySetObserver(this);
+  }
+  ~ProfiledRun() override {
+    if (!is_wanted()) return;
+    (void)vm_->TrySetObserver(nullptr);
+    Quietly([&] {
+      const std::int64_t end = Profile::Now();
+      if (session_ != nullptr) session_->AddSession("model_run", begin_, end);
+      if (!own_) return;
+      own_->AddSession("model_run", begin_, end);
+      std::string file;
+      ReleaseStatus(own_->Finish(&file));
+    });
+  }
+  ProfiledRun(const ProfiledRun&) = delete;
+  ProfiledRun& operator=(const ProfiledRun&) = delete;
+
+  bool wants_kernels() const override { return true; }
+  void OnKernel(const KernelCall& call) override {
+    if (session_ != nullptr) session_->AddKernel(call);
+    if (own_) own_->AddKernel(call);
+  }
+
+ private:
+  bool is_wanted() const { return session_ != nullptr || own_; }
+
+  Profile* session_;
+  VirtualMachine* vm_;
+  std::optional<Profile> own_;
+  std::int64_t begin_ = Profile::Now();
+};
+
 // Whether the VM can make the output in the host's own tensor. Strings and maps are made of its results.
 bool IsDirect(const Port& port, const ValueBody& value) {
   return port.type.kind == ONNX_TYPE_TENSOR && !port.parts && !port.list && value.kind == ONNX_TYPE_TENSOR &&
@@ -41,8 +80,9 @@ bool IsDirect(const Port& port, const ValueBody& value) {
 
 }  // namespace
 
-OrtStatus* RunModel(const Model& model, const OrtRunOptions* options, const std::vector<NamedInput>& inputs,
-                    std::vector<NamedOutput>* outputs) {
+OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
+                    const std::vector<NamedInput>& inputs, std::vector<NamedOutput>* outputs) {
+  const Model& model = *session.model;
   const Ports& ports = model.ports();
   std::vector<Value> values;
   if (OrtStatus* const wrong = BindInputs(ports, inputs, &values); wrong != nullptr) return wrong;
@@ -75,6 +115,7 @@ OrtStatus* RunModel(const Model& model, const OrtRunOptions* options, const std:
   {
     const RunUnder under(options, &*vm);
     if (under.terminated()) return Terminated();
+    const ProfiledRun profiled(session, options, &*vm);
     const Status ran = (*vm).TryInvoke(model.program().executable().module().functions[model.function()].name,
                                        Span<const Value>(values), Span<const OutputBinding>(bindings));
     if (!ran) return ran.code() == StatusCode::kCancelled ? Terminated() : FromError(ran.error());
@@ -129,7 +170,7 @@ OrtStatus* Run(OrtSession* session, const OrtRunOptions* options, const char* co
     std::vector<NamedOutput> out;
     for (std::size_t i = 0; i < output_count; ++i)
       out.push_back({output_names[i], outputs[i] == nullptr ? nullptr : outputs[i]->body});
-    OrtStatus* const failed = RunModel(*session->model, options, in, &out);
+    OrtStatus* const failed = RunModel(*session, options, in, &out);
     if (failed != nullptr) return failed;
     for (std::size_t i = 0; i < output_count; ++i) {
       if (outputs[i] != nullptr) continue;

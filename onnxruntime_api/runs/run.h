@@ -21,8 +21,8 @@ struct NamedOutput {
   std::shared_ptr<ValueBody> value;  // the host's, which the run writes; null: the run allocates one
 };
 
-// Runs the model; on success each output has its value.
-OrtStatus* RunModel(const Model& model, const OrtRunOptions* options, const std::vector<NamedInput>& inputs,
-                    std::vector<NamedOutput>* outputs);
+// Runs the session's model; on success each output has its value.
+OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
+                    const std::vector<NamedInput>& inputs, std::vector<NamedOutput>* outputs);
 
 }  // namespace rewire::onnxruntime_api

@@ -90,6 +90,15 @@ const char* GetRunConfigEntry(const OrtRunOptions* options, const char* key) noe
   });
   return found;
 }
-OrtStatus* RunOptionsDisableProfiling(OrtRunOptions*) noexcept { return nullptr; }
+OrtStatus* RunOptionsEnableProfiling(OrtRunOptions* options, const char* prefix) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    options->profile_prefix = prefix;
+    return nullptr;
+  });
+}
+OrtStatus* RunOptionsDisableProfiling(OrtRunOptions* options) noexcept {
+  options->profile_prefix.clear();
+  return nullptr;
+}
 
 }  // namespace rewire::onnxruntime_api

@@ -12,6 +12,7 @@
 
 struct OrtRunOptions {
   std::string tag;
+  std::string profile_prefix;  // empty: no profile of the run
   std::map<std::string, std::string> config;
   int log_verbosity = 0;
   int log_severity = 2;

@@ -16,10 +16,15 @@ OrtStatus* Create(const OrtEnv* env, const Source& source, const OrtSessionOptio
     *out = nullptr;
     if (env == nullptr) return InvalidArgument("the environment is null");
     static const OrtSessionOptions* const defaults = new OrtSessionOptions;
+    if (options == nullptr) options = defaults;
     auto session = std::make_unique<OrtSession>();
-    OrtStatus* const failed =
-        OpenModel(*env, source, options == nullptr ? *defaults : *options, &session->model);
+    if (!options->profile_prefix.empty())
+      session->profile = std::make_unique<Profile>(options->profile_prefix);
+    const std::int64_t begin = Profile::Now();
+    OrtStatus* const failed = OpenModel(*env, source, *options, &session->model);
     if (failed != nullptr) return failed;
+    if (session->profile != nullptr)
+      session->profile->AddSession("session_initialization", begin, Profile::Now());
     *out = session.release();
     return nullptr;
   });
@@ -54,7 +59,15 @@ OrtStatus* CreateSessionFromArray(const OrtEnv* env, const void* data, std::size
                                   const OrtSessionOptions* options, OrtSession** out) noexcept {
   return Create(env, Span<const std::byte>(static_cast<const std::byte*>(data), size), options, out);
 }
-void ReleaseSession(OrtSession* session) noexcept { delete session; }
+void ReleaseSession(OrtSession* session) noexcept {
+  if (session != nullptr && session->profile != nullptr) {
+    Quietly([&] {
+      std::string file;
+      ReleaseStatus(session->profile->Finish(&file));
+    });
+  }
+  delete session;
+}
 
 // Sessions of one model share what is made of its weights in any case, so that the container stays empty.
 OrtStatus* CreatePrepackedWeightsContainer(OrtPrepackedWeightsContainer** out) noexcept {
@@ -112,9 +125,19 @@ OrtStatus* SessionGetOverridableInitializerTypeInfo(const OrtSession*, std::size
                                                     OrtTypeInfo** out) noexcept {
   return Type(kNone, index, out);
 }
-OrtStatus* SessionGetProfilingStartTimeNs(const OrtSession*, std::uint64_t* out) noexcept {
-  *out = 0;
+OrtStatus* SessionGetProfilingStartTimeNs(const OrtSession* session, std::uint64_t* out) noexcept {
+  *out = session->profile == nullptr ? 0 : session->profile->start_ns();
   return nullptr;
+}
+OrtStatus* SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, char** out) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    std::string file;  // empty if there is no profile, or none any more
+    if (session->profile != nullptr) {
+      if (OrtStatus* const failed = session->profile->Finish(&file); failed != nullptr) return failed;
+    }
+    *out = AllocateText(allocator, file);
+    return *out == nullptr ? OutOfMemory() : nullptr;
+  });
 }
 
 }  // namespace rewire::onnxruntime_api

@@ -34,6 +34,12 @@ void ReleaseSessionOptions(OrtSessionOptions* options) noexcept { delete options
 OrtStatus* SetOptimizedModelFilePath(OrtSessionOptions* options, const char* path) noexcept {
   return Set([&] { options->optimized_path = path; });
 }
+OrtStatus* EnableProfiling(OrtSessionOptions* options, const char* prefix) noexcept {
+  return Set([&] { options->profile_prefix = prefix; });
+}
+OrtStatus* DisableProfiling(OrtSessionOptions* options) noexcept {
+  return Set([&] { options->profile_prefix.clear(); });
+}
 OrtStatus* SetSessionExecutionMode(OrtSessionOptions* options, ExecutionMode mode) noexcept {
   if (mode != ORT_SEQUENTIAL && mode != ORT_PARALLEL)
     return Guard([] { return InvalidArgument("execution_mode is not valid"); });
@@ -97,13 +103,12 @@ OrtStatus* GetMemPatternEnabled(const OrtSessionOptions* options, int* out) noex
 }
 
 // Accepted without effect. Arenas and their layout are the compiler's work, operators run at once where that
-// is faster, results never depend on threads, and nothing is profiled.
+// is faster, and results never depend on threads.
 OrtStatus* EnableCpuMemArena(OrtSessionOptions*) noexcept { return nullptr; }
 OrtStatus* DisableCpuMemArena(OrtSessionOptions*) noexcept { return nullptr; }
 OrtStatus* SetInterOpNumThreads(OrtSessionOptions*, int) noexcept { return nullptr; }
 OrtStatus* SetSessionLogVerbosityLevel(OrtSessionOptions*, int) noexcept { return nullptr; }
 OrtStatus* SetDeterministicCompute(OrtSessionOptions*, bool) noexcept { return nullptr; }
-OrtStatus* DisableProfiling(OrtSessionOptions*) noexcept { return nullptr; }
 
 OrtStatus* AddFreeDimensionOverride(OrtSessionOptions* options, const char* denotation,
                                     std::int64_t size) noexcept {

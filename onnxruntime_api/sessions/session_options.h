@@ -19,6 +19,7 @@ struct OrtSessionOptions {
   std::map<std::string, std::int64_t> sizes_by_denotation;
   std::map<std::string, std::shared_ptr<rewire::onnxruntime_api::ValueBody>> initializers;
   std::string optimized_path;
+  std::string profile_prefix;  // empty: no profile
   std::string log_id;
   int log_severity = -1;  // the environment's
   OrtLoggingFunction log_function = nullptr;

@@ -53,8 +53,10 @@ ONNXTensorElementDataType ElementTypeOf(DLDataType dtype) {
   return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 }
 
+const char* ElementTypeName(ONNXTensorElementDataType type) { return RowOf(type).name; }
+
 std::string TensorTypeText(ONNXTensorElementDataType type) {
-  return std::string("tensor(") + RowOf(type).name + ")";
+  return std::string("tensor(") + ElementTypeName(type) + ")";
 }
 
 }  // namespace rewire::onnxruntime_api

@@ -13,7 +13,9 @@ namespace rewire::onnxruntime_api {
 // A type with 0 bits if Rewire has none: strings, and types of less than a byte.
 DLDataType DTypeOf(ONNXTensorElementDataType type);
 ONNXTensorElementDataType ElementTypeOf(DLDataType dtype);
-// "tensor(float)", as ONNX spells it.
+// "float", as ONNX spells it.
+const char* ElementTypeName(ONNXTensorElementDataType type);
+// "tensor(float)"
 std::string TensorTypeText(ONNXTensorElementDataType type);
 
 }  // namespace rewire::onnxruntime_api

@@ -22,6 +22,7 @@ from rewire.inference_session import (
     RunOptions, SessionOptions, get_all_providers, get_available_providers, get_device, set_default_logger_severity,
     set_default_logger_verbosity, set_seed)
 from rewire.kernels import Kernel, kernel
+from rewire.libraries import onnxruntime_library
 from rewire.profile import KernelCall, Profile
 from rewire.program import Capacity, MemoryBound, OutputPlan, Program, disassemble, load
 from rewire.signature import TensorInfo
@@ -37,5 +38,5 @@ __all__ = [
     "ProductPrecision", "Profile", "Program", "RunError", "RunOptions", "SessionOptions", "StepLimitError", "Tensor",
     "TensorInfo", "UnsupportedError", "UnsupportedNode", "VerificationError", "VirtualMachine", "ZeroedWeights", "assemble",
     "compile", "compiler_passes", "disassemble", "get_all_providers", "get_available_providers", "get_device", "kernel",
-    "load", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tensor",
+    "load", "onnxruntime_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tensor",
 ]

@@ -51,3 +51,7 @@ OrtSession* Open(const Bytes* model, const OrtSessionOptions* options);
 OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t rank);
 /* Declares an input or output of the graph. */
 void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims);
+
+/* Tests in files of their own. */
+void TestProfile(void);
+void TestRunProfile(void);

@@ -86,6 +86,12 @@ if [[ -n $model ]]; then
   "$work/embed" "$model" | grep "this is a 3," >/dev/null || fail "the host does not run the model"
   "$root/usr/bin/vm-run" "$model" --random --dim N=1 >/dev/null || fail "vm-run does not run the model"
 fi
+# A program for ONNX Runtime's C interface finds the library by its folder alone: the loader's own folders have no such name.
+[[ -z $(find "$libraries" -maxdepth 1 -name 'libonnxruntime*') ]] || fail "a libonnxruntime lies where the loader looks"
+gcc -std=c11 -I"$here/../../include" "$here"/../onnxruntime_api/*.c -o "$work/api_test" -ldl -lpthread
+for name in libonnxruntime.so libonnxruntime.so.1; do
+  LD_LIBRARY_PATH=$libraries/rewire/onnxruntime "$work/api_test" "$name" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name"; }
+done
 for tool in "$root"/usr/bin/*; do
   name=$(basename "$tool")
   zgrep -q "^\.TH" "$root/usr/share/man/man1/$name.1.gz" || fail "$name has no manual page"
