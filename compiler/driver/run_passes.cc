@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/vm/kernel_set.h"
 
 namespace rewire::compiler {
 namespace {
@@ -36,7 +35,6 @@ Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, boo
     if (pass.run == MakeBranches && options_.parallel == Parallel::kOff) continue;
     // Elementwise kernels read and write one dtype. What this pass mixes, fuse-elementwise puts together.
     if (pass.run == RoundEarly && options_.disabled_passes.contains("fuse-elementwise")) continue;
-    if (pass.library != nullptr && !KernelSet().AddLibrary(pass.library)) continue;
     if (each) each(pass.name, false);
     pass.run(graph);
     if (after_) after_(pass.name, graph);

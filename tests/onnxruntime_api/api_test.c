@@ -1006,6 +1006,17 @@ static void TestRefusals(void) {
         "SessionOptionsAppendExecutionProvider_CUDA");
 }
 
+/* oneDNN is large, and none of the models here has a convolution that it computes. */
+static void TestLibrariesInUse(void) {
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[4096];
+  int others = 0;
+  if (maps == NULL) abort();
+  while (fgets(line, sizeof line, maps) != NULL) others += strstr(line, "dnnl") != NULL;
+  fclose(maps);
+  EQUAL(others, 0);
+}
+
 static void CountMessage(void* parameter, OrtLoggingLevel severity, const char* category, const char* log_id,
                          const char* location, const char* message) {
   (void)parameter, (void)severity, (void)category, (void)log_id, (void)location, (void)message;
@@ -1052,6 +1063,7 @@ int main(int count, char** arguments) {
   TestFiles();
   TestCompileApi();
   TestAsync();
+  TestLibrariesInUse();
   TestProfile();
   TestRunProfile();
   TestAbsent();

@@ -10,6 +10,8 @@
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/libraries.h"
+#include "rewire/vm/kernel_set.h"
 
 namespace rewire::compiler {
 namespace {
@@ -27,6 +29,12 @@ class OneDnnPacking : public Packing {
   }
 
  private:
+  // Asked only when a convolution could use it: oneDNN is large, and few models have such convolutions.
+  bool HasLibrary() {
+    if (!has_library_) has_library_ = static_cast<bool>(KernelSet().AddLibrary(names::kOneDnnLibrary));
+    return *has_library_;
+  }
+
   // The weights as `__init` packs them.
   Value* Packed(const std::string& kernel, Value* weights, std::vector<Attribute> attributes) {
     Node* node = graph_.NewNode(NodeKind::kKernel);
@@ -74,6 +82,7 @@ class OneDnnPacking : public Packing {
     if (dims.empty() || group < 1 || dims[0] % group != 0) return;
     // One axis gains nothing; and packing is for what is large.
     if (dims.size() != 4 || ProductOf(ShapeOfInts(dims)).constant().value_or(0) < 64) return;
+    if (!HasLibrary()) return;
     std::vector<Attribute> attributes = {{"weights", dims}};
     for (const char* name : {"group", "strides", "dilations", "pads"}) {
       if (const Attribute* given = FindAttribute(*node, name)) attributes.push_back(*given);
@@ -84,6 +93,8 @@ class OneDnnPacking : public Packing {
     Value* packed = Packed(names::kOneDnnPackConv, weights, attributes);
     Become(node, names::kOneDnnConv, packed, bias, std::move(attributes));
   }
+
+  std::optional<bool> has_library_;
 };
 
 }  // namespace
