@@ -2,75 +2,15 @@
 #include "rewire/compiler/lower/implied_ranks.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <string_view>
+
+#include "rewire/compiler/lower/registry.h"
 
 namespace rewire::compiler {
 namespace {
 
 constexpr int kUnknown = -1, kContradiction = -2;
-
-constexpr std::array<std::string_view, 60> kKeepRank = {"Abs",
-                                                        "Acos",
-                                                        "Acosh",
-                                                        "Asin",
-                                                        "Asinh",
-                                                        "Atan",
-                                                        "Atanh",
-                                                        "BatchNormalization",
-                                                        "Cast",
-                                                        "CastLike",
-                                                        "Ceil",
-                                                        "Celu",
-                                                        "Clip",
-                                                        "Cos",
-                                                        "Cosh",
-                                                        "CumSum",
-                                                        "DequantizeLinear",
-                                                        "Dropout",
-                                                        "Elu",
-                                                        "Erf",
-                                                        "Exp",
-                                                        "Floor",
-                                                        "Gelu",
-                                                        "GroupNormalization",
-                                                        "HardSigmoid",
-                                                        "HardSwish",
-                                                        "Hardmax",
-                                                        "Identity",
-                                                        "InstanceNormalization",
-                                                        "IsInf",
-                                                        "IsNaN",
-                                                        "LRN",
-                                                        "LayerNormalization",
-                                                        "LeakyRelu",
-                                                        "Log",
-                                                        "LogSoftmax",
-                                                        "LpNormalization",
-                                                        "MeanVarianceNormalization",
-                                                        "Mish",
-                                                        "Neg",
-                                                        "Not",
-                                                        "QuantizeLinear",
-                                                        "RMSNormalization",
-                                                        "Reciprocal",
-                                                        "Relu",
-                                                        "Round",
-                                                        "Selu",
-                                                        "Shrink",
-                                                        "Sigmoid",
-                                                        "Sign",
-                                                        "Sin",
-                                                        "Sinh",
-                                                        "Softmax",
-                                                        "Softplus",
-                                                        "Softsign",
-                                                        "Sqrt",
-                                                        "Swish",
-                                                        "Tan",
-                                                        "Tanh",
-                                                        "ThresholdedRelu"};
-constexpr std::array<std::string_view, 5> kBinary = {"Add", "Div", "Mul", "Pow", "Sub"};
 
 const onnx::AttributeProto* AttributeOf(const onnx::NodeProto& node, std::string_view name) {
   const auto found = std::find_if(node.attribute().begin(), node.attribute().end(),
@@ -135,9 +75,9 @@ class Ranks {
     const auto result = node.output_size() == 0 ? ranks_.end() : ranks_.find(node.output(0));
     if (result == ranks_.end() || result->second < 0) return;
     const int rank = result->second;
-    if (std::binary_search(kKeepRank.begin(), kKeepRank.end(), std::string_view(node.op_type())))
-      Imply(node, 0, rank);
-    if (std::find(kBinary.begin(), kBinary.end(), node.op_type()) == kBinary.end()) return;
+    const std::uint8_t flags = FlagsOf(node.op_type());
+    if ((flags & kKeepsRank) != 0) Imply(node, 0, rank);
+    if ((flags & kJoinsRanks) == 0) return;
     // The higher rank of both operands is that of the result.
     for (int i = 0; i < 2; ++i) {
       const int other = WeightRank(node, 1 - i);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "rewire/base/status.h"
@@ -27,6 +28,8 @@ enum OperatorFlags : std::uint8_t {
   kMayLack = 4,        // any of its inputs may be left out; its function checks which may not
   kTakesStrings = 8,   // its function looks strings up (lower/string_tables.h)
   kMovesStrings = 16,  // it moves the elements of its first input; strings stay strings
+  kKeepsRank = 32,     // its first output has the rank of its first input
+  kJoinsRanks = 64,    // its output has the higher rank of its two inputs
 };
 
 struct Operator {
@@ -44,6 +47,8 @@ struct Operator {
 Result<const Operator*> RowOf(const Op& op);
 // Checks the inputs against the operator's row and lowers the node. Errors as above.
 Status LowerOperator(Op* op);
+// The flags that all rows of an operator of ONNX's own domain have; 0 if there is no such operator.
+std::uint8_t FlagsOf(std::string_view type);
 // Every row with its domain, for tests.
 struct DomainOperator {
   const char* domain;

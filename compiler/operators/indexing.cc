@@ -248,7 +248,7 @@ std::span<const Operator> IndexingOperators() {
   static constexpr Operator kOperators[] = {
       {"Compress", 9, 0, 2, 2, "axis", LowerCompress, names::kCompress, kMovesStrings},
       {"CumProd", 26, 0, 2, 2, "exclusive reverse", LowerRunning, names::kCumProd},
-      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, names::kCumSum},
+      {"CumSum", 11, 0, 2, 2, "exclusive reverse", LowerRunning, names::kCumSum, kKeepsRank},
       {"Gather", 1, 0, 2, 2, "axis", LowerGather, names::kGather, kMovesStrings},
       {"GatherElements", 11, 0, 2, 2, "axis", LowerGatherElements, names::kGatherElements, kMovesStrings},
       {"GatherND", 11, 0, 2, 2, "batch_dims", LowerGatherND, names::kGatherNd, kMovesStrings},

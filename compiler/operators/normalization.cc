@@ -188,23 +188,25 @@ Value* RmsNormOf(Op& op, Value* x, Value* scale, int axis, double epsilon) {
 std::span<const Operator> NormalizationOperators() {
   static constexpr Operator kOperators[] = {
       {"BatchNormalization", 7, 0, 5, 5, "epsilon ~momentum spatial=1 training_mode", LowerBatchNormalization,
-       names::kBatchNorm},
+       names::kBatchNorm, kKeepsRank},
       {"BatchNormalization", 1, 6, 5, 5, "epsilon ~is_test ~momentum spatial=1", LowerBatchNormalization,
-       names::kBatchNorm},
+       names::kBatchNorm, kKeepsRank},
       {"GroupNormalization", 18, 0, 3, 3, "epsilon num_groups ~stash_type", LowerGroupNormalization,
-       names::kGroupNorm},
-      {"Hardmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kHardmax},
-      {"InstanceNormalization", 6, 0, 3, 3, "epsilon", LowerGroupNormalization, names::kGroupNorm},
-      {"LRN", 1, 0, 1, 1, "alpha beta bias size", LowerLrn, names::kLrn},
+       names::kGroupNorm, kKeepsRank},
+      {"Hardmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kHardmax, kKeepsRank},
+      {"InstanceNormalization", 6, 0, 3, 3, "epsilon", LowerGroupNormalization, names::kGroupNorm,
+       kKeepsRank},
+      {"LRN", 1, 0, 1, 1, "alpha beta bias size", LowerLrn, names::kLrn, kKeepsRank},
       {"LayerNormalization", 17, 0, 2, 3, "axis epsilon ~stash_type", LowerLayerNormalization,
-       names::kLayerNorm},
-      {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kLogSoftmax},
-      {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization},
-      {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization},
-      {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
+       names::kLayerNorm, kKeepsRank},
+      {"LogSoftmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kLogSoftmax, kKeepsRank},
+      {"LpNormalization", 1, 0, 1, 1, "axis p", LowerLpNormalization, nullptr, kKeepsRank},
+      {"MeanVarianceNormalization", 9, 0, 1, 1, "axes", LowerMeanVarianceNormalization, nullptr, kKeepsRank},
+      {"RMSNormalization", 23, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization, nullptr,
+       kKeepsRank},
       // ONNX Runtime's optimizer writes it into ONNX's own domain.
       {"SimplifiedLayerNormalization", 1, 0, 2, 2, "axis epsilon ~stash_type", LowerRmsNormalization},
-      {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kSoftmax},
+      {"Softmax", 1, 0, 1, 1, "axis", LowerSoftmax, names::kSoftmax, kKeepsRank},
   };
   return kOperators;
 }

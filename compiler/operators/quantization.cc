@@ -120,10 +120,10 @@ Status LowerDynamicQuantizeLinear(Op& op, const Operator& row) {
 std::span<const Operator> QuantizationOperators() {
   static constexpr Operator kOperators[] = {
       {"DequantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype", LowerDequantizeLinear,
-       names::kDequantizeLinear, kAnyRank},
+       names::kDequantizeLinear, kAnyRank | kKeepsRank},
       {"DynamicQuantizeLinear", 11, 0, 1, 1, "", LowerDynamicQuantizeLinear, names::kDynamicQuantizeLinear},
       {"QuantizeLinear", 10, 0, 2, 3, "axis block_size output_dtype precision=0 ~saturate",
-       LowerQuantizeLinear, names::kQuantizeLinear, kAnyRank},
+       LowerQuantizeLinear, names::kQuantizeLinear, kAnyRank | kKeepsRank},
   };
   return kOperators;
 }

@@ -147,6 +147,15 @@ Status LowerOperator(Op* op) {
   return CheckAllRead(*op, **row);
 }
 
+std::uint8_t FlagsOf(std::string_view type) {
+  const Table& operators = OperatorsOf(Domains().front());
+  const auto found = operators.find(type);
+  if (found == operators.end()) return 0;
+  std::uint8_t flags = 0xff;
+  for (const Operator* row : found->second) flags &= row->flags;
+  return flags;
+}
+
 std::vector<DomainOperator> AllOperators() {
   std::vector<DomainOperator> rows;
   for (const Domain& domain : Domains()) {

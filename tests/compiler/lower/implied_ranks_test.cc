@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rewire/compiler/lower/registry.h"
 #include "rewire/tests/compiler/one_output.h"
 
 namespace rewire::test {
@@ -50,6 +51,46 @@ TEST_CASE("an input without a shape has the rank that a node takes") {
     AddNode(graph, "Pad", {"x", "pads"}, "y");
     model.Expect({1, 2}, {1, 3}, {0, 0, 1});
   }
+}
+
+TEST_CASE("every operator whose row says so passes the rank of its result on to its input") {
+  constexpr int kOpset = 21;
+  int run = 0;
+  for (const compiler::DomainOperator& each : compiler::AllOperators()) {
+    const compiler::Operator& row = *each.row;
+    if (*each.domain != 0 || (row.flags & compiler::kKeepsRank) == 0 || row.least_inputs != 1) continue;
+    if (row.since > kOpset || (row.until != 0 && row.until < kOpset)) continue;
+    INFO(row.type);
+    Shapeless model(kOpset);
+    onnx::GraphProto* graph = model.graph();
+    AddNode(graph, row.type, {"x"}, "kept");
+    AddInt(AddNode(graph, "Cast", {"kept"}, "floats"), "to", onnx::TensorProto::FLOAT);
+    AddIntList(AddNode(graph, "Transpose", {"floats"}, "y"), "perm", {1, 0});
+    const Outcome outcome = CompileProto(*model.model());
+    if (!outcome.unsupported.empty()) CHECK_THAT(outcome.unsupported[0].reason, !Catch::Contains("rank"));
+    if (!outcome.unsupported.empty() || !outcome.message.empty()) continue;  // it takes other elements
+    ++run;
+    CHECK(RunOnCounts(outcome.compiled.module, {2, 3}).shape == Shape{3, 2});
+  }
+  CHECK(run > 40);
+}
+
+TEST_CASE("both operands of an operator whose row says so have the rank of its result, but for a lower one") {
+  int run = 0;
+  for (const compiler::DomainOperator& each : compiler::AllOperators()) {
+    if (*each.domain != 0 || (each.row->flags & compiler::kJoinsRanks) == 0) continue;
+    INFO(each.row->type);
+    Shapeless model;
+    AddFloats(model.graph(), "two", {1}, {2});
+    AddNode(model.graph(), each.row->type, {"two", "x"}, "joined");
+    AddIntList(AddNode(model.graph(), "Transpose", {"joined"}, "y"), "perm", {1, 0});
+    const Outcome outcome = CompileProto(*model.model());
+    CHECK(outcome.message.empty());
+    REQUIRE(outcome.unsupported.empty());
+    ++run;
+    CHECK(RunOnCounts(outcome.compiled.module, {2, 3}).shape == Shape{3, 2});
+  }
+  CHECK(run == 5);
 }
 
 TEST_CASE("dimensions of an implied rank can be fixed by their places") {
