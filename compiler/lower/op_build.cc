@@ -12,6 +12,7 @@
 #include "rewire/compiler/lower/op.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
@@ -338,11 +339,7 @@ Value* Op::Reduce(const std::string& kernel, Value* x, const Ints& axes, bool ke
   std::vector<bool> reduced(x->type.dims.size(), false);
   for (const std::int64_t axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + x->type.rank() : axis)] = true;
-  Shape dims;
-  for (std::size_t i = 0; i < reduced.size(); ++i) {
-    if (!reduced[i]) dims.push_back(x->type.dims[i]);
-    if (reduced[i] && keepdims) dims.emplace_back(1);
-  }
+  auto dims = contract::ReducedSizes<Shape>(x->type.dims, reduced, keepdims);
   // No axes mean all of them to the kernel.
   if (axes.empty()) return x;
   return Call(kernel, {x}, {{"axes", axes}, {"keepdims", std::int64_t{keepdims}}},

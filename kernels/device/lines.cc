@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/elements.h"
@@ -16,14 +18,10 @@ namespace {
 // Integers have no form of their own.
 Form LineForm(TensorView x, IntegerType type) { return type == kTypeReal ? RealForm(x) : Form::kF32; }
 
-struct TopK {
+struct TopK : contract::TopKAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kTopK>;
-  std::int64_t axis = -1;
-  bool largest = true;
   static Status Make(Attributes& attributes, TopK* top) {
-    top->axis = attributes.Int("axis", -1);
-    top->largest = attributes.Bool("largest", true);
-    attributes.Bool("sorted", true);  // they always are
+    top->Read(attributes);
     return Status();
   }
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
@@ -64,15 +62,8 @@ struct TopK {
 };
 
 // A running sum or product.
-struct Running {
-  bool exclusive = false;
-  bool reverse = false;
-
+struct Running : contract::RunningAttributes {
  protected:
-  void Read(Attributes& attributes) {
-    exclusive = attributes.Bool("exclusive", false);
-    reverse = attributes.Bool("reverse", false);
-  }
   Status Run(TensorView x, TensorView axis, TensorView out, bool product) const {
     DeviceChecks checks;
     checks.On("out", out).Beside("x", x, out).Beside("axis", axis, out).SameDType("out", out, "x", x);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -24,11 +25,10 @@ struct Copy {
   }
 };
 
-struct Transpose {
+struct Transpose : contract::TransposeAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kTranspose>;
-  std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, Transpose* transpose) {
-    transpose->perm = attributes.Ints("perm", {});
+    transpose->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -87,16 +87,10 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
   return moving.Run(x, out);
 }
 
-struct Slice {
+struct Slice : contract::SliceAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kSlice>;
-  std::vector<std::int64_t> starts, ends, axes, steps;
   static Status Make(Attributes& attributes, Slice* slice) {
-    attributes.Require("starts");
-    attributes.Require("ends");
-    slice->starts = attributes.Ints("starts", {});
-    slice->ends = attributes.Ints("ends", {});
-    slice->axes = attributes.Ints("axes", {});
-    slice->steps = attributes.Ints("steps", {});
+    slice->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -223,11 +217,10 @@ struct ReverseSequence : cpu::SequenceAxes {
   }
 };
 
-struct Trilu {
+struct Trilu : contract::TriluAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kTrilu>;
-  bool upper = true;
   static Status Make(Attributes& attributes, Trilu* trilu) {
-    trilu->upper = attributes.Bool("upper", true);
+    trilu->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -49,13 +50,11 @@ Status RunPad(cpu::PadMode mode, ShapeView pads, TensorView x, const std::option
   return call.Each(out.size());
 }
 
-struct Pad {
+struct Pad : contract::PadAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kPad>;
   cpu::PadMode mode = cpu::PadMode::kConstant;
-  std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, Pad* pad) {
-    attributes.Require("pads");
-    pad->pads = attributes.Ints("pads", {});
+    pad->Read(attributes);
     pad->mode = cpu::ReadPadMode(attributes);
     return Status();
   }

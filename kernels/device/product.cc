@@ -2,6 +2,7 @@
 // Products of matrices: numpy's matmul and ONNX Gemm.
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/call/device_call.h"
@@ -33,18 +34,11 @@ struct MatMul {
   }
 };
 
-struct Gemm {
+struct Gemm : contract::GemmAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kGemm>;
-  double alpha = 1;
-  double beta = 1;
-  bool transpose_a = false;
-  bool transpose_b = false;
   int activation = kNoActivation;
   static Status Make(Attributes& attributes, Gemm* gemm) {
-    gemm->alpha = attributes.Float("alpha", 1);
-    gemm->beta = attributes.Float("beta", 1);
-    gemm->transpose_a = attributes.Bool("transA", false);
-    gemm->transpose_b = attributes.Bool("transB", false);
+    gemm->Read(attributes);
     // In the order of ProductActivation.
     gemm->activation = attributes.Choice("activation", {"none", "relu", "gelu_tanh"}, 0);
     return Status();

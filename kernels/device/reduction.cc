@@ -4,6 +4,7 @@
 
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/moving.h"
@@ -109,16 +110,11 @@ REWIRE_REDUCTION(Euclidean, names::kReduceL2, kNorm)
 #undef REWIRE_REDUCTION
 
 template <bool kLeastElement>
-struct ArgReduce {
+struct ArgReduce : contract::ArgReduceAttributes {
   static constexpr const char* kName =
       kLeastElement ? names::kOnDevice<names::kArgMin> : names::kOnDevice<names::kArgMax>;
-  std::int64_t axis = 0;
-  bool keepdims = true;
-  bool last = false;
   static Status Make(Attributes& attributes, ArgReduce* reduce) {
-    reduce->axis = attributes.Int("axis", 0);
-    reduce->keepdims = attributes.Bool("keepdims", true);
-    reduce->last = attributes.Bool("select_last_index", false);
+    reduce->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {

@@ -22,6 +22,11 @@ class Attributes {
   std::string Text(const char* name, const char* otherwise) const {
     return Get<std::string>(name, otherwise);
   }
+  // The structs of kernels/contract read by these. Kernels have accepted the values before.
+  std::vector<std::int64_t> Ints(const char* name, const std::vector<std::int64_t>& otherwise) const {
+    return Find(name) == nullptr ? otherwise : List(name, 0, 0);
+  }
+  bool Bool(const char* name, bool otherwise) const { return Integer(name, otherwise ? 1 : 0) != 0; }
   // A number may be given as an integer.
   double Number(const char* name, double otherwise) const {
     const Attribute* found = Find(name);

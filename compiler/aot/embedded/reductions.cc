@@ -8,6 +8,7 @@
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 
 namespace rewire::aot {
 namespace {
@@ -28,13 +29,14 @@ Result<std::string> Reduce(EmbeddedCall& call) {
   if (Status need = call.NeedInput(0, kFloat32); !need) return need;
   if (Status need = call.NeedOutput(kFloat32); !need) return need;
   const Dims& x = call.InputDims(0);
-  Dims axes = call.attributes.List("axes", 0, 0);
+  contract::ReduceAttributes given;
+  given.Read(call.attributes);
+  Dims axes = given.axes;
   if (call.Has(1)) {
     if (!call.IntegersOf(1)) return call.Refuse("its axes are known only when the program runs");
     axes = *call.IntegersOf(1);
   }
-  const bool is_nothing = axes.empty() && call.attributes.Integer("noop_with_empty_axes", 0) != 0;
-  if (is_nothing) return call.Refuse("it reduces along no axis");
+  if (axes.empty() && given.keep_without_axes) return call.Refuse("it reduces along no axis");
   for (std::int64_t& axis : axes) {
     if (axis < 0) axis += static_cast<std::int64_t>(x.size());
   }

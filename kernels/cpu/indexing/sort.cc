@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -26,14 +27,10 @@ bool Enumerate(std::int64_t* order, std::int64_t count, Pace& pace) {
   });
 }
 
-struct TopK {
+struct TopK : contract::TopKAttributes {
   static constexpr const char* kName = names::kTopK;
-  std::int64_t axis = -1;
-  bool largest = true;
   static Status Make(Attributes& attributes, TopK* top) {
-    top->axis = attributes.Int("axis", -1);
-    top->largest = attributes.Bool("largest", true);
-    attributes.Bool("sorted", true);  // they always are
+    top->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out_values, TensorView out_indices) const {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/cpu/movement/pad_attributes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -139,13 +140,11 @@ class Padding {
   ShapeView pads_;
 };
 
-struct Pad {
+struct Pad : contract::PadAttributes {
   static constexpr const char* kName = names::kPad;
   PadMode mode = PadMode::kConstant;
-  std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, Pad* pad) {
-    attributes.Require("pads");
-    pad->pads = attributes.Ints("pads", {});
+    pad->Read(attributes);
     pad->mode = ReadPadMode(attributes);
     return Status();
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -21,11 +22,10 @@ Status CheckMove(TensorView x, TensorView out) {
   return CheckMovable("x", x);
 }
 
-struct Transpose {
+struct Transpose : contract::TransposeAttributes {
   static constexpr const char* kName = names::kTranspose;
-  std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, Transpose* transpose) {
-    transpose->perm = attributes.Ints("perm", {});
+    transpose->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -78,16 +78,10 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
   return CopyStrided(layout, x.element_bytes(), out.raw_data(), begin);
 }
 
-struct Slice {
+struct Slice : contract::SliceAttributes {
   static constexpr const char* kName = names::kSlice;
-  std::vector<std::int64_t> starts, ends, axes, steps;
   static Status Make(Attributes& attributes, Slice* slice) {
-    attributes.Require("starts");
-    attributes.Require("ends");
-    slice->starts = attributes.Ints("starts", {});
-    slice->ends = attributes.Ints("ends", {});
-    slice->axes = attributes.Ints("axes", {});
-    slice->steps = attributes.Ints("steps", {});
+    slice->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -172,11 +166,10 @@ struct ReverseSequence : SequenceAxes {
   }
 };
 
-struct Trilu {
+struct Trilu : contract::TriluAttributes {
   static constexpr const char* kName = names::kTrilu;
-  bool upper = true;
   static Status Make(Attributes& attributes, Trilu* trilu) {
-    trilu->upper = attributes.Bool("upper", true);
+    trilu->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {

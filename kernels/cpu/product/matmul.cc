@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/gemm_panels.h"
@@ -77,17 +78,10 @@ struct Dense {
   }
 };
 
-struct GemmKernel {
+struct GemmKernel : contract::GemmAttributes {
   static constexpr const char* kName = names::kGemm;
-  double alpha = 1;
-  double beta = 1;
-  bool transpose_a = false;
-  bool transpose_b = false;
   static Status Make(Attributes& attributes, GemmKernel* gemm) {
-    gemm->alpha = attributes.Float("alpha", 1);
-    gemm->beta = attributes.Float("beta", 1);
-    gemm->transpose_a = attributes.Bool("transA", false);
-    gemm->transpose_b = attributes.Bool("transB", false);
+    gemm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {

@@ -141,13 +141,55 @@ Status ResolveScaled(ScaledOperand stored, ScaledOperand real, TensorView x, Ten
   return zero ? CheckZero(*zero, scale, stored.name, stored.tensor, out) : Status();
 }
 
+// One direction of a conversion, of which Q are the integers: a run with one scale, one with a scale for each
+// element, and what does for both. Integers of more than 8 bits have the last alone.
+template <typename Q, typename X, typename Out>
+struct Conversion {
+  void (*by_one)(const X* from, std::int64_t count, const Quantization& by, Out* to);
+  void (*by_each)(const X* from, std::int64_t count, const float* scales, const Q* zeros, Out* to);
+  void (*plainly)(const X* from, std::int64_t count, const float* scales, const Q* zeros, std::int64_t step,
+                  Out* to);
+};
+
 template <typename Q>
-const Q* ZerosOf(const std::optional<TensorView>& zero) {
-  return zero ? zero->data<Q>() : nullptr;
+Conversion<Q, float, Q> QuantizationTo() {
+  if constexpr (sizeof(Q) == 1) {
+    const QuantizedMath<Q>& math = BestQuantizedMath<Q>();
+    return {math.quantize, math.quantize_each, QuantizePlainly<Q>};
+  } else {
+    return {nullptr, nullptr, QuantizePlainly<Q>};
+  }
 }
 template <typename Q>
-const Q* From(const Q* zeros, std::int64_t first) {
-  return zeros == nullptr ? nullptr : zeros + first;
+Conversion<Q, Q, float> QuantizationFrom() {
+  if constexpr (sizeof(Q) == 1) {
+    const QuantizedMath<Q>& math = BestQuantizedMath<Q>();
+    return {math.dequantize, math.dequantize_each, DequantizePlainly<Q>};
+  } else {
+    return {nullptr, nullptr, DequantizePlainly<Q>};
+  }
+}
+
+// Converts all elements, on all threads.
+template <typename Q, typename X, typename Out>
+Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& channels, std::int64_t grain,
+               TensorView x, TensorView scale, const std::optional<TensorView>& zero, TensorView out) {
+  const X* from = x.data<X>();
+  Out* to = out.data<Out>();
+  const float* scales = scale.data<float>();
+  const Q* zeros = zero ? zero->data<Q>() : nullptr;
+  return ForEachRun(
+      channels, x.size(), grain, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
+        const Q* from_zero = zeros == nullptr ? nullptr : zeros + c;
+        if constexpr (sizeof(Q) == 1) {
+          if (run.count >= kShortRun && run.step == 0)
+            return conversion.by_one(from + first, run.count,
+                                     QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0), to + first);
+          if (run.count >= kShortRun)
+            return conversion.by_each(from + first, run.count, scales + c, from_zero, to + first);
+        }
+        conversion.plainly(from + first, run.count, scales + c, from_zero, run.step, to + first);
+      });
 }
 
 struct QuantizeLinear {
@@ -170,23 +212,7 @@ struct QuantizeLinear {
       return QuantizeNarrow(*format, channels, saturate, x, scale, zero, out);
     return ForType(Quantized(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;
-      const float* from = x.data<float>();
-      Q* to = out.data<Q>();
-      const float* scales = scale.data<float>();
-      const Q* zeros = ZerosOf<Q>(zero);
-      return ForEachRun(
-          channels, x.size(), kGrain / 4, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
-            if constexpr (sizeof(Q) == 1) {
-              const auto& math = BestQuantizedMath<Q>();
-              const float* x_run = from + first;
-              if (run.count >= kShortRun && run.step == 0)
-                return math.quantize(x_run, run.count, QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0),
-                                     to + first);
-              if (run.count >= kShortRun)
-                return math.quantize_each(x_run, run.count, scales + c, From(zeros, c), to + first);
-            }
-            QuantizePlainly(from + first, run.count, scales + c, From(zeros, c), run.step, to + first);
-          });
+      return Convert(QuantizationTo<Q>(), channels, kGrain / 4, x, scale, zero, out);
     });
   }
 };
@@ -209,23 +235,7 @@ struct DequantizeLinear {
       return DequantizeNarrow(*format, channels, x, scale, zero, out);
     return ForType(Dequantizable(), "x", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
-      const Q* from = x.data<Q>();
-      float* to = out.data<float>();
-      const float* scales = scale.data<float>();
-      const Q* zeros = ZerosOf<Q>(zero);
-      return ForEachRun(
-          channels, x.size(), kGrain / 2, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
-            if constexpr (sizeof(Q) == 1) {
-              const auto& math = BestQuantizedMath<Q>();
-              const Q* x_run = from + first;
-              if (run.count >= kShortRun && run.step == 0)
-                return math.dequantize(x_run, run.count, QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0),
-                                       to + first);
-              if (run.count >= kShortRun)
-                return math.dequantize_each(x_run, run.count, scales + c, From(zeros, c), to + first);
-            }
-            DequantizePlainly(from + first, run.count, scales + c, From(zeros, c), run.step, to + first);
-          });
+      return Convert(QuantizationFrom<Q>(), channels, kGrain / 2, x, scale, zero, out);
     });
   }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -33,16 +34,8 @@ Status ForLines(TensorView x, int along, const Body& body) {
 }
 
 // A running sum or product.
-struct Running {
-  bool exclusive = false;
-  bool reverse = false;
-
+struct Running : contract::RunningAttributes {
  protected:
-  Status Read(Attributes& attributes) {
-    exclusive = attributes.Bool("exclusive", false);
-    reverse = attributes.Bool("reverse", false);
-    return Status();
-  }
   template <bool kProduct>
   Status Run(TensorView x, TensorView axis, TensorView out) const {
     if (Status s = CheckKept(x, out); !s.ok()) return s;
@@ -121,13 +114,19 @@ struct Running {
 
 struct CumSum : Running {
   static constexpr const char* kName = names::kCumSum;
-  static Status Make(Attributes& attributes, CumSum* sum) { return sum->Read(attributes); }
+  static Status Make(Attributes& attributes, CumSum* sum) {
+    sum->Read(attributes);
+    return Status();
+  }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<false>(x, axis, out); }
 };
 
 struct CumProd : Running {
   static constexpr const char* kName = names::kCumProd;
-  static Status Make(Attributes& attributes, CumProd* product) { return product->Read(attributes); }
+  static Status Make(Attributes& attributes, CumProd* product) {
+    product->Read(attributes);
+    return Status();
+  }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<true>(x, axis, out); }
 };
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -96,15 +97,10 @@ void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int
 }
 
 template <bool kMax>
-struct ArgReduce {
+struct ArgReduce : contract::ArgReduceAttributes {
   static constexpr const char* kName = kMax ? names::kArgMax : names::kArgMin;
-  std::int64_t axis = 0;
-  bool keepdims = true;
-  bool last = false;
   static Status Make(Attributes& attributes, ArgReduce* reduce) {
-    reduce->axis = attributes.Int("axis", 0);
-    reduce->keepdims = attributes.Bool("keepdims", true);
-    reduce->last = attributes.Bool("select_last_index", false);
+    reduce->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {

@@ -6,20 +6,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {
 
-struct ReduceAttributes {
-  std::vector<std::int64_t> axes;
-  bool keepdims = true;
-  bool keep_without_axes = false;
-
-  void Read(Attributes& attributes);
+struct ReduceAttributes : contract::ReduceAttributes {
   // The axes come from the attribute or from `tensor`. Without any, all axes are reduced, or none with
   // noop_with_empty_axes. Marks them in `reduced` and returns the result's shape.
   Status Resolve(ShapeView x, const std::optional<TensorView>& tensor, bool (&reduced)[kMaxKernelRank],

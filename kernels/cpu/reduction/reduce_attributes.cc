@@ -5,12 +5,6 @@
 
 namespace rewire::kernel::cpu {
 
-void ReduceAttributes::Read(Attributes& attributes) {
-  axes = attributes.Ints("axes", {});
-  keepdims = attributes.Bool("keepdims", true);
-  keep_without_axes = attributes.Bool("noop_with_empty_axes", false);
-}
-
 Status ReduceAttributes::Check(TensorView x, const std::optional<TensorView>& tensor, TensorView out,
                                bool (&reduced)[kMaxKernelRank], bool any_dtype) const {
   Checks checks;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/vm/kernel/size_rules.h"
 
@@ -94,12 +95,7 @@ Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxKernelRank]) {
 }
 
 Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxKernelRank], bool keepdims) {
-  Dims dims;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!reduced[i]) dims.push_back(x[i]);
-    if (reduced[i] && keepdims) dims.push_back(1);
-  }
-  return dims;
+  return contract::ReducedSizes<Dims>(x, reduced, keepdims);
 }
 
 Status PermutedDims(ShapeView x, const std::vector<std::int64_t>& perm, Dims* order, Dims* result) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/window.h"
@@ -206,11 +207,10 @@ struct ReshapeShape {
   }
 };
 
-struct TransposeShape {
+struct TransposeShape : contract::TransposeAttributes {
   static constexpr const char* kName = names::kShapeTranspose;
-  std::vector<std::int64_t> perm;
   static Status Make(Attributes& attributes, TransposeShape* transpose) {
-    transpose->perm = attributes.Ints("perm", {});
+    transpose->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -259,12 +259,10 @@ struct GatherShape {
   }
 };
 
-struct PadShape {
+struct PadShape : contract::PadAttributes {
   static constexpr const char* kName = names::kShapePad;
-  std::vector<std::int64_t> pads;
   static Status Make(Attributes& attributes, PadShape* pad) {
-    attributes.Require("pads");
-    pad->pads = attributes.Ints("pads", {});
+    pad->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
