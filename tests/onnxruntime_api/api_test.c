@@ -871,7 +871,9 @@ static void TestFiles(void) {
   EQUAL(messages == 0, OURS(sessions_share_models, 0, 1));
   OK(api->UpdateEnvWithCustomLogLevel(env, ORT_LOGGING_LEVEL_FATAL));
   OK(api->SetOptimizedModelFilePath(options, written));
+  messages = 0;
   OK(api->CreateSession(env, path, options, &sessions[2]));
+  EQUAL(messages, 0);
   api->ReleaseSession(sessions[2]);
   api->ReleaseSessionOptions(options);
   OK(api->CreateSession(env, written, NULL, &sessions[2]));

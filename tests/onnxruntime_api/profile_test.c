@@ -115,8 +115,6 @@ void TestRunProfile(void) {
   OK(api->CreateRunOptions(&options));
   OK(api->RunOptionsEnableProfiling(options, command));
   RunAbs(session, options);
-  OK(api->RunOptionsDisableProfiling(options));
-  RunAbs(session, options);
   snprintf(command, sizeof command, "ls %s/run*", folder);
   listed = popen(command, "r");
   EQUAL(fscanf(listed, "%95s", path), 1);
@@ -124,6 +122,8 @@ void TestRunProfile(void) {
   Read(path, text, sizeof text);
   EQUAL(Count(text, "_kernel_time\""), 1);
   remove(path);
+  OK(api->RunOptionsDisableProfiling(options));
+  RunAbs(session, options);
   EQUAL(rmdir(folder), 0);
   api->ReleaseRunOptions(options);
   api->ReleaseSession(session);
