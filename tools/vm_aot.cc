@@ -14,6 +14,7 @@
 #include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/link_model.h"
 
 namespace rewire::tools {
@@ -119,8 +120,9 @@ Result<int> MakeSource(Options options) {
 }  // namespace rewire::tools
 
 int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-aot");
-  rewire::tools::Options options;
+  using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
+  CLI::App app(kDescription, "vm-aot");
+  Options options;
   app.add_option("FILE", options.input, "the executable (.rwx), or another model that vm-run takes")
       ->required()
       ->type_name("");
@@ -134,23 +136,16 @@ int main(int argc, char** argv) {
   app.add_option("--function", options.emit.functions, "a function that C calls; default: main")
       ->allow_extra_args(false)
       ->type_name("NAME");
-  app.add_option("--depth", options.emit.depth,
+  AddWholeNumber(&app, "--depth", &options.emit.depth, "N",
                  "calls inside each other; a recursion that is deeper fails when it runs")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--kernels", options.kernels,
-                 "what the source calls. embedded: functions of kernels/embedded, in plain C. packed: packed "
-                 "functions, which a host links by name")
-      ->check(CLI::IsMember({"embedded", "packed"}))
-      ->type_name("KIND")
-      ->capture_default_str();
-  app.add_option(
-         "--weights", options.weights,
-         "where the weights lie. inline: in arrays of the source. section: in a section of their own, "
-         ".PREFIX_weights. pointer: in a file beside the source, to whose bytes the caller passes a pointer")
-      ->check(CLI::IsMember({"inline", "section", "pointer"}))
-      ->type_name("PLACE")
-      ->capture_default_str();
+      ->default_str(std::to_string(options.emit.depth));
+  AddChoice(&app, "--kernels", &options.kernels, "KIND", {"embedded", "packed"},
+            "what the source calls. embedded: functions of kernels/embedded, in plain C. packed: packed "
+            "functions, which a host links by name");
+  AddChoice(
+      &app, "--weights", &options.weights, "PLACE", {"inline", "section", "pointer"},
+      "where the weights lie. inline: in arrays of the source. section: in a section of their own, "
+      ".PREFIX_weights. pointer: in a file beside the source, to whose bytes the caller passes a pointer");
   app.add_option(
          "--max-dim", options.max_dims,
          "the largest size of a symbolic dimension of the inputs; the source has a version for each size")
@@ -163,5 +158,5 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::MakeSource(options); });
+  return Main(app, argc, argv, [&] { return MakeSource(options); });
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "rewire/tools/load/load_report.h"
 #include "rewire/tools/load/local_clients.h"
 #include "rewire/tools/measure/process_time.h"
+#include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/open_remote.h"
 #include "rewire/tools/run/random_options.h"
@@ -46,7 +48,8 @@ struct Options {
   std::vector<std::string> parameters, kernels;
   bool trust_device_code = false;
   std::vector<double> rates;
-  std::string duration = "10s", deadline;
+  std::chrono::nanoseconds duration = std::chrono::seconds(10);
+  std::optional<std::chrono::nanoseconds> deadline;
   std::uint32_t clients = 1, warmup = 10;
   std::int32_t threads = 1;
   std::optional<std::int32_t> server;  // a process, whose CPU time is measured
@@ -83,20 +86,14 @@ Result<std::vector<std::unique_ptr<LoadClient>>> MakeClients(const Options& opti
   Result<std::vector<Value>> inputs = MakeInputs(module, module.functions[*index], options.inputs);
   if (!inputs) return Forward(inputs);
   call.inputs = *std::move(inputs);
-  if (!options.deadline.empty()) {
-    const Result<std::chrono::nanoseconds> deadline = ParseDuration(options.deadline);
-    if (!deadline) return Forward(deadline, "--deadline");
-    call.deadline = *deadline;
-  }
+  call.deadline = options.deadline;
   return MakeLocalClients(*program, call, options.clients);
 }
 
 Result<int> Bench(Options options) {
   options.inputs.random = true;
-  const Result<std::chrono::nanoseconds> duration = ParseDuration(options.duration);
-  if (!duration) return Forward(duration, "--duration");
   LoadPlan plan;
-  plan.duration = plan.patience = *duration;
+  plan.duration = plan.patience = options.duration;
   plan.seed = options.inputs.seed;
   plan.keep_samples = !options.samples.empty();
   plan.stop = [] { return InterruptCount() > 0; };
@@ -167,27 +164,35 @@ void AddOptions(CLI::App* app, Options* options) {
         "run this function; default: main, or else the first function");
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   const char* load = "Load";
-  list("--rate", &options->rates, "N", "let N requests arrive each second, at random times")
-      ->check(CLI::Range(0.001, 1e7).description(""))
+  AddRead(app, "--rate", "N", "let N requests arrive each second, at random times",
+          [options](const std::string& text) -> Status {
+            const Result<double> rate = ParseRealNumber(text, 0.001, 1e7);
+            if (!rate) return Forward(rate);
+            options->rates.push_back(*rate);
+            return {};
+          })
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(load);
-  value("--duration", &options->duration, "TIME", "let requests arrive for this long, such as 2s")
-      ->capture_default_str()
+  AddTime(app, "--duration", &options->duration, "let requests arrive for this long, such as 2s")
+      ->default_str("10s")
       ->group(load);
-  value("--clients", &options->clients, "N", "let N requests run at a time, each on a thread of its own")
-      ->check(CLI::Range(1, 1000).description(""))
-      ->capture_default_str()
+  AddWholeNumber(app, "--clients", &options->clients, "N",
+                 "let N requests run at a time, each on a thread of its own", 1, 1000)
+      ->default_str(std::to_string(options->clients))
       ->group(load);
-  value("--threads", &options->threads, "N", "let the kernels of all clients share N threads")
-      ->check(CLI::Range(1, 4096).description(""))
-      ->capture_default_str()
+  AddWholeNumber(app, "--threads", &options->threads, "N", "let the kernels of all clients share N threads",
+                 1, 4096)
+      ->default_str(std::to_string(options->threads))
       ->group(load);
-  value("--warmup", &options->warmup, "N", "make N requests with each client before those that are measured")
-      ->capture_default_str()
+  AddWholeNumber(app, "--warmup", &options->warmup, "N",
+                 "make N requests with each client before those that are measured")
+      ->default_str(std::to_string(options->warmup))
       ->group(load);
-  value("--server-pid", &options->server, "PID",
-        "show the CPU time of this process, such as the server of a URL, not of this tool")
+  AddWholeNumber(app, "--server-pid", &options->server, "PID",
+                 "show the CPU time of this process, such as the server of a URL, not of this tool", 1,
+                 std::numeric_limits<std::int32_t>::max())
       ->group(load);
-  value("--deadline", &options->deadline, "TIME", "let a run fail that takes longer than this, such as 250ms")
+  AddTime(app, "--deadline", &options->deadline, "let a run fail that takes longer than this, such as 250ms")
       ->group(load);
   value("--samples", &options->samples, "FILE", "write every latency, a line each, in nanoseconds")
       ->group(load);

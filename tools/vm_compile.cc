@@ -25,6 +25,7 @@
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/mains.h"
+#include "rewire/tools/options/option_types.h"
 
 namespace rewire::tools {
 namespace {
@@ -61,8 +62,7 @@ struct Options {
   std::vector<std::string> calibrate, keep_float;
   std::string parallel = "auto", cpu = "native", compress = "auto";
   double max_error = Calibration().max_error;
-  std::uint64_t max_work = CompileLimits().work;
-  std::string max_fold_bytes, fold_time;
+  CompileLimits limits;
   bool strict = false;
   bool json = false;
   bool check_passes = false;
@@ -85,21 +85,6 @@ class Dump {
   int count_ = 0;
   Status status_;
 };
-
-Status ReadLimits(const Options& options, CompileLimits* limits) {
-  limits->work = options.max_work;
-  if (!options.max_fold_bytes.empty()) {
-    const Result<std::uint64_t> bytes = ParseBytes(options.max_fold_bytes);
-    if (!bytes) return Forward(bytes, "--max-fold-bytes");
-    limits->fold_bytes = *bytes;
-  }
-  if (!options.fold_time.empty()) {
-    const Result<std::chrono::nanoseconds> time = ParseDuration(options.fold_time);
-    if (!time) return Forward(time, "--fold-time");
-    limits->fold_time = *time;
-  }
-  return {};
-}
 
 Result<CalibrationData> ReadSamples(const std::string& path) {
   const Result<std::vector<NamedTensor>> members = ReadArchive(path);
@@ -168,7 +153,7 @@ Result<int> Run(const Options& options) {
   }
   Result<CompileOptions> compile = ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
-  if (Status limited = ReadLimits(options, &compile->limits); !limited) return Forward(limited);
+  compile->limits = options.limits;
   compile->external_folders = options.allow_external;
   if (options.check_passes) compile->check_passes = true;
   std::vector<std::string> schema_files;
@@ -279,8 +264,9 @@ Result<int> Run(const Options& options) {
 }  // namespace rewire::tools
 
 int rewire::tools::VmCompileMain(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-compile");
-  rewire::tools::Options options;
+  using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
+  CLI::App app(kDescription, "vm-compile");
+  Options options;
   app.add_option("FILE", options.input, "the ONNX model (.onnx)")->required()->type_name("");
   app.add_option(
          "-o,--output", options.output,
@@ -332,17 +318,12 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
                  "run what it has kernels for on this device: opencl or cuda, with a number as in opencl:1")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--device-work", options.device_work,
+  AddWholeNumber(&app, "--device-work", &options.device_work, "N",
                  "nodes that hang together go to the device only if they compute at least so many elements")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->capture_default_str();
-  app.add_option("--precision", options.precision,
-                 "what convolutions and products with constant weights compute with. int8: the compiler "
-                 "quantizes them; needs --calibrate. bf16: half of the weights' size, with sums in f32")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"model", "int8", "bf16"}))
-      ->capture_default_str();
+      ->default_str(std::to_string(options.device_work));
+  AddChoice(&app, "--precision", &options.precision, "HOW", {"model", "int8", "bf16"},
+            "what convolutions and products with constant weights compute with. int8: the compiler "
+            "quantizes them; needs --calibrate. bf16: half of the weights' size, with sums in f32");
   app.add_option(
          "--calibrate", options.calibrate,
          "samples of the inputs (.npz) for int8, or to measure what bf16 does: an array for each by its "
@@ -351,53 +332,35 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
          "samples of other sizes")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  app.add_option("--calibration", options.calibration,
-                 "how ranges follow from the samples: min-max takes all; entropy and least-squares may cut "
-                 "rare large values off")
-      ->type_name("METHOD")
-      ->check(CLI::IsMember({"min-max", "entropy", "least-squares"}))
-      ->capture_default_str();
-  app.add_option("--max-error", options.max_error,
-                 "let no output move further from the float model's on the samples, in parts of its norm; as "
-                 "many nodes as needed stay float. inf: no limit")
-      ->type_name("X")
-      ->capture_default_str();
+  AddChoice(&app, "--calibration", &options.calibration, "METHOD", {"min-max", "entropy", "least-squares"},
+            "how ranges follow from the samples: min-max takes all; entropy and least-squares may cut "
+            "rare large values off");
+  AddRealNumber(&app, "--max-error", &options.max_error, "X",
+                "let no output move further from the float model's on the samples, in parts of its norm; as "
+                "many nodes as needed stay float. inf: no limit")
+      ->default_str(fmt::to_string(options.max_error));
   app.add_option("--keep-float", options.keep_float, "a node of the model that stays float")
       ->allow_extra_args(false)
       ->type_name("NAME");
-  app.add_option(
-         "--parallel", options.parallel,
-         "auto: run small operators that do not depend on each other at once, where that is faster on "
-         "several threads")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"off", "auto"}))
-      ->capture_default_str();
-  app.add_option("--cpu", options.cpu,
-                 "the CPU for which bf16 chooses how convolutions are computed; programs run on every CPU. "
-                 "vectors: one with AVX512-BF16. tiles: one with AMX. native: what this machine has")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"native", "vectors", "tiles"}))
-      ->capture_default_str();
-  app.add_option("--compress", options.compress,
-                 "auto: compress code and tables with zstd where that makes the file at least 1/64 smaller. "
-                 "off: for libraries that were built without zstd, as the smallest ones")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"off", "auto"}))
-      ->capture_default_str();
-  app.add_option("--max-work", options.max_work,
+  AddChoice(&app, "--parallel", &options.parallel, "HOW", {"off", "auto"},
+            "auto: run small operators that do not depend on each other at once, where that is faster on "
+            "several threads");
+  AddChoice(&app, "--cpu", &options.cpu, "KIND", {"native", "vectors", "tiles"},
+            "the CPU for which bf16 chooses how convolutions are computed; programs run on every CPU. "
+            "vectors: one with AVX512-BF16. tiles: one with AMX. native: what this machine has");
+  AddChoice(&app, "--compress", &options.compress, "HOW", {"off", "auto"},
+            "auto: compress code and tables with zstd where that makes the file at least 1/64 smaller. "
+            "off: for libraries that were built without zstd, as the smallest ones");
+  AddWholeNumber(&app, "--max-work", &options.limits.work, "N",
                  "limit the work of compiling. Compiling a node costs about 64 units; functions are compiled "
                  "at every "
                  "call, loops several times")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option(
-         "--max-fold-bytes", options.max_fold_bytes,
-         "compute at most this many bytes of constants now, plus four times the model's weights; default: "
-         "1G. Other constants are computed when the program is linked or runs")
-      ->type_name("SIZE");
-  app.add_option("--fold-time", options.fold_time,
-                 "spend at most this time on computing constants, such as 30s; default: 120s")
-      ->type_name("TIME");
+      ->default_str(std::to_string(options.limits.work));
+  AddSize(&app, "--max-fold-bytes", &options.limits.fold_bytes,
+          "compute at most this many bytes of constants now, plus four times the model's weights; default: "
+          "1G. Other constants are computed when the program is linked or runs");
+  AddTime(&app, "--fold-time", &options.limits.fold_time,
+          "spend at most this time on computing constants, such as 30s; default: 120s");
   app.add_option("--dump", options.dump,
                  "write the program after each optimization step into this folder, as text")
       ->type_name("FOLDER");
@@ -405,5 +368,5 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
                "check the program after each optimization step, so that a fault of the compiler is an error "
                "that names the step");
   app.add_flag("--json", options.json, "print the summary, or the list of unsupported nodes, as JSON");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Run(options); });
+  return Main(app, argc, argv, [&] { return Run(options); });
 }

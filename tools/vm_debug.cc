@@ -7,6 +7,7 @@
 #include "rewire/tools/debug/debugger.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/mains.h"
+#include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/random_options.h"
 
@@ -60,9 +61,8 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
        "load a shared library of kernels, with its operators in the .json beside it; loading it runs its "
        "code");
   app->add_flag("--trust-device-code", options->trust_device_code, kTrustDeviceCodeHelp);
-  app->add_option("--threads", options->threads, "let kernels use N threads; default: one per core")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096).description(""));
+  AddWholeNumber(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core",
+                 1, 4096);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/parameter_files.h"
 
 namespace rewire::tools {
@@ -108,7 +109,7 @@ CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Options*
 }
 
 CLI::Option* AddLevel(CLI::App* command, Options* options, const char* help) {
-  return command->add_option("--level", options->level, help)->type_name("N")->check(CLI::Range(1, 22));
+  return AddWholeNumber(command, "--level", &options->level, "N", help, 1, 22);
 }
 
 }  // namespace

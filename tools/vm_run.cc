@@ -3,29 +3,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "rewire/tools/inspect/list_devices.h"
 #include "rewire/tools/io/cli.h"
-#include "rewire/tools/io/units.h"
 #include "rewire/tools/mains.h"
+#include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/link_model.h"
 #include "rewire/tools/run/random_options.h"
 #include "rewire/tools/vm_run/run.h"
 
 namespace rewire::tools {
 namespace {
-
-// Options whose text still has to be understood.
-struct Texts {
-  std::string max_bytes;
-  std::string deadline;
-  std::string duration;
-};
 
 template <typename T>
 CLI::Option* AddValue(CLI::App* app, const char* name, T* value, const char* type, const char* help) {
@@ -64,29 +55,28 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
   AddList(app, "-e,--expect", &options->expects, "NAME=VALUE",
           "compare an output with a value; exit with 1 if they differ")
       ->group(group);
-  AddValue(app, "--rtol", &options->relative, "X",
-           "allow this relative difference, as numpy.allclose does; default: 1e-5, or 1e-4 with --against")
-      ->check(CLI::NonNegativeNumber.description(""))
+  AddRealNumber(
+      app, "--rtol", &options->relative, "X",
+      "allow this relative difference, as numpy.allclose does; default: 1e-5, or 1e-4 with --against")
       ->group(group);
-  AddValue(app, "--atol", &options->absolute, "X",
-           "allow this absolute difference; default: 1e-8, or 0 with --against")
-      ->check(CLI::NonNegativeNumber.description(""))
+  AddRealNumber(app, "--atol", &options->absolute, "X",
+                "allow this absolute difference; default: 1e-8, or 0 with --against")
       ->group(group);
 }
 
-void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
+void AddMeasuringOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Measuring";
-  AddValue(app, "--repeat", &options->repeat, "N", "run N times and print median, p90 and p99 of the time")
-      ->check(CLI::Range(1U, std::numeric_limits<std::uint32_t>::max()).description(""))
+  AddWholeNumber(app, "--repeat", &options->repeat, "N",
+                 "run N times and print median, p90 and p99 of the time", 1)
       ->group(group);
-  AddValue(app, "--duration", &texts->duration, "TIME",
-           "run again and again for this long, such as 2s, and print the same")
+  AddTime(app, "--duration", &options->duration,
+          "run again and again for this long, such as 2s, and print the same")
       ->group(group);
   app->add_flag("--histogram", options->histogram, "print how the times of these runs are spread")
       ->group(group);
-  AddValue(app, "--warmup", &options->warmup, "N", "run N times before the runs that are measured")
+  AddWholeNumber(app, "--warmup", &options->warmup, "N", "run N times before the runs that are measured")
       ->group(group)
-      ->capture_default_str();
+      ->default_str(std::to_string(options->warmup));
   app->add_flag("--trace", options->trace,
                 "print every instruction, with the values of its operands, before it runs")
       ->group(group);
@@ -106,8 +96,8 @@ void AddMeasuringOptions(CLI::App* app, RunOptions* options, Texts* texts) {
       ->excludes("--profile-trace")
       ->excludes("--report")
       ->group(group);
-  AddValue(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core")
-      ->check(CLI::Range(1, 4096).description(""))
+  AddWholeNumber(app, "--threads", &options->threads, "N", "let kernels use N threads; default: one per core",
+                 1, 4096)
       ->group(group);
 }
 
@@ -142,21 +132,22 @@ void AddComparingOptions(CLI::App* app, RunOptions* options) {
       ->group(group);
 }
 
-void AddLimitOptions(CLI::App* app, RunOptions* options, Texts* texts) {
+void AddLimitOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Limits";
-  AddValue(app, "--max-bytes", &texts->max_bytes, "SIZE",
-           "end a run that needs more memory than this, such as 64M")
+  AddSize(app, "--max-bytes", &options->limits.bytes,
+          "end a run that needs more memory than this, such as 64M")
       ->group(group);
-  AddValue(app, "--max-steps", &options->limits.steps, "N", "end a run after N instructions")->group(group);
-  AddValue(app, "--max-depth", &options->limits.depth, "N", "end a run when calls nest more than N deep")
+  AddWholeNumber(app, "--max-steps", &options->limits.steps, "N", "end a run after N instructions")
+      ->group(group);
+  AddWholeNumber(app, "--max-depth", &options->limits.depth, "N",
+                 "end a run when calls nest more than N deep")
       ->group(group)
-      ->capture_default_str();
-  AddValue(app, "--deadline", &texts->deadline, "TIME",
-           "end a run that takes longer than this, such as 2s or 250ms")
+      ->default_str(std::to_string(options->limits.depth));
+  AddTime(app, "--deadline", &options->deadline, "end a run that takes longer than this, such as 2s or 250ms")
       ->group(group);
 }
 
-void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
+void AddOptions(CLI::App* app, RunOptions* options) {
   AddValue(
       app, "FILE", &options->file, "",
       "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), a model of TVM, or the "
@@ -180,34 +171,19 @@ void AddOptions(CLI::App* app, RunOptions* options, Texts* texts) {
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
-  AddMeasuringOptions(app, options, texts);
+  AddMeasuringOptions(app, options);
   AddComparingOptions(app, options);
-  AddLimitOptions(app, options, texts);
+  AddLimitOptions(app, options);
 }
 
-Result<int> ParseAndRun(RunOptions* options, const Texts& texts) {
-  if (!texts.max_bytes.empty()) {
-    const Result<std::uint64_t> bytes = ParseBytes(texts.max_bytes);
-    if (!bytes) return Forward(bytes, "--max-bytes");
-    options->limits.bytes = *bytes;
-  }
-  if (!texts.deadline.empty()) {
-    const Result<std::chrono::nanoseconds> deadline = ParseDuration(texts.deadline);
-    if (!deadline) return Forward(deadline, "--deadline");
-    options->deadline = *deadline;
-  }
-  if (!texts.duration.empty()) {
-    const Result<std::chrono::nanoseconds> duration = ParseDuration(texts.duration);
-    if (!duration) return Forward(duration, "--duration");
-    options->duration = *duration;
-  }
-  if (options->devices) {
-    fmt::print("{}", DeviceList(options->json));
+Result<int> ParseAndRun(const RunOptions& options) {
+  if (options.devices) {
+    fmt::print("{}", DeviceList(options.json));
     return 0;
   }
-  if (options->file.empty() && options->replay.empty())
+  if (options.file.empty() && options.replay.empty())
     return Fail(StatusCode::kInvalidArgument, "FILE is required; vm-run --help lists the options");
-  return Run(*options);
+  return Run(options);
 }
 
 constexpr const char kDescription[] =
@@ -236,7 +212,6 @@ A VALUE is one of
 int rewire::tools::VmRunMain(int argc, char** argv) {
   CLI::App app(rewire::tools::kDescription, "vm-run");
   rewire::tools::RunOptions options;
-  rewire::tools::Texts texts;
-  rewire::tools::AddOptions(&app, &options, &texts);
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::ParseAndRun(&options, texts); });
+  rewire::tools::AddOptions(&app, &options);
+  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::ParseAndRun(options); });
 }

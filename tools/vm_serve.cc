@@ -21,6 +21,7 @@
 #include "rewire/serve/server.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/log.h"
+#include "rewire/tools/options/option_types.h"
 
 namespace rewire::tools {
 namespace {
@@ -129,8 +130,9 @@ Result<int> Serve(const Options& options) {
 }  // namespace rewire::tools
 
 int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-serve");
-  rewire::tools::Options options;
+  using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
+  CLI::App app(kDescription, "vm-serve");
+  Options options;
   app.add_option("PATH", options.paths, "models (.onnx, .rwx) and folders of models")->type_name("");
   app.add_option("--config", options.config, "read settings from this file (TOML)")->type_name("FILE");
   app.add_option("--http", options.http,
@@ -138,26 +140,18 @@ int main(int argc, char** argv) {
       ->type_name("ADDRESS");
   app.add_option("--grpc", options.grpc, "serve gRPC here, too: ADDRESS:PORT or unix:PATH")
       ->type_name("ADDRESS");
-  app.add_option("--loops", options.loops, "threads that serve connections; one per core otherwise")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--instances", options.instances, "runs of a model at once; one per core otherwise")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--threads", options.threads, "threads of one run; 1 otherwise")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--max-batch", options.max_batch, "put requests together, up to this many rows")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
-  app.add_option("--batch-delay", options.batch_delay_us,
-                 "microseconds that a request may wait for others while the model is idle; 0 otherwise")
-      ->type_name("US");
-  app.add_option("--max-body", options.max_body, "bytes that a request may have; 1 GiB otherwise")
-      ->type_name("BYTES");
-  app.add_option("--drain", options.drain_seconds,
-                 "seconds for open requests when the server ends; 30 otherwise")
-      ->type_name("SECONDS");
+  AddWholeNumber(&app, "--loops", &options.loops, "N",
+                 "threads that serve connections; one per core otherwise", 1, 1024);
+  AddWholeNumber(&app, "--instances", &options.instances, "N",
+                 "runs of a model at once; one per core otherwise", 1, 1024);
+  AddWholeNumber(&app, "--threads", &options.threads, "N", "threads of one run; 1 otherwise", 1, 1024);
+  AddWholeNumber(&app, "--max-batch", &options.max_batch, "N", "put requests together, up to this many rows",
+                 1, 1 << 20);
+  AddWholeNumber(&app, "--batch-delay", &options.batch_delay_us, "US",
+                 "microseconds that a request may wait for others while the model is idle; 0 otherwise");
+  AddSize(&app, "--max-body", &options.max_body, "bytes that a request may have; 1G otherwise");
+  AddWholeNumber(&app, "--drain", &options.drain_seconds, "SECONDS",
+                 "seconds for open requests when the server ends; 30 otherwise");
   app.add_flag("--let-clients-load", options.let_clients_load, "clients may load and unload models");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Serve(options); });
+  return Main(app, argc, argv, [&] { return Serve(options); });
 }

@@ -284,8 +284,9 @@ TEST_CASE("sizes and numbers beyond all reason are refused") {
   refused(25, "input 'x': a tensor of 128.0 TiB is asked for, and the machine has ", {"--random"},
           "huge.rwx");
   refused(25, "input 'x': a tensor of ", {"-f", "symbolic", "--random", "--dim", "N=1000000"}, "huge.rwx");
-  refused(11, "--threads: Value 0 not in range 1 to 4096", {"--threads", "0"});
-  refused(11, "--threads: Value 1000000000 not in range 1 to 4096", {"--threads", "1000000000"});
+  refused(11, "--threads: expected a whole number from 1 to 4096, given '0'", {"--threads", "0"});
+  refused(11, "--threads: expected a whole number from 1 to 4096, given '1000000000'",
+          {"--threads", "1000000000"});
   refused(11, "--threads: ", {"--threads", "-1"});
   refused(11, "--threads: ", {"--threads", "99999999999999999999999"});
   refused(11, "--repeat: ", {"--repeat", "-1"});

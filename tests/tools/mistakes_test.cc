@@ -301,9 +301,10 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
   run({"-f", "mian"}, 12, "did you mean 'main'?");
   run({"--model", "large"}, 11, "");
   run({"--dim", "M=3"}, 12, "no symbolic dimension is called 'M'");
-  run({"--dim", "N"}, 11, "expected SYMBOL=SIZE");
-  run({"--repeat", "many"}, 11, "--repeat");
-  run({"--threads", "0"}, 11, "--threads");
+  run({"--dim", "batch="}, 12, "no symbolic dimension is called 'batch'; the symbolic dimensions: N");
+  run({"--dim", "N"}, 11, "--dim: 'N' is no size of a dimension: expected NAME=SIZE");
+  run({"--repeat", "many"}, 11, "--repeat: expected a whole number of at least 1, given 'many'");
+  run({"--threads", "0"}, 11, "--threads: expected a whole number from 1 to 4096, given '0'");
   run({"--max-bytes", "5X"}, 11, "--max-bytes: '5X' is no size");
   run({"--deadline", "5"}, 11, "--deadline: '5' is no time");
   run({"--kernels", "libnone.so"}, 12, "kernel library 'libnone.so' was not found");
@@ -322,7 +323,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
   given("image=@none.npy", "mask=2xi64=0", 12, "none.npy");
   given("image=2x3xf32=1", "mask=1000000000000000xi64=0", 11, "a tensor of ");
   session.Refused("vm-run", {"model.rwx", "--random", "--dim", "N=1000000000000000"}, 25, "a tensor of ");
-  session.Refused("vm-run", {"model.rwx", "--random", "--dim", "N=-1"}, 11, "expected SYMBOL=SIZE");
+  session.Refused("vm-run", {"model.rwx", "--random", "--dim", "N=-1"}, 11, "expected NAME=SIZE");
   session.Refused("vm-run", {"model.rwx"}, 11, "input 'image' (f32[2, 3]) of function main is not given");
   session.Refused("vm-run", {"model.rwx", "--random"}, 11, "write --dim N=SIZE");
 
@@ -365,8 +366,9 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
       0);
   session.Refused("vm-run", {"large.rwx", "--random"}, 25, "a tensor of ");
   compile({"--device", "cpus"}, 11, "cpus");
-  compile({"--precision", "int4"}, 11, "--precision");
-  compile({"--fold-time", "5"}, 11, "--fold-time");
+  compile({"--precision", "int4"}, 11,
+          "--precision: there is no choice 'int4'; did you mean 'int8'? The choices: model, int8, bf16");
+  compile({"--fold-time", "5"}, 11, "--fold-time: '5' is no time");
   compile({"--calibrate", "none.npz", "--precision", "int8"}, 12, "none.npz");
 }
 

@@ -134,7 +134,8 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   const Finished wrong =
       RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--max-dim", "N=three"}, folder.path());
   CHECK(wrong.exit_code == 11);
-  CHECK_THAT(wrong.err, Catch::Contains("--max-dim N=three: expected NAME=SIZE"));
+  CHECK_THAT(wrong.err,
+             Catch::Contains("--max-dim: 'N=three' is no size of a dimension: expected NAME=SIZE"));
   CHECK_THAT(open.err, Catch::Contains("open: dimension N of the inputs has no largest size"));
 }
 

@@ -346,7 +346,8 @@ TEST_CASE("the memory of runs, of the digits model by the number of images, and 
   CHECK(Contains(open.out, "the size of the storage is not known before the run"));
   const Finished text = session.Run({"model.rwx", "--memory"});
   CHECK(Contains(text.out, "outputs unbound"));
-  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err, "as in N=64"));
+  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err,
+                 "--max-dim: 'N' is no size of a dimension: expected NAME=SIZE"));
   CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "Q=2"}).err,
                  "no signature has a dimension"));
   CHECK(session.Run({"model.rwx", "--function", "main"}).exit_code != 0);

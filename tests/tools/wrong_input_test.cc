@@ -91,7 +91,7 @@ std::vector<Row> Rows() {
       {"wrong name of an option", Works({"--repaet", "4"}), 11,
        "unexpected argument '--repaet'; did you mean '--repeat' or '--report'?"},
       {"wrong value of an option", Works({"--repeat", "0"}), 11,
-       "--repeat: Value 0 not in range 1 to 4294967295; vm-run --help lists the options"},
+       "--repeat: expected a whole number of at least 1, given '0'"},
       {"wrong size", Works({"--max-bytes", "5X"}), 11,
        "--max-bytes: '5X' is no size in bytes: expected a number such as 4096, 64K, 64M or 2G"},
       {"wrong time", Works({"--deadline", "5"}), 11,

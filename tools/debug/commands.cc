@@ -79,7 +79,7 @@ constexpr Command kCommands[] = {
      "  input x=fill:0.5      this number, in the shape of the signature\n"
      "  input x=random        random numbers, the same ones in every run"},
     {CommandId::kInputs, "inputs", "", "", kChanging, "show the inputs and what they are set to", ""},
-    {CommandId::kDim, "dim", "", "SYMBOL=SIZE", kChanging, "set a symbolic dimension of `fill:` and `random`",
+    {CommandId::kDim, "dim", "", "NAME=SIZE", kChanging, "set a symbolic dimension of `fill:` and `random`",
      ""},
     {CommandId::kFunction, "function", "f", "NAME", kChanging, "choose the function that `run` runs",
      "The inputs of the earlier one are forgotten."},

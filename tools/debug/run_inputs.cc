@@ -36,18 +36,9 @@ Status RunInputs::Start(std::uint32_t function, bool with_options) {
 }
 
 Status RunInputs::SetDim(const std::string& dim) {
-  const std::size_t equals = dim.find('=');
-  const std::string symbol = dim.substr(0, equals);
-  const std::string size = equals == std::string::npos ? "" : dim.substr(equals + 1);
-  if (size.empty() || size.size() > 18 || size.find_first_not_of("0123456789") != std::string::npos) {
-    return Fail(StatusCode::kInvalidArgument, fmt::format("'{}': expected SYMBOL=SIZE, such as N=4", dim));
-  }
-  const auto& symbols = module_.symbols;
-  if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) {
-    return Fail(StatusCode::kNotFound, fmt::format("no symbolic dimension is called '{}'{}", symbol,
-                                                   KnownNames("symbolic dimensions", symbol, symbols)));
-  }
-  dims_[symbol] = size;
+  const Result<SymbolSize> found = FindSymbol(module_, dim);
+  if (!found) return Forward(found);
+  dims_[module_.symbols[found->symbol]] = std::to_string(found->size);
   return {};
 }
 

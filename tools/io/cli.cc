@@ -77,6 +77,8 @@ std::vector<std::string> KnownArguments(const CLI::App& app, const std::string& 
 
 // The words of CLI11, and for an option or a command that does not exist the nearest one that does.
 std::string UsageMessage(const CLI::App& app, const CLI::ParseError& wrong) {
+  // A wrong value says itself what is expected.
+  if (dynamic_cast<const CLI::ValidationError*>(&wrong) != nullptr) return wrong.what();
   const std::string help = "; " + app.get_name() + " --help lists the options";
   const std::vector<std::string> extras = app.remaining(true);
   if (extras.empty() || extras.front().empty()) return wrong.what() + help;

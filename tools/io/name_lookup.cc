@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/base/near_names.h"
+#include "rewire/tools/io/units.h"
 
 namespace rewire::tools {
 namespace {
@@ -47,6 +48,18 @@ Result<std::uint32_t> FindInput(const Function& function, std::string_view targe
 
 Result<std::uint32_t> FindOutput(const Function& function, std::string_view target) {
   return Find(function.output_names, target, "output", function.name);
+}
+
+Result<SymbolSize> FindSymbol(const Module& module, std::string_view text) {
+  const std::string_view name = text.substr(0, text.rfind('='));
+  const auto found = std::find(module.symbols.begin(), module.symbols.end(), name);
+  if (name.size() < text.size() && found == module.symbols.end()) {
+    return Fail(StatusCode::kNotFound, fmt::format("no symbolic dimension is called '{}'{}", name,
+                                                   KnownNames("symbolic dimensions", name, module.symbols)));
+  }
+  const Result<NamedSize> size = ParseNamedSize(text);
+  if (!size) return Forward(size);
+  return SymbolSize{static_cast<std::uint32_t>(found - module.symbols.begin()), size->size};
 }
 
 std::string OutputName(const Function& function, std::uint32_t leaf) {

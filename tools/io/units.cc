@@ -59,6 +59,19 @@ Result<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
               fmt::format("'{}' is no time: expected a number and a unit, such as 2s, 250ms or 80us", text));
 }
 
+Result<NamedSize> ParseNamedSize(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string_view::npos && equals > 0) {
+    const std::string_view number = text.substr(equals + 1);
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
+    if (error == std::errc() && end == number.data() + number.size() && size >= 0)
+      return NamedSize{std::string(text.substr(0, equals)), size};
+  }
+  return Fail(StatusCode::kInvalidArgument,
+              fmt::format("'{}' is no size of a dimension: expected NAME=SIZE, such as N=4", text));
+}
+
 std::string BytesText(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double number = static_cast<double>(bytes);
@@ -79,18 +92,9 @@ std::string DurationText(double nanoseconds) {
 Status ParseSizes(const char* option, const std::vector<std::string>& texts,
                   std::map<std::string, std::int64_t>* sizes) {
   for (const std::string& text : texts) {
-    const std::size_t equals = text.rfind('=');
-    std::int64_t size = -1;
-    if (equals != std::string::npos && equals > 0) {
-      const char* end = text.data() + text.size();
-      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, size);
-      if (error != std::errc() || stop != end) size = -1;
-    }
-    if (size < 0) {
-      return Fail(StatusCode::kInvalidArgument, "{} {}: expected NAME=SIZE with a size of at least 0", option,
-                  text);
-    }
-    (*sizes)[text.substr(0, equals)] = size;
+    const Result<NamedSize> parsed = ParseNamedSize(text);
+    if (!parsed) return Forward(parsed, option);
+    (*sizes)[parsed->name] = parsed->size;
   }
   return {};
 }

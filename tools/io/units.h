@@ -18,6 +18,14 @@ Result<std::uint64_t> ParseBytes(std::string_view text);
 // "2s", "1.5s", "250ms", "80us". kInvalidArgument, also for more than a year.
 Result<std::chrono::nanoseconds> ParseDuration(std::string_view text);
 
+// "N=4": the name of a dimension and its size, a whole number.
+struct NamedSize {
+  std::string name;
+  std::int64_t size = 0;
+};
+// kInvalidArgument.
+Result<NamedSize> ParseNamedSize(std::string_view text);
+
 // Adds each "NAME=SIZE" to `sizes`; the later one of a name counts. `option` is what they were given for.
 // Errors: kInvalidArgument, with the wrong text.
 Status ParseSizes(const char* option, const std::vector<std::string>& texts,

@@ -76,25 +76,9 @@ std::string InputText(const Module& module, const NamedType& input) {
 
 Status InputMaker::ReadDims() {
   for (const std::string& text : options_.dims) {
-    const std::size_t equals = text.find('=');
-    const char* end = text.data() + text.size();
-    std::int64_t size = -1;
-    if (equals != std::string::npos) {
-      const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, size);
-      if (stop != end || error != std::errc()) size = -1;
-    }
-    if (size < 0) {
-      return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("--dim '{}': expected SYMBOL=SIZE, such as N=4", text));
-    }
-    const std::string name = text.substr(0, equals);
-    const auto symbol = std::find(module_.symbols.begin(), module_.symbols.end(), name);
-    if (symbol == module_.symbols.end()) {
-      return Fail(StatusCode::kNotFound,
-                  fmt::format("--dim: no symbolic dimension is called '{}'{}", name,
-                              KnownNames("symbolic dimensions", name, module_.symbols)));
-    }
-    sizes_[static_cast<std::size_t>(symbol - module_.symbols.begin())] = size;
+    const Result<SymbolSize> dim = FindSymbol(module_, text);
+    if (!dim) return Forward(dim, "--dim");
+    sizes_[dim->symbol] = dim->size;
   }
   return {};
 }

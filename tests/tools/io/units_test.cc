@@ -27,6 +27,17 @@ TEST_CASE("sizes are powers of 1024") {
   }
 }
 
+TEST_CASE("sizes of dimensions are whole numbers behind a name") {
+  CHECK(ParseNamedSize("N=4")->name == "N");
+  CHECK(ParseNamedSize("N=4")->size == 4);
+  CHECK(ParseNamedSize("a=b=0")->name == "a=b");
+  for (const char* wrong : {"", "N", "N=", "=4", "N=-1", "N=four", "N=4 ", "N=9223372036854775808"}) {
+    INFO(wrong);
+    CHECK(ParseNamedSize(wrong).error().message() ==
+          "'" + std::string(wrong) + "' is no size of a dimension: expected NAME=SIZE, such as N=4");
+  }
+}
+
 TEST_CASE("times have a unit") {
   CHECK(ParseDuration("2s").value_or(nanoseconds(1)) == nanoseconds(2000000000));
   CHECK(ParseDuration("1.5ms").value_or(nanoseconds(1)) == nanoseconds(1500000));
