@@ -78,7 +78,7 @@ std::string DTypeName(DLDataType type) {
       name = spelling.prefix;
       break;
     }
-    name += std::to_string(type.bits);
+    Append(&name, {"{}", type.bits});
   }
   if (type.lanes != 1) Append(&name, {"x{}", type.lanes});
   return name;

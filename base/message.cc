@@ -8,8 +8,7 @@
 namespace rewire {
 namespace {
 
-template <typename Integer>
-void AppendNumber(Integer number, std::string* text) {
+void AppendNumber(std::uint64_t number, std::string* text) {
   char digits[std::numeric_limits<std::uint64_t>::digits10 + 2];
   text->append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
 }
@@ -29,7 +28,11 @@ void AppendWord(unsigned kind, message_internal::Word word, std::string* text) {
       reinterpret_cast<const Message*>(word)->AppendTo(text);
       break;
     case message_internal::kSigned:
-      AppendNumber(static_cast<std::int64_t>(word), text);
+      if (static_cast<std::int64_t>(word) < 0) {
+        text->push_back('-');
+        word = 0 - word;
+      }
+      AppendNumber(word, text);
       break;
     default:
       AppendNumber(word, text);

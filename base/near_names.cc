@@ -16,6 +16,9 @@ constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kMostSuggestions = 3;
 // Letters compared for one name; candidates beyond that are not looked at.
 constexpr std::size_t kMostWork = std::size_t{1} << 20;
+// A list of names ends here: files name thousands of them, of any length.
+[[maybe_unused]] constexpr std::size_t kMostListed = 20;
+[[maybe_unused]] constexpr std::size_t kLongestList = 1000;
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -84,18 +87,37 @@ Array<std::string> NearNames(std::string_view name, Span<const std::string> cand
   return names;
 }
 
-std::string DidYouMean(std::string_view name, Span<const std::string> candidates) {
-#if defined(REWIRE_SHORT_MESSAGES)
-  return {};
-#endif
-  const Array<std::string> near = NearNames(name, candidates);
-  if (near.empty()) return {};
-  std::string text = "; did you mean ";
+std::string KnownNames(std::string_view what, std::string_view name, Span<const std::string> known) {
+  std::string text;
+#if !defined(REWIRE_SHORT_MESSAGES)
+  const Array<std::string> near = NearNames(name, known);
   for (std::size_t i = 0; i < near.size(); ++i) {
-    if (i != 0) text += i + 1 == near.size() ? " or " : ", ";
-    Append(&text, {"'{}'", near[i]});
+    text += i == 0 ? "; did you mean '" : i + 1 == near.size() ? " or '" : ", '";
+    text += near[i];
+    text += '\'';
   }
-  return Format("{}?", text);
+  if (!near.empty()) text += '?';
+  if (what.empty() || (!near.empty() && near.size() == known.size())) return text;
+  Append(&text, {"{} {}:", near.empty() ? "; the" : " The", what});
+  const std::size_t longest = text.size() + kLongestList;
+  std::size_t listed = 0;
+  for (; listed < std::min(kMostListed, known.size()); ++listed) {
+    if (text.size() + known[listed].size() > longest) break;
+    text += listed == 0 ? " " : ", ";
+    text += known[listed];
+  }
+  if (listed == known.size()) {
+    if (listed == 0) text += " none";
+  } else {
+    Append(&text, {"{}{}{}", listed == 0 ? " " : " and ", known.size() - listed,
+                   listed == 0 ? ", too long to list" : " more"});
+  }
+#endif
+  return text;
+}
+
+std::string DidYouMean(std::string_view name, Span<const std::string> candidates) {
+  return KnownNames({}, name, candidates);
 }
 
 }  // namespace rewire

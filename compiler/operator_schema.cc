@@ -47,8 +47,8 @@ class Part {
     for (const auto& [key, value] : json_.items()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("{}: there is no key '{}'{}; there are: {}", where_, key,
-                              DidYouMean(key, {keys.data(), keys.size()}), fmt::join(keys, ", ")));
+                  fmt::format("{}: there is no key '{}'{}", where_, key,
+                              KnownNames("keys", key, {keys.data(), keys.size()})));
     }
     for (std::size_t i = 0; i < needed; ++i) {
       if (!Has(keys[i].c_str()))

@@ -161,15 +161,13 @@ bool IsBundle(Span<const std::byte> bytes) {
 Result<Executable> FindExecutable(Span<const BundledExecutable> bundle, const std::string& name) {
   if (name.empty() && bundle.size() == 1) return bundle[0].executable;
   Array<std::string> names;
-  std::string all;
   for (const BundledExecutable& model : bundle) {
     if (model.name == name) return model.executable;
     names.push_back(model.name);
-    all += (all.empty() ? "" : ", ") + model.name;
   }
-  if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one: " + all);
-  return Fail(StatusCode::kNotFound, "the bundle has no model '{}'{}; it has {}", name,
-              DidYouMean(name, names), all);
+  const std::string known = KnownNames("models", name, names);
+  if (name.empty()) return Fail(StatusCode::kNotFound, "the bundle has several models, name one{}", known);
+  return Fail(StatusCode::kNotFound, "the bundle has no model '{}'{}", name, known);
 }
 
 }  // namespace rewire

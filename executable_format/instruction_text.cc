@@ -285,7 +285,7 @@ std::string InstructionPrinter::Text(const Function& function, std::size_t pc, s
         Append(&text, {"{}={}", operand.name, *word});
         break;
       case OperandKind::kImm64:
-        text += std::to_string(DecodeInt64(word));
+        Append(&text, {"{}", DecodeInt64(word)});
         break;
       case OperandKind::kDType:
         text += DTypeName(DecodeDType(*word));

@@ -12,7 +12,7 @@ namespace {
 
 std::string DimText(Dim dim, Span<const std::string> symbols) {
   if (dim == kUnknownDim) return "?";
-  if (!IsSymbol(dim)) return std::to_string(dim);
+  if (!IsSymbol(dim)) return Format("{}", dim);
   const std::uint32_t symbol = SymbolOf(dim);
   return symbol < symbols.size() ? symbols[symbol] : Format("symbol{}", symbol);
 }

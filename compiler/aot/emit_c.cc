@@ -14,6 +14,7 @@
 #include "rewire/compiler/aot/kernel_calls.h"
 #include "rewire/compiler/aot/known_calls.h"
 #include "rewire/compiler/aot/literals.h"
+#include "rewire/executable_format/names/no_function.h"
 
 namespace rewire {
 namespace {
@@ -76,7 +77,7 @@ class Emitter {
     for (const std::string& name : names) {
       const std::size_t position = PositionOfFunction(module_, name);
       if (position == module_.functions.size()) {
-        return Fail(StatusCode::kInvalidArgument, "no function of the executable is called {}", name);
+        return Forward(NoFunction(module_, name));
       }
       positions.push_back(static_cast<std::uint32_t>(position));
     }

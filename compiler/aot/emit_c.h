@@ -62,8 +62,9 @@ struct CSource {
 // Emits the source. `header_name` is how the source includes the header.
 //
 // Errors:
-// - kInvalidArgument if there is no function or no dimension of that name, a largest size is below 1, or the
-//   prefix is no C name.
+// - kNotFound if there is no function of that name.
+// - kInvalidArgument if there is no dimension of that name, a largest size is below 1, or the prefix is no C
+// name.
 // - kUnsupported if the program cannot be made static. The message names the function and the instruction.
 REWIRE_API Result<CSource> EmitC(const Executable& executable, const EmitCOptions& options,
                                  const std::string& header_name);

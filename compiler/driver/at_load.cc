@@ -119,8 +119,9 @@ Status ParameterChoice::Check() const {
     }
     if (known_.contains(name)) continue;
     const std::vector<std::string> known(known_.begin(), known_.end());
-    return Fail(StatusCode::kInvalidArgument, fmt::format("the model has no constant '{}'{}", name,
-                                                          DidYouMean(name, {known.data(), known.size()})));
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("the model has no constant '{}'{}", name,
+                            KnownNames("constants", name, {known.data(), known.size()})));
   }
   return {};
 }

@@ -97,7 +97,7 @@ void FoldCopies(Graph* graph) {
 
 Status UnknownDim(const std::string& name, Span<const std::string> known) {
   return Fail(StatusCode::kInvalidArgument,
-              fmt::format("no input has a dimension \"{}\"{}", name, DidYouMean(name, known)));
+              fmt::format("no input has a dimension \"{}\"{}", name, KnownNames("dimensions", name, known)));
 }
 
 Status CheckDims(const std::map<std::string, std::int64_t>& dims, const std::set<std::string>& known) {
@@ -161,10 +161,15 @@ Result<std::optional<TargetDevice>> DeviceOf(const CompileOptions& options) {
   device.type = kind == "opencl" ? kDLOpenCL : kind == "cuda" ? kDLCUDA : 0;
   const bool whole = !number.empty() && number.size() < 5 &&
                      std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (device.type == 0 || !whole) {
-    return Fail(
-        StatusCode::kInvalidArgument,
-        fmt::format("device \"{}\": expected cpu, opencl or cuda, with a number such as opencl:1", text));
+  if (device.type == 0) {
+    static const std::vector<std::string> kNames = {"cpu", "opencl", "cuda"};
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("there is no device \"{}\" to compile for{}", kind,
+                            KnownNames("devices", kind, {kNames.data(), kNames.size()})));
+  }
+  if (!whole) {
+    return Fail(StatusCode::kInvalidArgument,
+                fmt::format("device \"{}\": expected a number behind the colon, such as {}:1", text, kind));
   }
   device.id = std::stoi(number);
   device.least_work = options.least_device_work;
@@ -214,7 +219,8 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
     const std::vector<std::string> names = PassNames();
     if (std::find(names.begin(), names.end(), pass) == names.end()) {
       return Fail(StatusCode::kInvalidArgument,
-                  fmt::format("there is no pass '{}'; there are: {}", pass, fmt::join(names, ", ")));
+                  fmt::format("there is no pass '{}'{}", pass,
+                              KnownNames("passes", pass, {names.data(), names.size()})));
     }
   }
   if (Status precise = CheckPrecision(options); !precise) return Forward(precise, what);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rewire/base/near_names.h"
 #include "rewire/compiler/lower/own_operators.h"
 #include "rewire/compiler/operators/attribute_rules.h"
 #include "rewire/compiler/operators/host_function.h"
@@ -124,7 +125,11 @@ Result<const Operator*> RowOf(const Op& op) {
   }
   const Table& operators = OperatorsOf(*domain);
   const auto found = operators.find(op.type());
-  if (found == operators.end()) return op.Unsupported("the operator is not known");
+  if (found == operators.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, rows] : operators) known.emplace_back(name);
+    return op.Unsupported("the operator is not known{}", DidYouMean(op.type(), {known.data(), known.size()}));
+  }
   for (const Operator* row : found->second) {
     if (row->since > op.opset() || (row->until != 0 && row->until < op.opset())) continue;
     if (Status known = CheckAttributes(op, *row); !known) return Forward(known);

@@ -10,6 +10,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/executable_format/names/name_map.h"
+#include "rewire/executable_format/names/no_function.h"
 
 namespace rewire {
 namespace {
@@ -76,9 +77,7 @@ Array<std::pair<std::string, std::string>> ListsOfOutputs(const Module& module, 
 
 Result<StrippedModule> StripModule(const Module& module, const StripOptions& options) {
   for (const std::string& name : options.keep_functions) {
-    const bool found = std::any_of(module.functions.begin(), module.functions.end(),
-                                   [&](const Function& function) { return function.name == name; });
-    if (!found) return Fail(StatusCode::kNotFound, fmt::format("there is no function '{}' to keep", name));
+    if (PositionOfFunction(module, name) == module.functions.size()) return Forward(NoFunction(module, name));
     if (ParseNumber(name)) {
       return Fail(StatusCode::kInvalidArgument,
                   fmt::format("the name '{}' cannot be kept: numbers are what other functions get", name));

@@ -57,7 +57,8 @@ Result<HostTensor> DataFiles::Load(const std::string& reference) {
     if (member.name == name) return member.tensor;
     known.push_back(member.name);
   }
-  return Fail(StatusCode::kNotFound, path + " has no tensor '" + name + "'" + DidYouMean(name, known));
+  return Fail(StatusCode::kNotFound,
+              path + " has no tensor '" + name + "'" + KnownNames("tensors", name, known));
 }
 
 Result<SharedBytes> DataFiles::LoadBytes(const std::string& file) const {

@@ -6,6 +6,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/checked_math.h"
+#include "rewire/base/message.h"
 #include "rewire/base/sort.h"
 #include "rewire/executable_format/verify/context.h"
 
@@ -61,8 +62,7 @@ Status CheckDataConstant(const Message& what, const Constant& constant) {
   const std::optional<std::uint64_t> bytes = TensorBytes(constant.type.dtype, constant.type.dims);
   if (!bytes || constant.raw_bytes != *bytes) {
     return Violation("{} has {} bytes, its type {} takes {}", what, constant.raw_bytes,
-                     TypeText(Type{{constant.type}}, {}),
-                     bytes ? std::to_string(*bytes) : std::string("more than 2^63"));
+                     TypeText(Type{{constant.type}}, {}), bytes ? Format("{}", *bytes) : "more than 2^63");
   }
   return {};
 }

@@ -77,7 +77,7 @@ class Table {
       const std::string name(key.str());
       if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
         Keep(Fail(StatusCode::kInvalidArgument, "line {}: there is no setting '{}{}'{}",
-                  node.source().begin.line, where_, name, DidYouMean(name, known_)));
+                  node.source().begin.line, where_, name, KnownNames("settings", name, known_)));
       }
     }
     return status_;

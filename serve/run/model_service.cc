@@ -240,7 +240,7 @@ class ModelService : public Service {
   Status UnknownOf(std::string_view model) const {
     std::vector<std::string> names;
     for (const auto& [name, entry] : models_) names.push_back(name);
-    return Fail(StatusCode::kNotFound, "there is no model '{}'{}", model, DidYouMean(model, names));
+    return Fail(StatusCode::kNotFound, "there is no model '{}'{}", model, KnownNames("models", model, names));
   }
 
   Result<std::shared_ptr<ModelQueue>> Find(std::string_view model, std::string_view version) const {

@@ -27,10 +27,10 @@ std::string DimsText(const ModelSignature& signature, const std::vector<Dim>& di
 }
 
 template <typename Tensors>
-std::string DidYouMeanOneOf(std::string_view name, const Tensors& tensors) {
+std::string KnownTensors(std::string_view what, std::string_view name, const Tensors& tensors) {
   std::vector<std::string> names;
   for (const auto& tensor : tensors) names.push_back(tensor.name);
-  return DidYouMean(name, names);
+  return KnownNames(what, name, names);
 }
 
 Status CheckInput(const ModelSignature& signature, const ModelInput& expected, const InputTensor& given,
@@ -78,7 +78,7 @@ Status CheckOutputs(const ModelSignature& signature, Request* request) {
     if (std::none_of(outputs.begin(), outputs.end(),
                      [&](const ModelOutput& output) { return output.name == name; })) {
       return Fail(StatusCode::kInvalidArgument, "the model has no output '{}'{}", name,
-                  DidYouMeanOneOf(name, outputs));
+                  KnownTensors("outputs", name, outputs));
     }
     for (std::size_t before = 0; before < i; ++before) {
       if (request->wanted[before].name == name) {
@@ -103,7 +103,7 @@ Status CheckRequest(const ModelSignature& signature, Request* request, std::vect
         const auto known = [&](const ModelInput& input) { return input.name == given.name; };
         if (std::none_of(signature.inputs.begin(), signature.inputs.end(), known)) {
           return Fail(StatusCode::kInvalidArgument, "the model has no input '{}'{}", given.name,
-                      DidYouMeanOneOf(given.name, signature.inputs));
+                      KnownTensors("inputs", given.name, signature.inputs));
         }
       }
       return Fail(StatusCode::kInvalidArgument, "input '{}' is missing", expected.name);
@@ -117,7 +117,7 @@ Status CheckRequest(const ModelSignature& signature, Request* request, std::vect
       if (input.name == name) return Fail(StatusCode::kInvalidArgument, "input '{}' is given twice", name);
     }
     return Fail(StatusCode::kInvalidArgument, "the model has no input '{}'{}", name,
-                DidYouMeanOneOf(name, signature.inputs));
+                KnownTensors("inputs", name, signature.inputs));
   }
   return CheckOutputs(signature, request);
 }

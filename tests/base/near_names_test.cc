@@ -38,5 +38,26 @@ TEST_CASE("the suggestion is the end of a sentence") {
   CHECK(DidYouMean("abcd", Names{"wxyz"}).empty());
 }
 
+TEST_CASE("names that are known are listed, with the nearest first") {
+  const Names inputs = {"image", "mask"};
+  CHECK(KnownNames("inputs", "imgae", inputs) == "; did you mean 'image'? The inputs: image, mask");
+  CHECK(KnownNames("inputs", "picture", inputs) == "; the inputs: image, mask");
+  CHECK(KnownNames("inputs", "x", {}) == "; the inputs: none");
+  // The list would say nothing that the suggestion does not.
+  CHECK(KnownNames("functions", "mian", Names{"main"}) == "; did you mean 'main'?");
+}
+
+TEST_CASE("a list of names is short, however many there are and however long they are") {
+  Names many;
+  for (int i = 100; i < 150; ++i) many.push_back("n" + std::to_string(i));
+  const std::string list = KnownNames("nodes", "x", many);
+  CHECK(list.find("; the nodes: n100, n101, ") == 0);
+  CHECK(list.find(", n119 and 30 more") == list.size() - std::string(", n119 and 30 more").size());
+  const std::string long_name(900, 'a');
+  CHECK(KnownNames("nodes", "x", Names{long_name, long_name + "b", "c"}) ==
+        "; the nodes: " + long_name + " and 2 more");
+  CHECK(KnownNames("nodes", "x", Names{std::string(1 << 20, 'a')}) == "; the nodes: 1, too long to list");
+}
+
 }  // namespace
 }  // namespace rewire

@@ -58,8 +58,8 @@ TEST_CASE("a bundle gives back every executable, and stores equal constants once
 TEST_CASE("models are found by name, or when there is only one") {
   const auto bundle = *Open(*SerializeBundle(test::SampleBundle()));
   CHECK(*FindExecutable(bundle, "again") == bundle.back().executable);
-  CHECK(FindExecutable(bundle, "agian").error().message().substr(0, 62) ==
-        "the bundle has no model 'agian'; did you mean 'again'?; it has");
+  CHECK(FindExecutable(bundle, "agian").error().message().substr(0, 67) ==
+        "the bundle has no model 'agian'; did you mean 'again'? The models: ");
   CHECK(FindExecutable(bundle, "").error().code() == StatusCode::kNotFound);
   const std::vector<BundledExecutable> one = {bundle.front()};
   CHECK(FindExecutable(one, "").has_value());

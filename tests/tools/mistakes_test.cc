@@ -357,7 +357,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
     more.insert(more.begin(), {"model.onnx", "-o", "out.rwx"});
     session.Refused("vm-compile", more, exit_code, text);
   };
-  compile({"--disable-pass", "fold-constnats"}, 11, "fold-constnats");
+  compile({"--disable-pass", "fold-constnats"}, 11, "did you mean 'fold-constants'?");
   compile({"--dim", "M=4"}, 11, "M");
   compile({"--dim", "N=four"}, 11, "expected NAME=SIZE");
   // Such a program may exist; no machine can run it.
@@ -365,7 +365,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
       session.Run("vm-compile", {"model.onnx", "-o", "large.rwx", "--dim", "N=1000000000000000"}).exit_code ==
       0);
   session.Refused("vm-run", {"large.rwx", "--random"}, 25, "a tensor of ");
-  compile({"--device", "cpus"}, 11, "cpus");
+  compile({"--device", "cpus"}, 11, "did you mean 'cpu'? The devices: cpu, opencl, cuda");
   compile({"--precision", "int4"}, 11,
           "--precision: there is no choice 'int4'; did you mean 'int8'? The choices: model, int8, bf16");
   compile({"--fold-time", "5"}, 11, "--fold-time: '5' is no time");

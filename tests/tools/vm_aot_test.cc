@@ -120,8 +120,8 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   CHECK(prefix.exit_code == 11);
   CHECK_THAT(prefix.err, Catch::Contains("a-b cannot begin names of C"));
   const Finished absent = RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--function", "f"}, folder.path());
-  CHECK(absent.exit_code == 11);
-  CHECK_THAT(absent.err, Catch::Contains("no function of the executable is called f"));
+  CHECK(absent.exit_code == 12);
+  CHECK_THAT(absent.err, Catch::Contains("has no function named \"f\"; the functions: main"));
   const Finished open = RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--function", "open"}, folder.path());
   CHECK(open.exit_code == 15);
   const Finished sized =

@@ -57,11 +57,14 @@ TEST_CASE("vm-bundle puts models into one file, which the other tools read") {
     int exit_code;
     std::string message;
   } rows[] = {
-      {"vm-run", {"both.rwx"}, 12, "both.rwx: the bundle has several models, name one: encoder, second"},
+      {"vm-run",
+       {"both.rwx"},
+       12,
+       "both.rwx: the bundle has several models, name one; the models: encoder, second"},
       {"vm-run",
        {"both.rwx", "--model", "encodr"},
        12,
-       "both.rwx: the bundle has no model 'encodr'; did you mean 'encoder'?; it has encoder, second"},
+       "both.rwx: the bundle has no model 'encodr'; did you mean 'encoder'? The models: encoder, second"},
       {"vm-run",
        {"encoder.rwx", "--model", "x"},
        11,
@@ -71,7 +74,7 @@ TEST_CASE("vm-bundle puts models into one file, which the other tools read") {
       {"vm-bundle",
        {"both.rwx", "-o", "x.rwx"},
        12,
-       "both.rwx: the bundle has several models, name one: encoder, second"},
+       "both.rwx: the bundle has several models, name one; the models: encoder, second"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.message);

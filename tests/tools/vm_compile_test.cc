@@ -253,7 +253,8 @@ TEST_CASE("a dimension that no input has cannot be fixed") {
   CHECK(compile("batch=2").empty());
   CHECK(compile("x.1=2").empty());
   CHECK(compile("bath=2") ==
-        "vm-compile: error: model.onnx: no input has a dimension \"bath\"; did you mean 'batch'?\n");
+        "vm-compile: error: model.onnx: no input has a dimension \"bath\"; did you mean 'batch'? The "
+        "dimensions: batch, x.1\n");
   CHECK_THAT(compile("width=2"), Catch::Contains("no input has a dimension \"width\""));
 }
 

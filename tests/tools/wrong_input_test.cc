@@ -85,7 +85,7 @@ std::vector<Row> Rows() {
        "--input: function main has no input 2: it has 2, counted from 0"},
       {"input given twice", Works({"-i", "0=2x3xf32=1"}), 11, "input 'image' is given twice"},
       {"wrong name of an output", Works({"-o", "scors=@y.npy"}), 12,
-       "--output: function main has no output 'scors'; did you mean 'scores'? The outputs: scores"},
+       "--output: function main has no output 'scors'; did you mean 'scores'?"},
       {"wrong name of a function", Works({"-f", "mian"}), 12,
        "model.rwx: the executable has no function named \"mian\"; did you mean 'main'?"},
       {"wrong name of an option", Works({"--repaet", "4"}), 11,

@@ -107,7 +107,8 @@ TEST_CASE("wrong inputs say what is wrong, and the next call is right") {
   vm.SetInput("x", x);
   host.Check(vm.TryInvoke(),
              main_pair.substr(0, main_pair.size() - 2) + " is not set; set it before invoking");
-  host.Check(vm.TrySetInput("xx", x), "function main has no input named \"xx\"; did you mean 'x'?");
+  host.Check(vm.TrySetInput("xx", x),
+             "function main has no input named \"xx\"; did you mean 'x'? The inputs: x, pair");
   host.Check(vm.TrySetInput(2, x), "function main has 2 inputs, number 2 asked for");
   host.Check(vm.TrySetInput(InputHandle{9, 0}, x), "the input handle is not one of this Program's");
   host.Check(vm.TrySetInput("x", TensorView(three, {3})), main_x + "f32[2] expected, f32[3] given");
@@ -131,7 +132,7 @@ TEST_CASE("wrong inputs say what is wrong, and the next call is right") {
              main_pair + "an ADT with tag 0 and 2 fields expected, tag 4 and 2 fields given");
   host.Check(vm.TrySetInputs("main", {&x, 1}), "function main takes 2 inputs, 1 given");
   host.Check(vm.TrySetInputs(std::uint32_t{77}, {&x, 1}), "there is no function 77");
-  host.Check(vm.TryInputReport("z"), "function main has no input named \"z\"");
+  host.Check(vm.TryInputReport("z"), "function main has no input named \"z\"; the inputs: x, pair");
   REQUIRE(vm.TryClearInputs().has_value());
   host.Check(vm.TryInputReport("x"), "function main, input 0 (x) is not set");
 }
@@ -173,7 +174,10 @@ TEST_CASE("wrong calls say what is wrong, and the next call is right") {
   const std::array<Value, 2> both = {x, host.pair()};
   CHECK(MessageOf(vm.TryOutput(0)) == "there is no result yet; invoke first");
   CHECK(MessageOf(vm.TryOutput("y")) == "there is no result yet; invoke first");
-  host.Check(vm.TryInvoke("mian"), "the executable has no function named \"mian\"; did you mean 'main'?");
+  const std::string mian =
+      "the executable has no function named \"mian\"; did you mean 'main'? The functions: main, any, there, "
+      "back, tree";
+  host.Check(vm.TryInvoke("mian"), mian);
   host.Check(vm.TryInvoke(std::uint32_t{9}), "there is no function 9");
   host.Check(vm.TryInvoke("main", {&x, 1}), "function main takes 2 inputs, 1 given");
   const std::array<Value, 2> wrong = {host.pair(), x};
@@ -182,10 +186,9 @@ TEST_CASE("wrong calls say what is wrong, and the next call is right") {
   host.Check(vm.TryInvoke("main", none),
              "function main, input 1 (pair): (f32[2], integer) expected, nothing given");
   host.Check(host.program().TryRun("main", {&x, 1}), "function main takes 2 inputs, 1 given");
-  host.Check(host.program().TryRun("mian", both),
-             "the executable has no function named \"mian\"; did you mean 'main'?");
+  host.Check(host.program().TryRun("mian", both), mian);
   host.Check(vm.TryOutput(1), "function main has 1 outputs, number 1 asked for");
-  host.Check(vm.TryOutput("z"), "function main has no output named \"z\"");
+  host.Check(vm.TryOutput("z"), "function main has no output named \"z\"; the outputs: y");
   Limits limits;
   limits.steps = 2;
   vm.SetLimits(limits);

@@ -30,16 +30,6 @@ Result<std::uint32_t> Find(Span<const std::string> names, std::string_view targe
 
 }  // namespace
 
-std::string KnownNames(const std::string& what, std::string_view name, Span<const std::string> known) {
-  constexpr std::size_t kMost = 20;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(kMost, known.size()); ++i) list += (i == 0 ? "" : ", ") + known[i];
-  if (known.size() > kMost) list += fmt::format(" and {} more", known.size() - kMost);
-  const std::string near = DidYouMean(name, known);
-  return fmt::format("{}{} {}: {}", near, near.empty() ? "; the" : " The", what,
-                     list.empty() ? "none" : list);
-}
-
 Result<std::uint32_t> FindInput(const Function& function, std::string_view target) {
   std::vector<std::string> names;
   for (const NamedType& input : function.inputs) names.push_back(input.name);

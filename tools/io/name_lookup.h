@@ -14,10 +14,6 @@
 
 namespace rewire::tools {
 
-// The end of the message that there is no such name: "; did you mean 'image'? The inputs: image, mask".
-// `what` is their plural.
-std::string KnownNames(const std::string& what, std::string_view name, Span<const std::string> known);
-
 // Errors: kNotFound, with similar names and the names that there are, or the number of entries.
 Result<std::uint32_t> FindInput(const Function& function, std::string_view target);
 Result<std::uint32_t> FindOutput(const Function& function, std::string_view target);

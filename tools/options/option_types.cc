@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include "rewire/tools/io/name_lookup.h"
+#include "rewire/base/near_names.h"
 
 namespace rewire::tools {
 namespace {

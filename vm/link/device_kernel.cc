@@ -8,6 +8,7 @@
 
 #include "rewire/base/array.h"
 #include "rewire/base/max_rank.h"
+#include "rewire/base/message.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/loader/kernel_api.h"
@@ -122,7 +123,7 @@ class Launch {
 
   // ValueText says in an error what a size or an argument is.
   static std::string ValueText(bool known, std::int64_t value) {
-    return known ? std::to_string(value) : "more than 2^63, or divided by 0";
+    return known ? Format("{}", value) : "more than 2^63, or divided by 0";
   }
 
   bool Extent(const SizeExpression& size, std::int64_t least, std::uint32_t* extent) const {

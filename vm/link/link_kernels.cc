@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "rewire/base/message.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/link/error_list.h"
@@ -94,10 +95,9 @@ class RowCheck {
   }
 
   static std::string RangeText(const KernelCalls::Range& range) {
-    if (range.least == range.most) return std::to_string(range.least);
-    const std::string least = std::to_string(range.least);
-    if (range.most == ~std::uint32_t{0}) return "at least " + least;
-    return least + " to " + std::to_string(range.most);
+    if (range.least == range.most) return Format("{}", range.least);
+    if (range.most == ~std::uint32_t{0}) return Format("at least {}", range.least);
+    return Format("{} to {}", range.least, range.most);
   }
 
   LinkedCode& code_;

@@ -11,6 +11,7 @@
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/module_size.h"
+#include "rewire/executable_format/names/no_function.h"
 #include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/link/error_list.h"
 #include "rewire/vm/link/link_budget.h"
@@ -163,12 +164,17 @@ Array<std::string> NamesOf(const Array<NamedType>& inputs) {
   return names;
 }
 
-// The position of a name, or kNotFound saying what there is.
-Result<std::uint32_t> FindName(std::string_view name, const Array<std::string>& names, const Message& what) {
-  for (std::uint32_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return i;
-  }
-  return Fail(StatusCode::kNotFound, "{} named \"{}\"{}", what, name, DidYouMean(name, names));
+// The errors that a function has no input or output of a name or at a position. `what` is their plural.
+Status NoName(const Function& function, std::string_view what, std::string_view name,
+              const Array<std::string>& names) {
+  return Fail(StatusCode::kNotFound, "function {} has no {} named \"{}\"{}", function.name,
+              what.substr(0, what.size() - 1), name, KnownNames(what, name, names));
+}
+
+Status NoPosition(const Function& function, std::string_view what, std::uint32_t position,
+                  std::size_t count) {
+  return Fail(StatusCode::kNotFound, "function {} has {} {}, number {} asked for", function.name, count, what,
+              position);
 }
 
 }  // namespace
@@ -223,9 +229,7 @@ Result<std::uint32_t> Program::FindFunction(std::string_view name) const {
   if (name.empty()) return rep_->code->entry;
   const std::size_t found = PositionOfFunction(module, name);
   if (found < module.functions.size()) return static_cast<std::uint32_t>(found);
-  Array<std::string> names;
-  for (const Function& function : module.functions) names.push_back(function.name);
-  return FindName(name, names, "the executable has no function");
+  return NoFunction(module, name);
 }
 
 Result<InputHandle> Program::FindInput(std::string_view name, std::string_view function) const {
@@ -236,7 +240,7 @@ Result<InputHandle> Program::FindInput(std::string_view name, std::string_view f
   for (std::uint32_t i = 0; i < target.inputs.size(); ++i) {
     if (target.inputs[i].name == name) return InputHandle{*index, i};
   }
-  return Forward(FindName(name, NamesOf(target.inputs), {"function {} has no input", target.name}));
+  return NoName(target, "inputs", name, NamesOf(target.inputs));
 }
 
 Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view function) const {
@@ -244,8 +248,7 @@ Result<InputHandle> Program::FindInput(std::uint32_t index, std::string_view fun
   if (!target) return Forward(target);
   const Function& found = rep_->module().functions[*target];
   if (index < found.inputs.size()) return InputHandle{*target, index};
-  return Fail(StatusCode::kNotFound, "function {} has {} inputs, number {} asked for", found.name,
-              found.inputs.size(), index);
+  return NoPosition(found, "inputs", index, found.inputs.size());
 }
 
 Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view function) const {
@@ -255,10 +258,7 @@ Result<OutputHandle> Program::FindOutput(std::string_view name, std::string_view
   for (std::uint32_t i = 0; i < target.output_names.size(); ++i) {
     if (target.output_names[i] == name) return OutputHandle{*index, i};
   }
-  const Result<std::uint32_t> leaf =
-      FindName(name, target.output_names, {"function {} has no output", target.name});
-  if (!leaf) return Forward(leaf);
-  return OutputHandle{*index, *leaf};
+  return NoName(target, "outputs", name, target.output_names);
 }
 
 Result<OutputHandle> Program::FindOutput(std::uint32_t leaf, std::string_view function) const {
@@ -266,8 +266,7 @@ Result<OutputHandle> Program::FindOutput(std::uint32_t leaf, std::string_view fu
   if (!index) return Forward(index);
   const Function& target = rep_->module().functions[*index];
   if (leaf < target.output_names.size()) return OutputHandle{*index, leaf};
-  return Fail(StatusCode::kNotFound, "function {} has {} outputs, number {} asked for", target.name,
-              target.output_names.size(), leaf);
+  return NoPosition(target, "outputs", leaf, target.output_names.size());
 }
 
 }  // namespace rewire

@@ -8,6 +8,7 @@
 #include "rewire/base/work_meter.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/module_size.h"
+#include "rewire/executable_format/names/no_function.h"
 #include "rewire/vm/kernel_set.h"
 #include "rewire/vm/memory/fixed_block.h"
 #include "rewire/vm/plan/output_plan.h"
@@ -38,8 +39,8 @@ Result<Array<std::int64_t>> MaxSymbols(const Module& module, const MemoryBoundOp
   for (const auto& [name, value] : options.max_dims) {
     const auto found = std::find(module.symbols.begin(), module.symbols.end(), name);
     if (found == module.symbols.end()) {
-      return Fail(StatusCode::kInvalidArgument,
-                  "no signature has a dimension \"" + name + "\"" + DidYouMean(name, module.symbols));
+      return Fail(StatusCode::kInvalidArgument, "no signature has a dimension \"" + name + "\"" +
+                                                    KnownNames("dimensions", name, module.symbols));
     }
     if (value < 0) {
       return Fail(StatusCode::kInvalidArgument,
@@ -199,12 +200,7 @@ Result<MemoryBound> Bound(const Executable& executable, Span<const FunctionPlan>
   std::uint32_t index = EntryOf(module);
   if (!name.empty()) {
     const std::optional<std::uint32_t> found = executable.FindFunction(name);
-    if (!found) {
-      Array<std::string> names;
-      for (const Function& function : module.functions) names.push_back(function.name);
-      return Fail(StatusCode::kNotFound, "the executable has no function named \"" + std::string(name) +
-                                             "\"" + DidYouMean(name, names));
-    }
+    if (!found) return Forward(NoFunction(module, name));
     index = *found;
   } else if (module.functions.empty()) {
     return Fail(StatusCode::kNotFound, "the executable has no functions");

@@ -182,8 +182,8 @@ bool Interpreter::CheckOverlaps(const LinkedKernel& kernel, Word count, Word out
           StatusCode::kRuntimeFailed,
           "argument {} ({}) is written and shares memory with argument {} ({}) in a way that kernel '{}' "
           "does not allow: it takes ({})",
-          i, std::string(written.name, written.name_bytes), k, std::string(shared.name, shared.name_bytes),
-          kernel.import->name, kernel.calls.Text());
+          i, std::string_view(written.name, written.name_bytes), k,
+          std::string_view(shared.name, shared.name_bytes), kernel.import->name, kernel.calls.Text());
     }
   }
   return true;
@@ -196,11 +196,10 @@ bool Interpreter::AlignArgument(std::uint32_t position, const LinkedKernel& kern
   if (arg.type_index != kTensorKind) return true;
   const DLTensor& dl = TensorOf(arg)->tensor;
   if ((reinterpret_cast<std::uintptr_t>(dl.data) & kernel.alignment_mask) == 0) return true;
-  const std::string needed = std::to_string(kernel.alignment_mask + 1);
   if (written || !IsHostDevice(dl.device)) {
     return Fail(StatusCode::kRuntimeFailed,
                 "argument {}, a tensor {}, is not aligned to the {} bytes that the kernel needs", position,
-                TensorText(dl), needed);
+                TensorText(dl), kernel.alignment_mask + 1);
   }
   const Span<const std::int64_t> shape(dl.shape, static_cast<std::size_t>(dl.ndim));
   TensorObject* copy =

@@ -18,7 +18,7 @@ std::string ShapeText(Span<const std::int64_t> shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i > 0) text += ", ";
-    text += std::to_string(shape[i]);
+    Append(&text, {"{}", shape[i]});
   }
   return Format("{}]", text);
 }

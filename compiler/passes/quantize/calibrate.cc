@@ -41,7 +41,7 @@ Status KeepFloat(const std::set<std::string>& names, std::vector<FloatProduct>* 
     if (!found) {
       return Fail(StatusCode::kInvalidArgument,
                   fmt::format("no node with constant weights is called \"{}\"{}", name,
-                              DidYouMean(name, {known.data(), known.size()})));
+                              KnownNames("nodes", name, {known.data(), known.size()})));
     }
   }
   return {};

@@ -63,7 +63,7 @@ Status AddCalls(const Graph& graph, const CalibrationData& inputs, Calls* all) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       return Fail(StatusCode::kInvalidArgument,
                   fmt::format("calibration data: the model has no input \"{}\"{}", name,
-                              DidYouMean(name, Span<const std::string>(names.data(), names.size()))));
+                              KnownNames("inputs", name, {names.data(), names.size()})));
     }
   }
   std::vector<CutInput> cuts;

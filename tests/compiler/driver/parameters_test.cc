@@ -376,7 +376,7 @@ TEST_CASE("parameters: what a program depends on stays a constant, or cannot be 
       "shape, an axis or a scale of quantization; leave it out of the parameters");
   options.parameters = {"weight"};
   CHECK(CompileBytes(ReshapedProduct().Bytes(), "", options).message ==
-        "model: the model has no constant 'weight'; did you mean 'weights'?");
+        "model: the model has no constant 'weight'; did you mean 'weights'? The constants: shape, weights");
   options.parameters = {"weights"};
   options.precision = Precision::kBf16;
   CHECK(CompileBytes(ReshapedProduct().Bytes(), "", options).message ==

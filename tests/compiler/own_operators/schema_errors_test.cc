@@ -26,9 +26,8 @@ TEST_CASE("schemas: JSON that is no schema is refused with its place") {
   const std::string head = R"({"domain": "a", "name": "B", "inputs": [], "outputs": [{"name": "y")";
   CHECK(ErrorOf(head + "}]}") == "no error");
   CHECK(ErrorOf(head + R"(, "dtyp": "f32"}]})") ==
-        "ops.json.operators[0].outputs[0]: there is no key 'dtyp'; did you mean 'dtype'?; there are: name, "
-        "dtype, "
-        "shape, shape_function");
+        "ops.json.operators[0].outputs[0]: there is no key 'dtyp'; did you mean 'dtype'? The keys: name, "
+        "dtype, shape, shape_function");
   CHECK(ErrorOf(head + R"(, "shape": [1.5]}]})") ==
         "ops.json.operators[0].outputs[0].shape[0]: expected a number or an expression, given 1.5");
   CHECK(ErrorOf(head + R"(, "dtype": 3}]})") ==

@@ -66,7 +66,7 @@ TEST_CASE("functions that are kept") {
   CHECK(stripped.functions[3].inputs[0].name == "x");
 
   CHECK(StripModule(Sample("identity"), {{"mein"}}).error().message() ==
-        "there is no function 'mein' to keep");
+        "the executable has no function named \"mein\"; did you mean 'main'?");
   Module numbered = Sample("identity");
   numbered.functions[0].name = "7";
   CHECK(StripModule(numbered, {{"7"}}).error().message() ==

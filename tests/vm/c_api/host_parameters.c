@@ -43,7 +43,9 @@ int RunCHostParameters(const void* data, size_t size, const char* path) {
   CHECK(rewire_parameter_set_name(file, 2, &name) == kRewireInvalidArgument);
   RewireValue* weight = NULL;
   CHECK(rewire_parameter_set_get(file, "ww", &weight) == kRewireNotFound);
-  CHECK(strcmp(rewire_last_error_message(), "the set has no parameter named \"ww\"; did you mean 'w'?") == 0);
+  CHECK(strcmp(rewire_last_error_message(),
+               "the set has no parameter named \"ww\"; did you mean 'w'? The "
+               "parameters: another, w") == 0);
   CHECK_OK(rewire_parameter_set_get(file, "w", &weight));
   CHECK_OK(rewire_link_options_add_parameters(options, file));
   CHECK(rewire_program_link(executable, options, &program) == kRewireLinkFailed);

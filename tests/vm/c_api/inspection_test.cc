@@ -122,7 +122,10 @@ TEST_CASE("wrong names and indices are told with what there is") {
   const ExecutablePtr executable = OpenModel();
   std::uint32_t index = 0;
   CHECK(rewire_executable_find_function(executable.get(), "mian", &index) == kRewireNotFound);
-  CHECK(Message() == "the executable has no function named \"mian\"; did you mean 'main'?");
+  CHECK(Message() ==
+        "the executable has no function named \"mian\"; did you mean 'main'? The functions: main, swap, "
+        "forever, "
+        "fail, batch");
   auto function = Sized<RewireFunctionInfo>();
   CHECK(rewire_executable_function(executable.get(), 5, &function) == kRewireInvalidArgument);
   CHECK(Message() == "function 5 asked for, there are 5");
@@ -230,9 +233,10 @@ TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {
   RewireExecutable* none = nullptr;
   CHECK(rewire_executable_open_bundled(several.c_str(), "encoders", nullptr, &none) == kRewireNotFound);
   CHECK(Message() ==
-        several + ": the bundle has no model 'encoders'; did you mean 'encoder'?; it has encoder, decoder");
+        several +
+            ": the bundle has no model 'encoders'; did you mean 'encoder'? The models: encoder, decoder");
   CHECK(rewire_executable_open_bundled(several.c_str(), nullptr, nullptr, &none) == kRewireNotFound);
-  CHECK(Message() == several + ": the bundle has several models, name one: encoder, decoder");
+  CHECK(Message() == several + ": the bundle has several models, name one; the models: encoder, decoder");
   CHECK(rewire_executable_open_bundled(plain.c_str(), "main", nullptr, &none) == kRewireInvalidFile);
   CHECK(Message().find(plain + ": this is no bundle: it has section ") == 0);
   CHECK(rewire_executable_open_bundled("/nonexistent.rwx", "m", nullptr, &none) == kRewireNotFound);

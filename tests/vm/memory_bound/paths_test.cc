@@ -203,7 +203,7 @@ TEST_CASE("symbolic dimensions are bounded by the maxima given") {
     if (n == 64) CHECK(vm.bytes_peak() == bound.bytes);
   }
   CHECK(program.TryMemoryBound({}, {false, {{"M", 4}}}).error().message() ==
-        "no signature has a dimension \"M\"");
+        "no signature has a dimension \"M\"; the dimensions: N");
   CHECK(program.TryMemoryBound({}, {false, {{"N", -4}}}).error().message() ==
         "dimension \"N\" is at most -4, which is negative");
   CHECK(program.TryMemoryBound("none").error().code() == StatusCode::kNotFound);

@@ -115,7 +115,8 @@ TEST_CASE("wrong bindings say what is wrong, and the next run is right") {
   mistakes.Check(vm.TrySetOutput("y", OutputAllocator{}), main_y + "no allocator given");
   mistakes.Check(vm.TrySetOutput("y", OutputCapacity{y, 16, {kDLCUDA, 1}}),
                  main_y + "memory on cuda:1 given, a device that the executable does not name");
-  mistakes.Check(vm.TrySetOutput("z", TensorView(y, {4})), "function main has no output named \"z\"");
+  mistakes.Check(vm.TrySetOutput("z", TensorView(y, {4})),
+                 "function main has no output named \"z\"; the outputs: y");
   mistakes.Check(vm.TrySetOutput(1, TensorView(y, {4})), "function main has 1 outputs, number 1 asked for");
   mistakes.Check(vm.TrySetOutput(OutputHandle{7, 0}, TensorView(y, {4})),
                  "the output handle is not one of this Program's");
@@ -231,7 +232,7 @@ TEST_CASE("what is wrong with a binding for one call leaves the lasting ones as 
     return status ? std::string("ok") : status.error().message();
   };
   CHECK(message({"y", TensorView(d, {4})}) == "function main, output 0 (y): f32[4] expected, f64[4] given");
-  CHECK(message({"z", TensorView(y, {4})}) == "function main has no output named \"z\"");
+  CHECK(message({"z", TensorView(y, {4})}) == "function main has no output named \"z\"; the outputs: y");
   CHECK(message({OutputHandle{1, 0}, TensorView(y, {4})}) == "an output of another function than main");
   CHECK(message({"y", TensorView(y, {4})}) == "ok");
   CHECK(vm.TryDonate(InputHandle{1, 0}, "y").error().message() ==

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "rewire/base/array.h"
-#include "rewire/base/near_names.h"
 #include "rewire/executable_format/instruction_text.h"
+#include "rewire/executable_format/names/no_function.h"
 #include "rewire/vm/c_api/impl/boundary.h"
 #include "rewire/vm/c_api/impl/handles.h"
 
@@ -189,11 +189,7 @@ RewireStatus rewire_executable_find_function(const RewireExecutable* executable,
       *function = *found;
       return {};
     }
-    rewire::Array<std::string> names;
-    for (const Function& candidate : executable->executable.module().functions)
-      names.push_back(candidate.name);
-    return Fail(StatusCode::kNotFound, "the executable has no function named \"{}\"{}", name,
-                rewire::DidYouMean(name, names));
+    return NoFunction(executable->executable.module(), name);
   });
 }
 

@@ -75,7 +75,7 @@ RewireStatus rewire_parameter_set_get(const RewireParameterSet* set, const char*
       rewire::Array<std::string> names;
       for (std::size_t i = 0; i < set->set.size(); ++i) names.emplace_back(set->set.name(i));
       return Fail(StatusCode::kNotFound, "the set has no parameter named \"{}\"{}", name,
-                  rewire::DidYouMean(name, names));
+                  rewire::KnownNames("parameters", name, names));
     }
     const Result<rewire::Tensor> tensor = set->set.TryGet(index);
     if (!tensor) return Forward(tensor);
