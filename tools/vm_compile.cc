@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "rewire/base/atomic_file.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/compiler/compiler.h"
 #include "rewire/tools/compile/parameter_options.h"
 #include "rewire/tools/compile/places_report.h"
@@ -21,6 +21,7 @@
 #include "rewire/tools/io/compile_report.h"
 #include "rewire/tools/io/file_kind.h"
 #include "rewire/tools/io/log.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/stage_progress.h"
 #include "rewire/tools/io/tensor_io.h"
 #include "rewire/tools/io/units.h"
@@ -126,17 +127,27 @@ Status ReadCalibration(const Options& options, CompileOptions* compile) {
 std::string UnboundedText(const Executable& executable) {
   const Module& module = executable.module();
   const Function& function = module.functions[executable.FindFunction("main").value_or(0)];
-  std::set<std::string> open;
-  for (const NamedType& input : function.inputs) {
-    for (const TypeNode& node : input.type.nodes) {
-      for (const Dim dim : node.dims) {
-        if (IsSymbol(dim)) open.insert(module.symbols[SymbolOf(dim)]);
-      }
-    }
-  }
+  const std::vector<std::string> open = OpenDimensions(module, function);
   if (open.empty()) return "that is known before";
   return fmt::format("as {0} {1} open; --dim {2}=SIZE or --max-dim {2}=SIZE gives one", fmt::join(open, ", "),
-                     open.size() == 1 ? "is" : "are", *open.begin());
+                     open.size() == 1 ? "is" : "are", open.front());
+}
+
+// A file that is no ONNX model, and is known as something else.
+Status RefuseOtherInput(const std::string& path, Span<const std::byte> content) {
+  if (Status refused = RefuseForeignModel(path, content); !refused) return refused;
+  const FileKind kind = FindFileKind(path, content);
+  if (kind == FileKind::kAssembly) {
+    return Fail(StatusCode::kUnsupported, path + ": this is text assembly; vm-as makes an executable of it");
+  }
+  if (kind == FileKind::kRelayExecutable || kind == FileKind::kGraph) {
+    return Fail(StatusCode::kUnsupported, fmt::format("{}: this is {}; vm-convert makes an executable of it",
+                                                      path, FileKindName(kind)));
+  }
+  if (IsExecutable(content)) {
+    return Fail(StatusCode::kUnsupported, path + ": this model is compiled already; vm-run runs it");
+  }
+  return {};
 }
 
 Result<int> Run(const Options& options) {
@@ -147,15 +158,24 @@ Result<int> Run(const Options& options) {
     const std::string extension = device == "cpu" ? ".rwx" : "." + device + ".rwx";
     output = std::filesystem::path(options.input).replace_extension(extension).string();
   }
-  // A file that is not there is told of as such.
-  if (std::error_code failed; std::filesystem::exists(options.input, failed)) {
-    if (Status refused = RefuseForeignModel(options.input, {}); !refused) return Forward(refused);
+  // The compiler tells of a file that cannot be read.
+  if (const Result<SharedBytes> file = MapFile(options.input)) {
+    if (Status refused = RefuseOtherInput(options.input, file->view); !refused) return Forward(refused);
   }
   Result<CompileOptions> compile = ParseCompileOptions(options.dims, options.max_dims, options.disabled);
   if (!compile) return Forward(compile);
   compile->limits = options.limits;
   compile->external_folders = options.allow_external;
   if (options.check_passes) compile->check_passes = true;
+  for (const std::string& library : options.kernels) {
+    if (std::error_code failed; !std::filesystem::exists(SchemasBeside(library), failed)) {
+      return Fail(
+          StatusCode::kNotFound,
+          fmt::format("--kernels {0}: the operators of a library are read from {1} beside it, which is not "
+                      "there; write it, or give --operators FILE.json",
+                      library, SchemasBeside(library)));
+    }
+  }
   std::vector<std::string> schema_files;
   for (const std::string& library : options.kernels) schema_files.push_back(SchemasBeside(library));
   schema_files.insert(schema_files.end(), options.operators.begin(), options.operators.end());

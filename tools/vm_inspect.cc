@@ -26,6 +26,7 @@ namespace {
 struct Options {
   std::string file;
   std::string map;  // of vm-strip
+  bool all = false;
   bool check = false;
   bool json = false;
   bool memory = false;
@@ -47,12 +48,12 @@ Result<int> InspectOwn(const Options& options) {
   if (file && IsBundle(file->view)) {
     const Result<BundleReport> bundle = InspectBundle(options.file, options.check);
     if (!bundle) return Forward(bundle);
-    Print(options.json, BundleJson(*bundle), BundleText(*bundle));
+    Print(options.json, BundleJson(*bundle), BundleText(*bundle, options.all));
     return 0;
   }
   const Result<Inspection> inspection = InspectExecutable(options.file, options.check);
   if (!inspection) return Forward(inspection);
-  Print(options.json, InspectionJson(*inspection), InspectionText(*inspection));
+  Print(options.json, InspectionJson(*inspection), InspectionText(*inspection, options.all));
   return inspection->whole() ? 0 : kExitNo;
 }
 
@@ -68,7 +69,7 @@ Result<int> InspectForeign(const Options& options) {
   json["metadata"] = MetadataJson(module);
   json["model"] = ModelJson(module);
   json.update(ListingJson(module));
-  Print(options.json, json, text + "\n" + ListingText(module));
+  Print(options.json, json, text + "\n" + (options.all ? ListingText(module) : InterfaceText(module)));
   return 0;
 }
 
@@ -117,7 +118,7 @@ Result<int> Inspect(const Options& options) {
     case FileKind::kSharedLibrary: {
       const Result<LibraryReport> library = InspectLibrary(options.file);
       if (!library) return Forward(library);
-      Print(options.json, LibraryJson(*library), LibraryText(*library));
+      Print(options.json, LibraryJson(*library), LibraryText(*library, options.all));
       return 0;
     }
     case FileKind::kAssembly:
@@ -147,6 +148,8 @@ int rewire::tools::VmInspectMain(int argc, char** argv) {
       app.add_option("--map", options.map,
                      "give a stripped executable its names back, from the map that vm-strip wrote")
           ->type_name("FILE");
+  app.add_flag("--all", options.all,
+               "also list what is inside: kernels, constants, sections, and what takes room");
   CLI::Option* check = app.add_flag("--check", options.check,
                                     "check every section and constant; exit with 1 if one is damaged")
                            ->excludes(map);

@@ -161,7 +161,7 @@ void AddOptions(CLI::App* app, RunOptions* options) {
       "alone");
   AddValue(app, "-f,--function", &options->function, "NAME",
            "run this function; default: main, or else the first function");
-  app->add_flag("-l,--list", options->list, "print inputs, outputs, parameters and kernels, and do not run");
+  app->add_flag("-l,--list", options->list, "print inputs, outputs and parameters, and do not run");
   app->add_flag(
       "--explain-outputs", options->explain_outputs,
       "print which outputs kernels can write straight into the caller's memory, why others are copied, and "

@@ -108,11 +108,11 @@ Result<int> Serve(const Options& options) {
   limits.body_bytes = options.max_body;
   serve::Server server(*std::move(service), loops);
   const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
-  if (!port) return Forward(port);
+  if (!port) return Forward(port, "--http");
   std::string served = fmt::format("serving HTTP at {}\n", Where(address, *port));
   if (!options.grpc.empty()) {
     const Result<int> grpc = server.Add(serve::MakeGrpcFrontEnd(server.service(), limits), options.grpc);
-    if (!grpc) return Forward(grpc);
+    if (!grpc) return Forward(grpc, "--grpc");
     served += fmt::format("serving gRPC at {}\n", Where(options.grpc, *grpc));
   }
   if (Status started = server.Start(); !started) return Forward(started);

@@ -208,7 +208,7 @@ TEST_CASE("vm-inspect shows a foreign model as the program that it becomes") {
   const std::string text = session.Out("vm-inspect", {"model.ro"});
   CHECK(Contains(text,
                  "model.ro: a Relay VM executable of TVM\n"
-                 "  source: Relay VM executable of TVM 0.14.0\n\nfunctions: 1\n  main "));
+                 "  source: Relay VM executable of TVM 0.14.0\n\nfunctions: 1\n  main\n"));
   CHECK(Contains(text, "\nparameters: 1\n  w  "));
   const json report = json::parse(session.Out("vm-inspect", {"graph.json", "--json"}));
   CHECK(report["kind"] == "a graph-executor artifact of TVM");

@@ -15,6 +15,7 @@
 #include "rewire/tests/support/paths.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/tests/support/terminal.h"
+#include "rewire/tests/tools/small_onnx.h"
 
 namespace rewire::tools {
 namespace {
@@ -44,23 +45,6 @@ out:
   ret %zero
 .end
 )";
-
-// An ONNX model, y = OPERATOR(x) of f32[N, 2], in the encoding of protobuf.
-std::string OnnxModel(const std::string& op) {
-  const auto field = [](char number_and_kind, const std::string& content) {
-    return number_and_kind + std::string(1, static_cast<char>(content.size())) + content;
-  };
-  const auto value = [&](const char* name) {
-    const std::string shape = field('\x0a', field('\x12', "N")) + field('\x0a', "\x08\x02");
-    const std::string type = field('\x0a', "\x08\x01" + field('\x12', shape));
-    return field('\x0a', name) + field('\x12', type);
-  };
-  const std::string node =
-      field('\x0a', "x") + field('\x12', "y") + field('\x1a', "only") + field('\x22', op);
-  const std::string graph =
-      field('\x0a', node) + field('\x12', "g") + field('\x5a', value("x")) + field('\x62', value("y"));
-  return "\x08\x08" + field('\x3a', graph) + field('\x42', "\x10\x0d");
-}
 
 bool HasCompiler() { return fs::exists(std::string(test::BuildDir()) + "/bin/vm-compile"); }
 
@@ -106,8 +90,8 @@ class Session {
     tvm::RelaySpec relay;
     relay.functions.push_back({"main", "4", {"x"}, {{1, 0}}, ""});
     folder_.Write("model.ro", WriteRelay(relay));
-    folder_.Write("model.onnx", OnnxModel("Relu"));
-    folder_.Write("unknown.onnx", OnnxModel("Nonsense"));
+    folder_.Write("model.onnx", test::SmallOnnx("Relu"));
+    folder_.Write("unknown.onnx", test::SmallOnnx("Nonsense"));
     folder_.Write("same.asm", ".func main(x: f32[2]) -> w: f32[2]\n  ret %x\n.end\n");
     REQUIRE(Run("vm-as", {"model.asm"}).exit_code == 0);
     REQUIRE(Run("vm-run", {"same.asm", "-i", "x=2xf32=1,2", "-o", "@w.npz"}).exit_code == 0);
@@ -378,7 +362,8 @@ TEST_CASE("models and weights of other frameworks are told by their names, with 
        {".pt", ".pth", ".pt2", ".tflite", ".pb", ".h5", ".keras", ".gguf", ".safetensors"}) {
     const std::string name = std::string("other") + extension;
     session.folder().Write(name, "whatever is in it");
-    const std::string text = name + ": this is ";
+    const bool are_weights = name == "other.gguf" || name == "other.safetensors";
+    const std::string text = name + (are_weights ? ": these are " : ": this is ");
     session.Refused("vm-run", {name, "--random"}, 15, text);
     session.Refused("vm-run", {"none" + std::string(extension)}, 12, "No such file");
     if (HasCompiler()) session.Refused("vm-compile", {name}, 15, text);

@@ -57,9 +57,41 @@ bool Contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST_CASE("the interface is shown, and what is inside on request") {
+  const Session session;
+  session.folder().Write("inside.asm",
+                         ".const w: f32[2] = {1, 2}\n"
+                         ".computed twice: f32[2]\n"
+                         ".kernel add = \"rewire.add\"\n"
+                         ".func __init() -> (f32[2])\n"
+                         "  %w = load_const w\n"
+                         "  %s = alloc_storage _, alignment=64, f32[2], cpu\n"
+                         "  %t = alloc_tensor %s, _, f32[2]\n"
+                         "  invoke_packed add(%w, %w, %t), outputs=1\n"
+                         "  %r = alloc_adt tag=0 (%t)\n"
+                         "  ret %r\n.end\n"
+                         ".func main(x: f32[N]) -> y: f32[2]\n  %y = load_const twice\n  ret %y\n.end\n");
+  const Finished assembled = test::RunProgram("vm-as", {"inside.asm"}, session.folder().path());
+  INFO(assembled.err);
+  REQUIRE(assembled.exit_code == 0);
+  for (const char* file : {"inside.rwx", "inside.asm"}) {
+    INFO(file);
+    const std::string interface = session.Run({file}).out;
+    CHECK(Contains(interface, "\nfunctions: 1\n  main\n    inputs   x  f32[N]\n    outputs  y  f32[2]\n"));
+    CHECK(Contains(interface, "\ninside: 1 kernel, 1 constant of 8 B; vm-inspect --all lists them\n"));
+    for (const char* internal : {"__init", "rewire.add", "registers", "sections:", "what takes room:"})
+      CHECK_FALSE(Contains(interface, internal));
+    const std::string all = session.Run({file, "--all"}).out;
+    CHECK(Contains(all, "\nfunctions: 2\n  __init ("));
+    CHECK(Contains(all, "\nkernels: 1\n  add  rewire.add\n"));
+    CHECK(Contains(all, "\ncomputed by __init: 1\n"));
+    CHECK_FALSE(Contains(all, "inside: "));
+  }
+}
+
 TEST_CASE("sections, signatures and what takes room") {
   const Session session;
-  const Finished text = session.Run({"model.rwx"});
+  const Finished text = session.Run({"model.rwx", "--all"});
   CHECK(text.exit_code == 0);
   CHECK(text.err.empty());
   CHECK(Contains(text.out, "model.rwx: Rewire executable, format 1.0, "));
@@ -87,7 +119,7 @@ TEST_CASE("a compressed file is listed with the sections inside, and its sizes a
   }
   session.folder().Write("small.asm", program);
   REQUIRE(test::RunProgram("vm-as", {"small.asm"}, folder).exit_code == 0);
-  const Finished text = session.Run({"small.rwx", "--check"});
+  const Finished text = session.Run({"small.rwx", "--check", "--all"});
   CHECK(text.exit_code == 0);
   CHECK(Contains(text.out, "\nin section compressed:\n"));
   const json report = json::parse(session.Run({"small.rwx", "--json"}).out);
@@ -344,6 +376,8 @@ TEST_CASE("the memory of runs, of the digits model by the number of images, and 
   CHECK(open.exit_code == 0);
   CHECK(Contains(open.out, "memory of main:\n  unbounded because new_tensor@"));
   CHECK(Contains(open.out, "the size of the storage is not known before the run"));
+  CHECK(Contains(open.out, "\n  give the largest sizes: --max-dim N=SIZE\n"));
+  CHECK_FALSE(Contains(session.Run({digits, "--memory", "--max-dim", "N=64"}).out, "give the largest sizes"));
   const Finished text = session.Run({"model.rwx", "--memory"});
   CHECK(Contains(text.out, "outputs unbound"));
   CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err,

@@ -105,8 +105,10 @@ TEST_CASE("vm-params: wrong inputs, each with its message and exit code") {
     int exit_code;
     std::string message;
   } rows[] = {
-      {{}, 11, "A subcommand is required; vm-params --help lists the options"},
-      {{"lst", "model.rwx"}, 11, "unexpected argument 'lst'; did you mean 'list'?"},
+      {{}, 11, "a command is required; the commands: list, convert, compress"},
+      {{"lst", "model.rwx"},
+       11,
+       "there is no command 'lst'; did you mean 'list'? The commands: list, convert, compress"},
       {{"convert", "model.rwx", "--ouput", "x.rwx"},
        11,
        "unexpected argument '--ouput'; did you mean '--output'?"},

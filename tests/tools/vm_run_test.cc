@@ -274,18 +274,14 @@ TEST_CASE("what a file has and needs") {
                          ".func main(x: f32[N]) -> y: f32[N]\n  ret %x\n.end\n");
   CHECK(session.Out({"parts.asm", "--list"}) ==
         "functions: 1\n"
-        "  main (1 registers, 8 B of code)\n"
+        "  main\n"
         "    inputs   x  f32[N]\n"
         "    outputs  y  f32[N]\n"
         "\n"
         "parameters: 1\n"
         "  scale  f32[N]\n"
         "\n"
-        "kernels: 1\n"
-        "  pool  rewire.max_pool(kernel_shape=[2, 2])\n"
-        "\n"
-        "constants: 1, 8 B\n"
-        "  w  f32[2]  8 B\n");
+        "inside: 1 kernel, 1 constant of 8 B; vm-inspect --all lists them\n");
   const json listing = session.Json({"parts.asm", "-l"});
   CHECK(listing["functions"][0]["inputs"][0]["type"] == "f32[N]");
   CHECK(listing["constants"][1]["kind"] == "parameter");

@@ -45,14 +45,14 @@ Result<BundleReport> InspectBundle(const std::string& path, bool check) {
   return report;
 }
 
-std::string BundleText(const BundleReport& report) {
+std::string BundleText(const BundleReport& report, bool all) {
   std::string text = fmt::format("{}: bundle of {} models, {}; constants {}, stored once {}\n", report.path,
                                  report.models.size(), BytesText(report.file_size),
                                  BytesText(report.constant_bytes), BytesText(report.stored_bytes));
   for (const BundledExecutable& model : report.models) {
-    text += fmt::format("\nmodel {}, constants {}\n{}", model.name,
-                        BytesText(ConstantBytes(model.executable.module())),
-                        ListingText(model.executable.module()));
+    const Module& module = model.executable.module();
+    text += fmt::format("\nmodel {}, constants {}\n{}", model.name, BytesText(ConstantBytes(module)),
+                        all ? ListingText(module) : InterfaceText(module));
   }
   return text;
 }

@@ -24,7 +24,8 @@ struct BundleReport {
 // Opens the file as a host would; `check` reads every constant, too. Errors as OpenBundle.
 Result<BundleReport> InspectBundle(const std::string& path, bool check);
 
-std::string BundleText(const BundleReport& report);
+// The interface of each model; with `all`, what is inside, too.
+std::string BundleText(const BundleReport& report, bool all);
 nlohmann::ordered_json BundleJson(const BundleReport& report);
 
 }  // namespace rewire::tools

@@ -185,25 +185,35 @@ Result<Inspection> InspectExecutable(const std::string& path, bool check) {
   return inspection;
 }
 
-std::string InspectionText(const Inspection& inspection) {
-  std::string text = fmt::format("{}: Rewire executable, format {}.{}, {}\n", inspection.path,
-                                 inspection.major, inspection.minor, BytesText(inspection.file_size));
-  if (inspection.executable) text += MetadataText(inspection.executable->module());
+namespace {
+
+std::string SectionsText(const Inspection& inspection) {
   std::vector<std::vector<std::string>> rows = {{"section", "offset", "size", "checksum"}};
   for (const SectionReport& section : inspection.sections) {
     rows.push_back(
         {section.name, std::to_string(section.offset), BytesText(section.size), StateText(section)});
   }
-  text += "\nsections:\n" + TableText(rows, {1, 2});
+  std::string text = "\nsections:\n" + TableText(rows, {1, 2});
   if (!inspection.compressed.empty()) {
     rows = {{"section", "size"}};
     for (const SectionReport& section : inspection.compressed)
       rows.push_back({section.name, BytesText(section.size)});
     text += "\nin section compressed:\n" + TableText(rows, {1});
   }
+  return text;
+}
+
+}  // namespace
+
+std::string InspectionText(const Inspection& inspection, bool all) {
+  std::string text = fmt::format("{}: Rewire executable, format {}.{}, {}\n", inspection.path,
+                                 inspection.major, inspection.minor, BytesText(inspection.file_size));
   if (inspection.executable) {
-    text += "\n" + ListingText(inspection.executable->module()) + SizesText(inspection);
+    const Module& module = inspection.executable->module();
+    text += MetadataText(module) + "\n" + (all ? ListingText(module) : InterfaceText(module));
   }
+  if (all || !inspection.whole()) text += SectionsText(inspection);
+  if (all && inspection.executable) text += SizesText(inspection);
   if (inspection.checked || !inspection.whole()) text += CheckText(inspection);
   return text;
 }

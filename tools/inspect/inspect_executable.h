@@ -48,7 +48,9 @@ struct Inspection {
 // read or is no executable.
 Result<Inspection> InspectExecutable(const std::string& path, bool check);
 
-std::string InspectionText(const Inspection& inspection);
+// The interface of the program; with `all`, or if something is damaged, also the sections, what is inside and
+// what takes room.
+std::string InspectionText(const Inspection& inspection, bool all);
 nlohmann::ordered_json InspectionJson(const Inspection& inspection);
 
 }  // namespace rewire::tools

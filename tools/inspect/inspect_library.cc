@@ -34,7 +34,7 @@ Result<LibraryReport> InspectLibrary(const std::string& path) {
   return library;
 }
 
-std::string LibraryText(const LibraryReport& library) {
+std::string LibraryText(const LibraryReport& library, bool all) {
   std::string text =
       fmt::format("{}: {}\n\nkernels: {}\n", library.path, library.description, library.kernels.size());
   std::vector<std::vector<std::string>> rows;
@@ -43,7 +43,9 @@ std::string LibraryText(const LibraryReport& library) {
     if (!kernel.metadata.empty()) rows.back().push_back(kernel.metadata);
   }
   text += TableText(rows, {});
-  if (library.model) text += "\nmodel inside:\n\n" + ListingText(library.model->module());
+  if (!library.model) return text;
+  const Module& module = library.model->module();
+  text += "\nmodel inside:\n\n" + (all ? ListingText(module) : InterfaceText(module));
   return text;
 }
 

@@ -28,7 +28,8 @@ struct LibraryReport {
 // Loads the library as a program would, which runs its code. Also fails if the model inside is damaged.
 Result<LibraryReport> InspectLibrary(const std::string& path);
 
-std::string LibraryText(const LibraryReport& library);
+// With `all`, also what is inside the library's model.
+std::string LibraryText(const LibraryReport& library, bool all);
 nlohmann::ordered_json LibraryJson(const LibraryReport& library);
 
 }  // namespace rewire::tools

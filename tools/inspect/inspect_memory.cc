@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/kernels/contract/libraries.h"
+#include "rewire/tools/io/name_lookup.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/vm/kernel_set.h"
@@ -54,6 +56,20 @@ Json BoundJson(const MemoryBound& bound, const std::vector<std::string>& devices
   return json;
 }
 
+// The dimensions that keep a function without a bound: neither the file nor `options` gives their largest
+// size.
+std::vector<std::string> WithoutSize(const Module& module, const std::string& function,
+                                     const MemoryBoundOptions& options) {
+  const std::size_t position = PositionOfFunction(module, function);
+  if (position == module.functions.size()) return {};
+  std::vector<std::string> open = OpenDimensions(module, module.functions[position]);
+  std::erase_if(open, [&](const std::string& name) {
+    return std::any_of(options.max_dims.begin(), options.max_dims.end(),
+                       [&](const auto& given) { return given.first == name; });
+  });
+  return open;
+}
+
 }  // namespace
 
 Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
@@ -86,7 +102,8 @@ Result<std::vector<FunctionMemory>> InspectMemory(const Executable& executable,
     options.outputs_bound = true;
     Result<MemoryBound> bound = BoundMemory(executable, &kernels, name, options);
     if (!bound) return Forward(bound);
-    functions.push_back({name, devices, *std::move(unbound), *std::move(bound)});
+    functions.push_back({name, devices, WithoutSize(executable.module(), name, options), *std::move(unbound),
+                         *std::move(bound)});
   }
   return functions;
 }
@@ -97,6 +114,9 @@ std::string MemoryText(const std::vector<FunctionMemory>& functions) {
     text += fmt::format("{}memory of {}:\n", text.empty() ? "" : "\n", function.function);
     if (!function.unbound.bounded()) {
       text += fmt::format("  unbounded because {}\n", function.unbound.unbounded);
+      if (!function.open.empty()) text += "  give the largest sizes:";
+      for (const std::string& symbol : function.open) text += fmt::format(" --max-dim {}=SIZE", symbol);
+      if (!function.open.empty()) text += "\n";
       continue;
     }
     std::vector<std::vector<std::string>> rows = {{"", "outputs unbound", "outputs bound"}};

@@ -17,6 +17,7 @@ namespace rewire::tools {
 struct FunctionMemory {
   std::string function;
   std::vector<std::string> devices;  // names of the executable's devices, by the table
+  std::vector<std::string> open;     // symbolic dimensions whose largest size is not known
   MemoryBound unbound;               // no output is bound
   MemoryBound bound;                 // all outputs are bound
 };

@@ -22,6 +22,11 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kWidth = 80;  // of a page
 
+// "1 kernel", "2 kernels".
+std::string Count(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string TextOf(const AttributeValue& value) {
   struct Visitor {
     std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
@@ -186,20 +191,44 @@ Json ModelJson(const Module& module) {
           {"version", model.version},   {"properties", std::move(properties)}};
 }
 
+std::string InterfaceText(const Module& module) {
+  std::string text;
+  std::size_t functions = 0;
+  for (const Function& function : module.functions) {
+    if (function.name == kInitFunction) continue;
+    ++functions;
+    text += fmt::format("  {}\n", function.name) + TableText(SignatureRows(function, module), {}, kWidth);
+  }
+  text = fmt::format("functions: {}\n", functions) + text;
+  AddConstants(module, ConstantKind::kParameter, "parameters", &text);
+  AddDeviceCode(module, &text);
+  const Array<std::uint8_t> is_code = ConstantsOfDeviceCode(module);
+  std::uint64_t bytes = 0;
+  std::size_t constants = 0;
+  for (std::size_t i = 0; i < module.constants.size(); ++i) {
+    if (module.constants[i].kind != ConstantKind::kData || is_code[i]) continue;
+    ++constants;
+    bytes += module.constants[i].raw_bytes;
+  }
+  return text + fmt::format("\ninside: {}, {} of {}; vm-inspect --all lists them\n",
+                            Count(module.kernels.size(), "kernel"), Count(constants, "constant"),
+                            BytesText(bytes));
+}
+
 std::string ListingText(const Module& module) {
   std::string text = fmt::format("functions: {}\n", module.functions.size());
   for (const Function& function : module.functions) {
-    text += fmt::format("  {} ({} registers, {} of code)\n", function.name, function.register_count,
+    text += fmt::format("  {} ({}, {} of code)\n", function.name, Count(function.register_count, "register"),
                         BytesText(function.code.size() * sizeof(std::uint32_t)));
     text += TableText(SignatureRows(function, module), {}, kWidth);
   }
   AddConstants(module, ConstantKind::kParameter, "parameters", &text);
+  AddDeviceCode(module, &text);
   if (!module.kernels.empty()) {
     Rows rows;
     for (const KernelImport& import : module.kernels) rows.push_back({import.debug_name, KernelText(import)});
     text += fmt::format("\nkernels: {}\n", module.kernels.size()) + TableText(rows, {}, kWidth);
   }
-  AddDeviceCode(module, &text);
   AddConstants(module, ConstantKind::kData, "constants", &text);
   AddConstants(module, ConstantKind::kComputed, "computed by __init", &text);
   return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --list: what an executable contains and needs.
+// Lists an executable: first the interface that its users see, then what is inside.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,10 @@
 
 namespace rewire::tools {
 
-// Functions with their inputs and outputs, parameters, kernels, constants and their sizes.
+// The interface: functions that a host calls, with their inputs and outputs, parameters, device code. A last
+// line counts what is inside, and says how to see it.
+std::string InterfaceText(const Module& module);
+// All of it: every function with the size of its code, parameters, kernels, constants with their sizes.
 std::string ListingText(const Module& module);
 nlohmann::ordered_json ListingJson(const Module& module);
 

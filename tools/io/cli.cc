@@ -2,12 +2,14 @@
 #include "rewire/tools/io/cli.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
@@ -57,16 +59,9 @@ int Finish(const CLI::App& app, int exit_code) {
   return CannotPrint(app, errno);
 }
 
-// The arguments that could have stood in place of one: options where it looks like one, of the tool and of
-// the command given, else commands.
-std::vector<std::string> KnownArguments(const CLI::App& app, const std::string& given) {
+// The options that could have stood in place of one, of the tool and of the command given.
+std::vector<std::string> KnownOptions(const CLI::App& app) {
   std::vector<std::string> known;
-  if (given.front() != '-') {
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-      known.push_back(command->get_name());
-    }
-    return known;
-  }
   std::vector<const CLI::App*> parts = {&app};
   for (const CLI::App* command : app.get_subcommands()) parts.push_back(command);
   for (const CLI::App* part : parts) {
@@ -81,10 +76,18 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& wrong) {
   if (dynamic_cast<const CLI::ValidationError*>(&wrong) != nullptr) return wrong.what();
   const std::string help = "; " + app.get_name() + " --help lists the options";
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty() || extras.front().empty()) return wrong.what() + help;
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  const bool has_command = commands.empty() || !app.get_subcommands().empty();
+  if (extras.empty() || extras.front().empty()) {
+    return has_command ? wrong.what() + help : "a command is required" + KnownNames("commands", "", commands);
+  }
   std::string given = extras.front().substr(0, extras.front().find('='));
   if (given.empty()) given = extras.front();
-  const std::string suggestion = DidYouMean(given, KnownArguments(app, given));
+  if (!has_command && given.front() != '-')
+    return fmt::format("there is no command '{}'{}", given, KnownNames("commands", given, commands));
+  const std::string suggestion = given.front() == '-' ? DidYouMean(given, KnownOptions(app)) : "";
   return fmt::format("unexpected argument '{}'{}", given, suggestion.empty() ? help : suggestion);
 }
 
@@ -198,11 +201,22 @@ int ParseAndRun(CLI::App& app, int argc, char** argv, const std::function<Result
 
 }  // namespace
 
+CLI::Validator OneOf(const std::vector<std::string>& choices) {
+  const auto check = [choices](const std::string& given) -> std::string {
+    if (std::find(choices.begin(), choices.end(), given) != choices.end()) return {};
+    return fmt::format("there is no choice '{}'{}", given,
+                       KnownNames("choices", given, {choices.data(), choices.size()}));
+  };
+  return CLI::Validator(check, fmt::format("{{{}}}", fmt::join(choices, ",")));
+}
+
 std::string InOptions(std::string message) {
   struct Row {
     std::string_view setting, option;
   };
   static constexpr Row kRows[] = {
+      {"within the VM's byte limit", "within --max-bytes; raise it if the program needs more"},
+      {"the deadline passed", "the time of --deadline is over; raise it if the program needs more"},
       {"Limits::bytes", "--max-bytes"},
       {"Limits::depth", "--max-depth"},
       {"Limits::steps", "--max-steps"},

@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "rewire/base/status.h"
 
@@ -21,6 +22,9 @@ std::string ExitCodeTable();
 
 // A message of the library, with options in place of the settings of the C++ interface that it names.
 std::string InOptions(std::string message);
+
+// The check of an option that takes one of these words. It suggests and lists them.
+CLI::Validator OneOf(const std::vector<std::string>& choices);
 
 // Prints "<tool>: error: <message>" on stderr and returns the exit code. If the command line has --json and
 // nothing was printed by PrintJson, also prints {"error": ...} on stdout.

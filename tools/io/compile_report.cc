@@ -11,13 +11,30 @@
 
 namespace rewire::tools {
 
+namespace {
+
+// A model for dimensions of size 0 computes nothing, and nobody wants one.
+Status CompileSizes(const char* option, const std::vector<std::string>& texts,
+                    std::map<std::string, std::int64_t>* sizes) {
+  if (Status parsed = ParseSizes(option, texts, sizes); !parsed) return parsed;
+  for (const auto& [name, size] : *sizes) {
+    if (size != 0) continue;
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("{}: {}=0 leaves nothing to compute: expected a size of at least 1", option, name));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
                                            const std::vector<std::string>& max_dims,
                                            const std::vector<std::string>& disabled_passes) {
   CompileOptions options;
   options.disabled_passes.insert(disabled_passes.begin(), disabled_passes.end());
-  if (Status parsed = ParseSizes("--dim", dims, &options.dims); !parsed) return Forward(parsed);
-  if (Status parsed = ParseSizes("--max-dim", max_dims, &options.max_dims); !parsed) return Forward(parsed);
+  if (Status parsed = CompileSizes("--dim", dims, &options.dims); !parsed) return Forward(parsed);
+  if (Status parsed = CompileSizes("--max-dim", max_dims, &options.max_dims); !parsed) return Forward(parsed);
   return options;
 }
 

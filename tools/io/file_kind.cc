@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/io/file_kind.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -40,35 +42,98 @@ FileKind FindFileKind(std::string_view path, Span<const std::byte> content) {
   return FileKind::kExecutable;
 }
 
-Status RefuseForeignModel(const std::string& path, Span<const std::byte> content) {
+namespace {
+
+constexpr std::string_view kPyTorch =
+    "this is a file of PyTorch; load it there and call torch.onnx.export(model, inputs, \"model.onnx\")";
+constexpr std::string_view kTensorFlow =
+    "this is a model of TensorFlow; python -m tf2onnx.convert writes an ONNX model of it (its --help has the "
+    "kinds)";
+constexpr std::string_view kGguf =
+    "these are weights of llama.cpp, without a graph; export the model that they were made of as ONNX";
+constexpr std::string_view kSafetensors =
+    "these are weights without a graph; give the model as FILE and this as --params of vm-run";
+constexpr std::string_view kArrays =
+    "these are arrays, no model; vm-run takes them as --input @FILE or --params FILE";
+constexpr std::string_view kArray = "this is an array, no model; vm-run takes it as --input NAME=@FILE";
+
+constexpr std::string_view kPointer =
+    "this is a pointer of Git LFS and not the file; run git lfs pull in its folder";
+constexpr std::string_view kPage =
+    "this is a page of HTML, as a failed download leaves one; download the file again";
+
+std::string_view TextOf(Span<const std::byte> content) {
+  return {reinterpret_cast<const char*>(content.data()), content.size()};
+}
+
+std::uint64_t LittleEndian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes.size(); i > 0; --i)
+    number = number << 8 | static_cast<unsigned char>(bytes[i - 1]);
+  return number;
+}
+
+// The name of a ZIP archive's first file; empty if this is none.
+std::string_view FirstInZip(std::string_view text) {
+  constexpr std::size_t kNameLength = 26, kName = 30;
+  if (!text.starts_with("PK\3\4") || text.size() < kName) return {};
+  return text.substr(kName, LittleEndian(text.substr(kNameLength, 2)));
+}
+
+// Tells a file by its bytes, because a name can be wrong. Empty if they are not known.
+std::string_view ForeignByContent(std::string_view text) {
+  using namespace std::string_view_literals;
+  constexpr std::size_t kLength = 8;
+  if (text.starts_with("GGUF")) return kGguf;
+  if (text.starts_with("version https://git-lfs")) return kPointer;
+  if (text.starts_with("<!DOCTYPE") || text.starts_with("<!doctype") || text.starts_with("<html"))
+    return kPage;
+  if (text.starts_with("\x93NUMPY")) return kArray;
+  if (text.starts_with("\x89HDF\r\n\x1a\n")) return kTensorFlow;
+  if (text.size() >= kLength && text.substr(4, 4) == "TFL3") return kTensorFlow;
+  // torch.save before version 1.6: a pickled number of its own.
+  if (text.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20"sv)) return kPyTorch;
+  if (const std::string_view first = FirstInZip(text); !first.empty()) {
+    if (first.ends_with(".pkl") || first.ends_with("archive_format")) return kPyTorch;
+    if (first.ends_with(".npy")) return kArrays;
+  }
+  // The length of a JSON text, and the text.
+  if (text.size() > kLength && text[kLength] == '{' &&
+      LittleEndian(text.substr(0, kLength)) <= text.size() - kLength) {
+    return kSafetensors;
+  }
+  return {};
+}
+
+std::string_view ForeignByName(std::string_view path) {
   struct Row {
     std::string_view extension, what;
   };
-  constexpr std::string_view kPyTorch =
-      "a file of PyTorch; load it there and call torch.onnx.export(model, inputs, \"model.onnx\")";
-  constexpr std::string_view kTensorFlow =
-      "a model of TensorFlow; python -m tf2onnx.convert writes an ONNX model of it (its --help has the "
-      "kinds)";
   static constexpr Row kRows[] = {
-      {".pt", kPyTorch},
-      {".pth", kPyTorch},
-      {".pt2", kPyTorch},
-      {".tflite", kTensorFlow},
-      {".pb", kTensorFlow},
-      {".h5", kTensorFlow},
-      {".keras", kTensorFlow},
-      {".gguf", "weights of llama.cpp, without a graph; export the model that they were made of as ONNX"},
-      {".safetensors", "weights without a graph; give the model as FILE and this as --params of vm-run"},
-      {".npz", "arrays, no model; vm-run takes them as --input @FILE or --params FILE"},
-      {".npy", "an array, no model; vm-run takes it as --input NAME=@FILE"},
+      {".pt", kPyTorch},        {".pth", kPyTorch},   {".pt2", kPyTorch},
+      {".tflite", kTensorFlow}, {".pb", kTensorFlow}, {".h5", kTensorFlow},
+      {".keras", kTensorFlow},  {".gguf", kGguf},     {".safetensors", kSafetensors},
+      {".npz", kArrays},        {".npy", kArray},
   };
-  const std::string_view start = {reinterpret_cast<const char*>(kMagic.data()), kMagic.size()};
-  if (StartsWith(content, start)) return {};
   for (const Row& row : kRows) {
-    if (path.ends_with(row.extension))
-      return Fail(StatusCode::kUnsupported, path + ": this is " + std::string(row.what));
+    if (path.ends_with(row.extension)) return row.what;
   }
   return {};
+}
+
+}  // namespace
+
+bool IsExecutable(Span<const std::byte> content) {
+  return StartsWith(content, {reinterpret_cast<const char*>(kMagic.data()), kMagic.size()});
+}
+
+Status RefuseForeignModel(const std::string& path, Span<const std::byte> content) {
+  const std::string_view text = TextOf(content);
+  if (IsExecutable(content)) return {};
+  std::string_view what = ForeignByContent(text);
+  if (what.empty()) what = ForeignByName(path);
+  if (what.empty()) return {};
+  return Fail(StatusCode::kUnsupported, fmt::format("{}: {}", path, what));
 }
 
 std::string_view FileKindName(FileKind kind) {

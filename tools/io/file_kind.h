@@ -26,8 +26,11 @@ enum class FileKind : std::uint8_t {
 
 FileKind FindFileKind(std::string_view path, Span<const std::byte> content);
 
-// Refuses a file that is a model or weights of another framework by its name, with what to do. Does nothing
-// for content that is an executable of ours.
+// The content begins as an executable of ours.
+bool IsExecutable(Span<const std::byte> content);
+
+// Refuses a file that is a model or weights of another framework, by its content or else by its name, with
+// what to do. Does nothing for content that is an executable of ours.
 Status RefuseForeignModel(const std::string& path, Span<const std::byte> content);
 
 // "a graph-executor artifact of TVM".

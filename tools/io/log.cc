@@ -15,6 +15,7 @@
 #include <system_error>
 #include <vector>
 
+#include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/style.h"
 #include "rewire/vm/log_to_spdlog.h"
 
@@ -85,7 +86,7 @@ void AddLogOptions(CLI::App* app) {
   app->add_option("--log-level", choices.level,
                   "log with times: errors, info (the command and what it wrote) or debug (all of --verbose)")
       ->type_name("LEVEL")
-      ->check(CLI::IsMember(names));
+      ->check(OneOf(names));
   app->add_option("--log-file", choices.file,
                   "append the log to this file instead of standard error; the level is then info by default")
       ->type_name("FILE");

@@ -52,6 +52,22 @@ Result<SymbolSize> FindSymbol(const Module& module, std::string_view text) {
   return SymbolSize{static_cast<std::uint32_t>(found - module.symbols.begin()), size->size};
 }
 
+std::vector<std::string> OpenDimensions(const Module& module, const Function& function) {
+  std::vector<std::string> open;
+  for (const NamedType& input : function.inputs) {
+    for (const TypeNode& node : input.type.nodes) {
+      for (const Dim dim : node.dims) {
+        if (!IsSymbol(dim)) continue;
+        const std::uint32_t symbol = SymbolOf(dim);
+        const bool limited = symbol < module.symbol_limits.size() && module.symbol_limits[symbol] != kNoLimit;
+        const std::string& name = module.symbols[symbol];
+        if (!limited && std::find(open.begin(), open.end(), name) == open.end()) open.push_back(name);
+      }
+    }
+  }
+  return open;
+}
+
 std::string OutputName(const Function& function, std::uint32_t leaf) {
   const bool named = leaf < function.output_names.size() && !function.output_names[leaf].empty();
   return named ? function.output_names[leaf] : std::to_string(leaf);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
@@ -25,6 +26,9 @@ struct SymbolSize {
 };
 // Errors: kNotFound, with similar names and the dimensions that there are; kInvalidArgument.
 Result<SymbolSize> FindSymbol(const Module& module, std::string_view text);
+
+// The symbolic dimensions of a function's inputs whose largest size the executable does not give.
+std::vector<std::string> OpenDimensions(const Module& module, const Function& function);
 
 // The name of an output, or its index if the executable has no names.
 std::string OutputName(const Function& function, std::uint32_t leaf);

@@ -142,8 +142,10 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
     return Fail(StatusCode::kInvalidArgument,
                 fmt::format("{}: --model chooses one model of a bundle, and this is none", path));
   }
-  if (kind == FileKind::kExecutable) {
+  if (kind == FileKind::kExecutable || kind == FileKind::kOnnx) {
     if (Status refused = RefuseForeignModel(path, bytes->view); !refused) return Forward(refused);
+  }
+  if (kind == FileKind::kExecutable) {
     Result<Executable> executable = Executable::Open(path, options);
     if (!executable) return Forward(executable);
     return OpenedModel{kind, *std::move(executable), false, {}};

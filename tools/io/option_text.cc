@@ -35,9 +35,9 @@ OptionEntry EntryOf(const CLI::Option& option) {
   if (!entry.choices.empty()) {
     entry.value = OptionValue::kChoice;
     entry.type = fmt::format("{}", fmt::join(entry.choices, "|"));
-  } else if (entry.type.starts_with("FILE") || entry.type == "LIBRARY" || entry.type == "FOLDER" ||
-             entry.type == "PROGRAM" || entry.names.empty() || entry.type.find('@') != std::string::npos ||
-             entry.type == "NAME=VALUE") {
+  } else if (entry.type.find("FILE") != std::string::npos || entry.type == "LIBRARY" ||
+             entry.type == "FOLDER" || entry.type == "PROGRAM" || entry.names.empty() ||
+             entry.type.find('@') != std::string::npos || entry.type == "NAME=VALUE") {
     entry.value = OptionValue::kFile;
   } else {
     entry.value = OptionValue::kOther;

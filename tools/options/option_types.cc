@@ -2,14 +2,12 @@
 #include "rewire/tools/options/option_types.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "rewire/base/near_names.h"
+#include "rewire/tools/io/cli.h"
 
 namespace rewire::tools {
 namespace {
@@ -67,15 +65,7 @@ CLI::Option* AddSize(CLI::App* app, const std::string& names, std::uint64_t* to,
 
 CLI::Option* AddChoice(CLI::App* app, const std::string& names, std::string* to, const std::string& type,
                        const std::vector<std::string>& choices, const std::string& help) {
-  const auto check = [choices](const std::string& given) -> std::string {
-    if (std::find(choices.begin(), choices.end(), given) != choices.end()) return {};
-    return fmt::format("there is no choice '{}'{}", given,
-                       KnownNames("choices", given, {choices.data(), choices.size()}));
-  };
-  return app->add_option(names, *to, help)
-      ->type_name(type)
-      ->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(choices, ","))))
-      ->capture_default_str();
+  return app->add_option(names, *to, help)->type_name(type)->check(OneOf(choices))->capture_default_str();
 }
 
 }  // namespace rewire::tools

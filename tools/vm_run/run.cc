@@ -322,7 +322,7 @@ Result<int> Runner::Run() {
   if (Status named = RestoreNames(options_.map, &*model); !named) return Forward(named);
   const Module& module = model->executable.module();
   if (options_.list) {
-    Say(ListingText(module));
+    Say(InterfaceText(module));
     json_.update(ListingJson(module));
     return 0;
   }
