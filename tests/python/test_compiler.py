@@ -238,7 +238,7 @@ def test_mistakes():
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
         (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
         (dict(model=models.add(), strict=True, precision="bf16"), rewire.InvalidArgumentError, "model's own precision"),
-        (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "the devices: cpu, opencl, cuda"),
+        (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "did you mean .cpu.. The devices: cpu, opencl, cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "'int8' or 'bf16'; did you mean 'int8'?"),
         (dict(model=models.add(), parallel="on"), rewire.InvalidArgumentError, "'auto' or 'off'"),
         (dict(model=models.add(), cpu="amx"), rewire.InvalidArgumentError, "'vectors' or 'tiles'"),
