@@ -14,7 +14,7 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-foreach(component REWIRE REWIRE_COMPILER)
+foreach(component REWIRE REWIRE_COMPILER REWIRE_REMOTE)
   set(CPACK_DEBIAN_${component}_PACKAGE_GENERATE_SHLIBS ON)  # the others have no library that programs link
   set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/debian/postinst
                                                       ${PROJECT_SOURCE_DIR}/packaging/debian/postrm)
@@ -84,6 +84,12 @@ if(TARGET rewire_onnxruntime)
   rewire_package(rewire_onnxruntime rewire-onnxruntime SECTION libs SUMMARY "ONNX Runtime's C interface over Rewire"
                  DETAILS "${intro} This package has a libonnxruntime for programs that are written for ONNX Runtime. It lies in a folder of its own, so that only programs that are told to use it."
                  DEPENDS "librewire-compiler${soname} (= ${version}), rewire-kernels (= ${version})")
+endif()
+if(TARGET rewire_remote)
+  rewire_package(rewire_remote librewire-remote${soname} SECTION libs SUMMARY "models on a server as programs of Rewire"
+                 DETAILS "${intro} This package has librewire_remote, by which a program runs models that are on a server."
+                 DEPENDS "librewire${soname} (= ${version})")
+  string(APPEND CPACK_DEBIAN_REWIRE_DEV_PACKAGE_DEPENDS ", librewire-remote${soname} (= ${version})")
 endif()
 if(REWIRE_BUILD_TOOLS)
   rewire_package(rewire_tools rewire-tools SECTION science SUMMARY "tools of Rewire: compile, run and look into models"

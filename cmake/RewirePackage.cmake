@@ -3,6 +3,7 @@
 #   librewire          opens executables, links and runs them
 #   librewire_prepare  what some hosts do before: parameters of other files, bundles, bounds of memory
 #   librewire_compiler compiles ONNX models
+#   librewire_remote   runs models that are on a server
 
 # rewire_host_library(<name> [PUBLIC <target>...] [COPIES <archive>...]): all parts of <name>, whole: nothing of the API is
 # lost because the library itself does not use it. A shared library has its own copies of what it uses of the COPIES: small
@@ -17,8 +18,8 @@ function(rewire_host_library name)
   list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   string(REPLACE "rewire_" "" exported ${name})
   set(component rewire)
-  if(name STREQUAL "rewire_compiler")
-    set(component rewire_compiler)
+  if(name MATCHES "^rewire_(compiler|remote)$")
+    set(component ${name})
   endif()
   add_library(${name} ${objects})
   add_library(rewire::${exported} ALIAS ${name})
@@ -67,6 +68,11 @@ if(REWIRE_EXPORT_CXX OR NOT BUILD_SHARED_LIBS)
     find_package(Protobuf REQUIRED)  # what the folder found is known there alone
     rewire_host_library(rewire_compiler PUBLIC rewire_prepare COPIES rewire_interval rewire_tensor_reader rewire_base)
     list(APPEND pkg_configs rewire-compiler)
+  endif()
+  if(TARGET rewire_remote_client AND BUILD_SHARED_LIBS)
+    find_package(simdjson REQUIRED)
+    rewire_host_library(rewire_remote PUBLIC rewire COPIES rewire_format_writer rewire_base)
+    list(APPEND pkg_configs rewire-remote)
   endif()
 else()
   set(pkg_configs rewire)

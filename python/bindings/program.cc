@@ -9,13 +9,16 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
+#include "rewire/tools/run/open_remote.h"
 #include "rewire/vm/memory_bound.h"
 
 namespace rewire::python {
@@ -182,6 +185,7 @@ nb::dict RunWith(PythonProgram& self, const Arguments& arguments) {
 
 std::vector<ParameterSet> ParameterSets(nb::handle given) {
   std::vector<ParameterSet> sets;
+  if (given.is_none()) return sets;
   for (const nb::handle set : given) {
     sets.push_back(ToObject<ParameterSet>(set, "parameters", "a rewire.ParameterSet"));
   }
@@ -209,7 +213,7 @@ LinkOptions ReadLinkOptions(const Arguments& given) {
       if (const Status added = options.kernels.AddLibrary(path); !added) RaiseOfFile(added.error(), path);
     }
   }
-  if (!given[3].is_none()) options.parameters = ParameterSets(given[3]);
+  options.parameters = ParameterSets(given[3]);
   options.ignore_extra_parameters = ToFlag(given[4], "ignore_extra_parameters", false);
   if (ToFlag(given[5], "zero_new_storage", false)) options.storage_fill = StorageFill::kZero;
   options.trust_device_code = ToFlag(given[6], "trust_device_code", false);
@@ -228,6 +232,26 @@ Result<Program> LinkWith(const Arguments& given) {
   LinkOptions options = ReadLinkOptions(given);
   const nb::gil_scoped_release released;  // `__init` may run for seconds
   return Program::Link(executable, std::move(options));
+}
+
+// A model on a server, as a program.
+PythonProgram* Connect(const Arguments& given) {
+  const std::string url = ToText(given[0], "url");
+  const double seconds = ToNumber(given[1], "timeout");
+  constexpr double kMost = 1e9;
+  if (!(seconds > 0) || seconds > kMost) RefuseValue(given[1], "timeout", "seconds, above 0 and at most 1e9");
+  const auto connect = [&]() -> Result<Program> {
+    const nb::gil_scoped_release released;
+    const std::chrono::duration<double> time(seconds);
+    const Result<tools::OpenedModel> model =
+        tools::OpenRemoteModel(url, std::chrono::duration_cast<std::chrono::nanoseconds>(time));
+    if (!model) return Forward(model);
+    LinkOptions options;
+    options.kernels = model->host_kernels;
+    if (model->allocator) options.allocator = *model->allocator;
+    return Program::Link(model->executable, std::move(options));
+  };
+  return new PythonProgram(Take(connect()));
 }
 
 nb::dict BoundOf(const PythonProgram& self, const Arguments& given) {
@@ -296,6 +320,8 @@ void AddProgram(nb::module_& module) {
               "-> dict[str, numpy.typing.NDArray[typing.Any]]"),
       "Runs the entry function and returns its outputs, a dict of arrays by name. Inputs are given by\n"
       "place, by name, or as one dict. Any number of threads may call at once; the GIL is not held.");
+  FunctionOf(module, "def _connect(url: str, timeout: float) -> Program", &Connect,
+             "Makes a program of a model on a server. rewire.connect does this and more.");
   Method(
       program,
       "def _run(self, inputs: typing.Any, out: dict[typing.Any, typing.Any] | None, timeout: float | None, "

@@ -25,6 +25,7 @@ from rewire.kernels import Kernel, kernel
 from rewire.libraries import onnxruntime_library
 from rewire.profile import KernelCall, Profile
 from rewire.program import Capacity, MemoryBound, OutputPlan, Program, disassemble, load
+from rewire.remote import connect
 from rewire.signature import TensorInfo
 
 __version__: str = vars(_rewire)["__version__"]
@@ -37,6 +38,6 @@ __all__ = [
     "NodeArg", "NotFoundError", "OrtValue", "OutOfMemoryError", "OutputMovement", "OutputPlan", "ParameterSet",
     "ProductPrecision", "Profile", "Program", "RunError", "RunOptions", "SessionOptions", "StepLimitError", "Tensor",
     "TensorInfo", "UnsupportedError", "UnsupportedNode", "VerificationError", "VirtualMachine", "ZeroedWeights", "assemble",
-    "compile", "compiler_passes", "disassemble", "get_all_providers", "get_available_providers", "get_device", "kernel",
-    "load", "onnxruntime_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tensor",
+    "compile", "compiler_passes", "connect", "disassemble", "get_all_providers", "get_available_providers", "get_device",
+    "kernel", "load", "onnxruntime_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tensor",
 ]

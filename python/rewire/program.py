@@ -80,7 +80,7 @@ class Program(_rewire.Program):
     numpy arrays over the program's memory, each its own: later runs do not change them.
     """
 
-    _source: tuple[str, dict[str, Any]] | None = None  # what `load` was given, for pickle
+    _made_by: tuple[Callable[..., Program], tuple[Any, ...]] | None = None  # a function and what it was given, for pickle
 
     def run(self, inputs: Mapping[str, Input] | Sequence[Input] | Array = (), *, out: Out | None = None,
             timeout: float | None = None, function: str | None = None, max_steps: int | None = None,
@@ -154,11 +154,10 @@ class Program(_rewire.Program):
         return type(self)(self, parameters=[_as_parameters(each) for each in parameters])
 
     def __reduce__(self) -> tuple[Callable[..., Program], tuple[Any, ...]]:
-        if self._source is None:
+        if self._made_by is None:
             raise TypeError("a program is pickled as the path that it was loaded from, and this one was made of an object; "
                             "load it from a file")
-        path, options = self._source
-        return _load_again, (path, options)
+        return self._made_by
 
     @property
     def output_strings(self) -> _lists.Strings:
@@ -403,11 +402,11 @@ def load(model: Model, *,
         parameters=_parameter_sets(parameters, verify), ignore_extra_parameters=ignore_extra_parameters,
         zero_new_storage=zero_new_storage, trust_device_code=trust_device_code)
     if isinstance(model, (str, os.PathLike)):
-        made._source = os.path.abspath(os.fsdecode(model)), {
+        made._made_by = _load_again, (os.path.abspath(os.fsdecode(model)), {
             "dims": dims, "max_dims": max_dims, "threads": threads, "kernels": kernels, "parameters": parameters,
             "ignore_extra_parameters": ignore_extra_parameters, "zero_new_storage": zero_new_storage,
             "model_name": model_name, "trust_device_code": trust_device_code, "name_map": name_map,
-            "verify": verify, "cache": cache}
+            "verify": verify, "cache": cache})
     return made
 
 

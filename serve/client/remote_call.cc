@@ -10,6 +10,7 @@
 
 #include "rewire/executable_format/types.h"
 #include "rewire/serve/core/dim_names.h"
+#include "rewire/vm/c_api/program.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::serve {
@@ -22,7 +23,7 @@ class Caller {
 
   Status Run(const RewireFFIAny* args, std::size_t count) {
     const std::size_t inputs = call_->signature.inputs.size(), outputs = call_->signature.outputs.size();
-    patience_.stopped = __rewire_kernel_api->cancelled;
+    patience_.stopped = rewire_kernel_api()->cancelled;
     inputs_ = Tensors(args, inputs);
     outputs_ = Tensors(args + inputs, count - inputs);
     const bool shapes = outputs > 0 && outputs_.size() == 2 * outputs;
@@ -205,10 +206,10 @@ class Caller {
 
 // The caller of the running VM, which is made at its first call.
 Caller* CallerOfVm(const std::shared_ptr<const RemoteCall>& call) {
-  if (void* const slot = __rewire_kernel_api->get_slot(); slot != nullptr) return static_cast<Caller*>(slot);
+  if (void* const slot = rewire_kernel_api()->get_slot(); slot != nullptr) return static_cast<Caller*>(slot);
   auto made = std::make_unique<Caller>(call);
   Caller* const caller = made.get();
-  __rewire_kernel_api->set_slot(made.release(), [](void* state) { delete static_cast<Caller*>(state); });
+  rewire_kernel_api()->set_slot(made.release(), [](void* state) { delete static_cast<Caller*>(state); });
   return caller;
 }
 

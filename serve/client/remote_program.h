@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Public header: <rewire/serve/client/remote_program.h>.
 //
 // RemoteProgram: a model on a server of the Open Inference Protocol v2 (vm-serve, Triton, KServe), used as a
 // program of this process.

@@ -15,7 +15,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ["vm/c_api/*.h", "vm/kernel/*.h", "compiler/c_api.h"]
+HEADERS = ["vm/c_api/*.h", "vm/kernel/*.h", "compiler/c_api.h", "serve/client/c_api.h"]
 LISTS = ROOT / "tests" / "ci" / "c_api"
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 FUNCTION = re.compile(r"REWIRE_(?:COMPILER_)?API\s+([^;{]*?\brewire_\w+\s*\([^;]*?\))\s*;", re.S)

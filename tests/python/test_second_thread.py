@@ -84,6 +84,15 @@ def at(array):
 
 
 # For each class: how its run begins, and for each name a call and what that gives.
+def is_told_that_nobody_listens():
+    """Whether connecting where no server listens is the documented error."""
+    try:
+        rewire.connect("http://127.0.0.1:1/none", timeout=5)
+    except rewire.IoError:
+        return True
+    return False
+
+
 TABLE = {
     rewire.VirtualMachine: (Scene.by_machine, {
         "__init__": (lambda s: rewire.VirtualMachine(s.program), is_a(rewire.VirtualMachine)),
@@ -260,6 +269,7 @@ TABLE = {
         "assemble": (lambda s: rewire.assemble(PROGRAM), is_a(rewire.Executable)),
         "compile": (lambda s: rewire.compile(models.add()), is_a(rewire.Compilation)),
         "compiler_passes": (lambda s: rewire.compiler_passes(), is_a((list, tuple, dict))),
+        "connect": (lambda s: is_told_that_nobody_listens(), equals(True)),
         "disassemble": (lambda s: rewire.disassemble(s.program), is_a(str)),
         "get_all_providers": (lambda s: rewire.get_all_providers(), equals(["CPUExecutionProvider"])),
         "get_device": (lambda s: rewire.get_device(), equals("CPU")),

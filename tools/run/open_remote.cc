@@ -12,12 +12,14 @@ namespace {
 
 bool IsUrl(const std::string& path) { return path.rfind("grpc://", 0) == 0 || path.rfind("http://", 0) == 0; }
 
-#if REWIRE_TOOLS_CONNECT
 constexpr auto kConnectTime = std::chrono::seconds(10);
 
-Result<OpenedModel> Connect(const std::string& url) {
+}  // namespace
+
+#if REWIRE_TOOLS_CONNECT
+Result<OpenedModel> OpenRemoteModel(const std::string& url, std::chrono::nanoseconds time) {
   serve::Patience patience;
-  patience.until = std::chrono::steady_clock::now() + kConnectTime;
+  patience.until = std::chrono::steady_clock::now() + time;
   Result<serve::RemoteModel> remote = serve::ConnectRemoteModel(url, patience);
   if (!remote) return Forward(remote);
   OpenedModel model{FileKind::kExecutable, remote->executable, false, {}};
@@ -26,12 +28,10 @@ Result<OpenedModel> Connect(const std::string& url) {
   return model;
 }
 #else
-Result<OpenedModel> Connect(const std::string& url) {
-  return Fail(StatusCode::kUnsupported, url + ": these tools were built without the server and its clients");
+Result<OpenedModel> OpenRemoteModel(const std::string& url, std::chrono::nanoseconds /*time*/) {
+  return Fail(StatusCode::kUnsupported, url + ": this build has neither the server nor its clients");
 }
 #endif
-
-}  // namespace
 
 Result<OpenedModel> OpenModelOrRemote(const std::string& path, const std::vector<std::string>& parameters,
                                       const OpenOptions& options, const std::string& model,
@@ -41,7 +41,7 @@ Result<OpenedModel> OpenModelOrRemote(const std::string& path, const std::vector
     return Fail(StatusCode::kInvalidArgument,
                 path + ": --model, --params and --kernels are for files; the server has the model");
   }
-  return Connect(path);
+  return OpenRemoteModel(path, kConnectTime);
 }
 
 }  // namespace rewire::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,13 @@
 
 namespace rewire::tools {
 
+// The model at a URL, grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL, with its kernel and its allocator in
+// OpenedModel. `time` is for connecting and for asking what its inputs and outputs are. Errors: those of the
+// server, which begin with the URL; kUnsupported if this build has no clients of servers.
+Result<OpenedModel> OpenRemoteModel(const std::string& url, std::chrono::nanoseconds time);
+
 // As OpenModel, and takes the URL of a model on a server, too: grpc://HOST:PORT/MODEL or
-// http://HOST:PORT/MODEL. Such a model has its kernel and its allocator in OpenedModel. Errors: those of
-// OpenModel; those of the server, which begin with the URL; kUnsupported if these tools were built without
-// the server.
+// http://HOST:PORT/MODEL. Errors: those of OpenModel and of OpenRemoteModel.
 Result<OpenedModel> OpenModelOrRemote(const std::string& path, const std::vector<std::string>& parameters,
                                       const OpenOptions& options, const std::string& model,
                                       const std::vector<std::string>& kernels = {});

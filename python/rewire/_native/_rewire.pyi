@@ -221,6 +221,11 @@ class Program:
     def executable(self) -> Executable:
         """The executable that the program was linked from."""
 
+def _connect(url: str, timeout: float) -> Program:
+    """
+    Makes a program of a model on a server. rewire.connect does this and more.
+    """
+
 class VirtualMachine:
     """
     Runs functions of a program with inputs and outputs that stay set from run to run. One
