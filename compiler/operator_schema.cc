@@ -106,9 +106,10 @@ Status ReadShape(const Part& part, std::optional<Schema::Shape>* shape) {
 }
 
 Status ReadInput(const Part& part, Schema::Input* input) {
-  if (Status keys = part.CheckKeys({"name", "dtype", "shape", "optional"}, 1); !keys) return keys;
+  if (Status keys = part.CheckKeys({"name", "dtype", "shape", "optional", "variadic"}, 1); !keys) return keys;
   if (Status read = part.Read("name", &input->name); !read) return read;
   if (Status read = part.Read("optional", &input->optional); !read) return read;
+  if (Status read = part.Read("variadic", &input->variadic); !read) return read;
   if (part.Has("dtype") && part.json().at("dtype").is_string()) {
     input->dtypes.push_back(part.json().at("dtype").get<std::string>());
   } else if (Status read = part.Read("dtype", &input->dtypes, &ReadText); !read) {
@@ -118,10 +119,12 @@ Status ReadInput(const Part& part, Schema::Input* input) {
 }
 
 Status ReadOutput(const Part& part, Schema::Output* output) {
-  if (Status keys = part.CheckKeys({"name", "dtype", "shape", "shape_function"}, 1); !keys) return keys;
+  if (Status keys = part.CheckKeys({"name", "dtype", "shape", "shape_function", "variadic"}, 1); !keys)
+    return keys;
   if (Status read = part.Read("name", &output->name); !read) return read;
   if (Status read = part.Read("dtype", &output->dtype); !read) return read;
   if (Status read = part.Read("shape_function", &output->shape_function); !read) return read;
+  if (Status read = part.Read("variadic", &output->variadic); !read) return read;
   return ReadShape(part, &output->shape);
 }
 
@@ -169,8 +172,8 @@ Status ReadAttribute(const Part& part, Schema::Attribute* attribute) {
 }
 
 Status ReadOperator(const Part& part, Schema* schema) {
-  if (Status keys =
-          part.CheckKeys({"domain", "name", "inputs", "outputs", "attributes", "attributes_as", "kernel"}, 4);
+  if (Status keys = part.CheckKeys(
+          {"domain", "name", "inputs", "outputs", "attributes", "attributes_as", "kernel", "returns"}, 4);
       !keys) {
     return keys;
   }
@@ -181,10 +184,13 @@ Status ReadOperator(const Part& part, Schema* schema) {
   if (Status read = part.Read("inputs", &schema->inputs, &ReadInput); !read) return read;
   if (Status read = part.Read("outputs", &schema->outputs, &ReadOutput); !read) return read;
   if (Status read = part.Read("attributes", &schema->attributes, &ReadAttribute); !read) return read;
+  if (Status read = part.Read("returns", &schema->returns); !read) return read;
   std::string as = "arguments";
   if (Status read = part.Read("attributes_as", &as); !read) return read;
-  if (as != "arguments" && as != "factory") return part.At("attributes_as").Expected("arguments or factory");
+  if (as != "arguments" && as != "factory" && as != "node")
+    return part.At("attributes_as").Expected("arguments, factory or node");
   if (as == "factory") schema->attributes_as = Schema::AttributesAs::kFactory;
+  if (as == "node") schema->attributes_as = Schema::AttributesAs::kNode;
   return {};
 }
 

@@ -38,14 +38,18 @@ struct OperatorSchema {
     std::vector<std::string> dtypes = {};  // those that the kernel takes: "f32"; empty: all
     std::optional<Shape> shape = {};       // not set: any
     bool optional = false;                 // a node may leave it out; the kernel gets [0] in its place
+    bool variadic = false;                 // the last one: any number of inputs, each as this one says
   };
   struct Output {
     std::string name;
-    std::string dtype = {};           // "i64", or an input's name, whose dtype it has; empty: the first one's
-    std::optional<Shape> shape = {};  // not set: that of the first input
+    std::string dtype = {};  // "i64", or an input's name, whose dtype it has; empty: the first one's
+    // Not set: that of the first input. If the kernel returns its outputs: any, of the rank that the model
+    // declares for the value.
+    std::optional<Shape> shape = {};
     // A packed function that computes the shape in each run: it gets what the kernel gets, with i64[rank] in
     // place of the outputs. "?" in `shape` stands for sizes that only it knows.
     std::string shape_function = {};
+    bool variadic = false;  // the last one: as many outputs as the node has; the kernel returns them
   };
   struct Attribute {
     using Value =
@@ -56,8 +60,10 @@ struct OperatorSchema {
   };
   // How attributes reach the kernel. kArguments: as tensors between inputs and outputs, in this order. An int
   // is i64[], a float f32[], a list i64[n] or f32[n], a string u8[n]. kFactory: the kernel is a factory
-  // (vm/kernel/attributes.h).
-  enum class AttributesAs : std::uint8_t { kArguments, kFactory };
+  // (vm/kernel/attributes.h). kNode: it is a factory that gets all attributes of the node, those that the
+  // schema does not list too, and one named "onnx.node". That one is a string, the node in JSON
+  // (docs/own-operators.md).
+  enum class AttributesAs : std::uint8_t { kArguments, kFactory, kNode };
 
   std::string domain;
   std::string name;
@@ -65,6 +71,10 @@ struct OperatorSchema {
   std::vector<Output> outputs;
   std::vector<Attribute> attributes;
   AttributesAs attributes_as = AttributesAs::kArguments;
+  // The kernel makes its outputs itself, with shapes that show when it runs, and returns them: a tensor, or a
+  // tuple of tensors if the node has several outputs. "?" stands for any size. dtypes and shapes are checked
+  // in each run.
+  bool returns = false;
   std::string kernel;  // the packed function; empty: DOMAIN.NAME
 };
 

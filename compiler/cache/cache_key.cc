@@ -49,20 +49,20 @@ class Text {
   }
   // Naming each member here lets the build fail when one is added.
   void Add(const OperatorSchema::Input& input) {
-    const auto& [name, dtypes, shape, optional] = input;
-    AddAll(name, dtypes, shape, optional);
+    const auto& [name, dtypes, shape, optional, variadic] = input;
+    AddAll(name, dtypes, shape, optional, variadic);
   }
   void Add(const OperatorSchema::Output& output) {
-    const auto& [name, dtype, shape, shape_function] = output;
-    AddAll(name, dtype, shape, shape_function);
+    const auto& [name, dtype, shape, shape_function, variadic] = output;
+    AddAll(name, dtype, shape, shape_function, variadic);
   }
   void Add(const OperatorSchema::Attribute& attribute) {
     const auto& [name, value, required] = attribute;
     AddAll(name, value, required);
   }
   void Add(const OperatorSchema& schema) {
-    const auto& [domain, name, inputs, outputs, attributes, attributes_as, kernel] = schema;
-    AddAll(domain, name, inputs, outputs, attributes, attributes_as, kernel);
+    const auto& [domain, name, inputs, outputs, attributes, attributes_as, returns, kernel] = schema;
+    AddAll(domain, name, inputs, outputs, attributes, attributes_as, returns, kernel);
   }
   void Add(const CompileLimits& limits) {
     const auto& [work, fold_bytes, fold_node_time, fold_time] = limits;

@@ -145,7 +145,7 @@ Status FunctionEmitter::EmitKernel(const Node& node) {
   for (const Value* input : node.inputs) args.push_back(Of(input));
   const std::uint32_t kernel = tables_.Kernel(node.kernel, node.attributes, node.flags);
   if (node.returns) {
-    CallKernel(kernel, 0, Of(node.outputs[0]), args);
+    EmitReturned(node, kernel, args);
     return {};
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -159,6 +159,19 @@ Status FunctionEmitter::EmitKernel(const Node& node) {
   }
   CallKernel(kernel, static_cast<std::uint32_t>(node.outputs.size()), kNone, args);
   return {};
+}
+
+// One output is returned as it is, several as a tuple.
+void FunctionEmitter::EmitReturned(const Node& node, std::uint32_t kernel, const std::vector<Reg>& args) {
+  if (node.outputs.size() == 1) {
+    CallKernel(kernel, 0, Of(node.outputs[0]), args);
+    return;
+  }
+  const Reg returned = NewReg();
+  CallKernel(kernel, 0, returned, args);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    code_.GetField(returned, static_cast<std::uint32_t>(i), Of(node.outputs[i]));
+  code_.Kill(returned);
 }
 
 Status FunctionEmitter::EmitReshape(const Node& node) {

@@ -80,6 +80,7 @@ class FunctionEmitter {
   Status EmitBlock(const Block& block);
   Status EmitNode(const Node& node);
   Status EmitKernel(const Node& node);
+  void EmitReturned(const Node& node, std::uint32_t kernel, const std::vector<Reg>& args);
   Status EmitReshape(const Node& node);
   Status EmitDims(const Node& node);
   Status EmitIf(const Node& node);

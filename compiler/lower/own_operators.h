@@ -17,7 +17,7 @@ namespace rewire::compiler {
 
 struct OwnOperator {
   OperatorSchema schema;
-  std::string attributes;  // the row's rules
+  std::string attributes;  // the row's rules for them
   Operator row;
 };
 

@@ -46,7 +46,7 @@ std::optional<AttributeRule> NextRule(std::string_view* rules) {
 
 std::optional<AttributeRule> FindRule(std::string_view rules, std::string_view name) {
   while (const std::optional<AttributeRule> rule = NextRule(&rules)) {
-    if (rule->name == name) return rule;
+    if (rule->name == name || rule->name == kAnyAttribute) return rule;
   }
   return std::nullopt;
 }

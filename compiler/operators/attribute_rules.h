@@ -7,6 +7,7 @@
 //   axes<13       the same, before operator set 13; from there on it must not be given
 //   block_size=0  only this value is supported
 //   ~seed         it may change nothing: the function may leave it unread
+//   *             alone: any attribute may be given, and the function reads all of them
 #pragma once
 
 #include <optional>
@@ -18,6 +19,8 @@ namespace rewire::compiler {
 
 class Op;
 struct Operator;
+
+inline constexpr char kAnyAttribute[] = "*";
 
 struct AttributeRule {
   std::string_view name;

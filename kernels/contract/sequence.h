@@ -10,6 +10,8 @@ inline constexpr char kSeqLength[] = "rewire.seq.length";
 inline constexpr char kSeqAt[] = "rewire.seq.at";
 inline constexpr char kSeqInsert[] = "rewire.seq.insert";
 inline constexpr char kSeqErase[] = "rewire.seq.erase";
+// An element of what a kernel of the host returned.
+inline constexpr char kSeqChecked[] = "rewire.seq.checked";
 
 // Sequences to tensors and back (the import takes objects).
 inline constexpr char kSeqConcat[] = "rewire.seq.concat";

@@ -137,8 +137,18 @@ bool SetNumber(nb::handle result, RewireFFIAny* out) {
   return true;
 }
 
-// A result that is no number. One in an argument's memory is copied, because the argument ends with the call.
+// A result that is no number, or several as a tuple. One in an argument's memory is copied, because the
+// argument ends with the call.
 Value ResultOf(nb::handle result, const LentTensors& lent) {
+  if (PyTuple_Check(result.ptr()) != 0) {
+    std::vector<Value> fields;
+    for (const nb::handle field : nb::borrow<nb::tuple>(result)) {
+      // A tuple of tuples is no result of a kernel: what imports the field says so.
+      const bool is_tuple = PyTuple_Check(field.ptr()) != 0;
+      fields.push_back(is_tuple ? ImportValue(field, false, "the kernel's result") : ResultOf(field, lent));
+    }
+    return Take(Value::Adt(0, fields));
+  }
   Value value = ImportValue(result, false, "the kernel's result");
   if (value.kind() != ValueKind::kTensor || !lent.Overlap(value.tensor())) return value;
   return Take(Tensor::CopyOf(value.tensor().view()));

@@ -58,6 +58,41 @@ def test_attributes_and_sizes_of_a_run(operators):
         numpy.testing.assert_array_equal(program.run(x[:rows])["y"], [value for value in x[:rows:2].ravel() if value > 3.5])
 
 
+RETURNING = {"domain": "com.acme", "name": "Above", "kernel": "acme.above", "returns": True,
+             "inputs": [{"name": "x", "shape": ["N", "C"]}], "attributes": [{"name": "least", "type": "float"}],
+             "outputs": [{"name": "values", "shape": ["?"]}, {"name": "at", "dtype": "i64", "shape": ["?", "2"]}]}
+
+
+def returning_model():
+    node = helper.make_node("Above", ["x"], ["values", "at"], domain="com.acme", least=3.5)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["N", 2])
+    outputs = [helper.make_tensor_value_info("values", onnx.TensorProto.FLOAT, ["K"]),
+               helper.make_tensor_value_info("at", onnx.TensorProto.INT64, ["K", 2])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.acme", 1)]
+    return helper.make_model(helper.make_graph([node], "own", [x], outputs), opset_imports=opsets, ir_version=8)
+
+
+def test_a_kernel_returns_outputs_whose_shapes_show_when_it_runs():
+    kernel = rewire.kernel("acme.above")(lambda x, least: (x[x > least], numpy.ascontiguousarray(numpy.argwhere(x > least))))
+    program = rewire.load(rewire.compile(returning_model(), operators=[RETURNING]), kernels=[kernel])
+    x = numpy.arange(10, dtype=numpy.float32).reshape(5, 2)
+    for rows in 5, 2, 0:
+        outputs = program.run(x[:rows])
+        numpy.testing.assert_array_equal(outputs["values"], x[:rows][x[:rows] > 3.5])
+        numpy.testing.assert_array_equal(outputs["at"], numpy.argwhere(x[:rows] > 3.5))
+
+
+@pytest.mark.parametrize(("returned", "said"), [
+    (lambda x, least: (x[x > least], numpy.zeros((1, 3), numpy.int64)), r"output 'at' .* is i64\[1, 3\], expected i64\[\?, 2\]"),
+    (lambda x, least: (x[x > least].astype(numpy.float64), numpy.zeros((1, 2), numpy.int64)), "output 'values' .* is f64"),
+    (lambda x, least: x, "returned|field|ADT"),
+])
+def test_what_a_kernel_returns_is_checked(returned, said):
+    program = rewire.load(rewire.compile(returning_model(), operators=[RETURNING]), kernels=[rewire.kernel("acme.above")(returned)])
+    with pytest.raises(rewire.Error, match=said):
+        program.run(numpy.ones((2, 2), numpy.float32))
+
+
 def test_a_schema_that_is_wrong_is_an_error_with_its_place():
     wrong = [{**SCHEMAS[0], "outputs": [{"name": "y", "shape": ["M"]}]}]
     with pytest.raises(rewire.InvalidArgumentError, match="output 'y': dimension 'M': 'M' is no dimension of an input"):
@@ -84,7 +119,7 @@ def test_the_page_runs_as_it_stands_and_the_example_has_its_files(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([sys.executable, "-B", *page], capture_output=True, text=True, check=False, env={**os.environ, **path})
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "9 blocks" in done.stdout
+    assert "11 blocks" in done.stdout
     example = ROOT / "examples/own_operator"
     for name in "acme.c", "acme.json":
         assert (work / name).read_text(encoding="utf-8") == (example / name).read_text(encoding="utf-8"), name

@@ -96,7 +96,7 @@ class TypesCheck {
     }
     switch (node.kind) {
       case NodeKind::kKernel:
-        if (node.returns) return Expect(node, 1, SIZE_MAX, 0, 0);
+        if (node.returns) return Expect(node, std::max<std::size_t>(node.outputs.size(), 1), SIZE_MAX, 0, 0);
         return Sized(node);
       case NodeKind::kShapeOf:
         if (Status ok = Expect(node, 1, 1, 0, 0); !ok) return ok;

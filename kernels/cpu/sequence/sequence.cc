@@ -7,6 +7,7 @@
 
 #include "rewire/kernels/contract/sequence.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/sequence/checked_element.h"
 #include "rewire/kernels/cpu/sequence/sequence.h"
 #include "rewire/kernels/cpu/support/checks.h"
 
@@ -111,6 +112,12 @@ std::span<const Kernel> SequenceElementKernels() {
       Describe<SequenceErase>("seq, position?", "position i64 i32", "",
                               "returns the sequence without the element at the position or the end",
                               kObjects),
+      Describe<CheckedElement>(
+          "element, dims?", "dims i64", "dtype, what = it",
+          "returns the element if it is a tensor of the dtype (code, bits and lanes) and "
+          "of the shape, where -1 stands for any size and no dims for any shape; an error "
+          "names `what`",
+          kObjects),
   };
   return kKernels;
 }

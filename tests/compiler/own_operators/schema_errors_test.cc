@@ -27,7 +27,7 @@ TEST_CASE("schemas: JSON that is no schema is refused with its place") {
   CHECK(ErrorOf(head + "}]}") == "no error");
   CHECK(ErrorOf(head + R"(, "dtyp": "f32"}]})") ==
         "ops.json.operators[0].outputs[0]: there is no key 'dtyp'; did you mean 'dtype'? The keys: name, "
-        "dtype, shape, shape_function");
+        "dtype, shape, shape_function, variadic");
   CHECK(ErrorOf(head + R"(, "shape": [1.5]}]})") ==
         "ops.json.operators[0].outputs[0].shape[0]: expected a number or an expression, given 1.5");
   CHECK(ErrorOf(head + R"(, "dtype": 3}]})") ==
@@ -35,7 +35,7 @@ TEST_CASE("schemas: JSON that is no schema is refused with its place") {
   CHECK(ErrorOf(R"({"domain": "a", "name": "B", "inputs": [{"name": "x", "optional": 1}], "outputs": []})") ==
         "ops.json.operators[0].inputs[0].optional: expected true or false, given 1");
   CHECK(ErrorOf(head + R"(}], "attributes_as": "keys"})") ==
-        "ops.json.operators[0].attributes_as: expected arguments or factory, given \"keys\"");
+        "ops.json.operators[0].attributes_as: expected arguments, factory or node, given \"keys\"");
   const std::string attribute = head + R"(}], "attributes": [{"name": "a", "type": )";
   CHECK(ErrorOf(attribute + "\"tensor\"}]}") ==
         "ops.json.operators[0].attributes[0].type: expected int, float, string, ints or floats, given "
@@ -121,7 +121,24 @@ TEST_CASE("schemas: one that no node can fit is refused") {
   CHECK(with([&] { schema.outputs[0].shape = {"rest..."}; }) ==
         where + "output 'y': no input has dimensions 'rest...'");
   CHECK(with([&] { schema.outputs[0].shape = {"?"}; }) ==
-        where + "output 'y': '?' needs a shape function (shape_function)");
+        where +
+            "output 'y': '?' needs a shape function (shape_function) or a kernel that returns it (returns)");
+  CHECK(with([&] {
+          schema.returns = true;
+          schema.outputs[0].shape = {"?"};
+        }).empty());
+  CHECK(with([&] {
+          schema.returns = true;
+          schema.outputs[0].shape = {"?"};
+          schema.outputs[0].shape_function = "f";
+        }) == where + "output 'y': the kernel returns it, so a shape function has no use");
+  CHECK(with([&] { schema.inputs[0].variadic = true; }) == where + "input 'x' is variadic and not the last");
+  CHECK(with([&] { schema.outputs[0].variadic = true; }) ==
+        where + "output 'y' is variadic, but the kernel does not return its outputs");
+  CHECK(with([&] {
+          schema.returns = true;
+          schema.outputs = {{"a", "", {}, {}, true}, {"y"}};
+        }) == where + "output 'a' is variadic and not the last");
   CHECK(with([&] {
           schema.outputs[0].shape.reset();
           schema.outputs[0].shape_function = "f";

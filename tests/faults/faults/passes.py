@@ -28,7 +28,7 @@ FAULTS = [
           "if («size.IsConstant() && wanted.IsConstant() && size != wanted») {", "false", OWN_OPERATORS),
     Fault("passes", "an input of a schema has as many dimensions", "own_operators.cc",
           "if («has_rest ? dims.size() < least : dims.size() != least») {", "false", OWN_OPERATORS),
-    Fault("passes", "a name of a schema means one thing", "own_operators.cc",
+    Fault("passes", "a name of a schema means one thing", "own_schema.cc",
           "if («!names_.insert(name).second»)", "false", OWN_OPERATORS),
     Fault("passes", "sizes that only a run knows come from a function", "own_operators.cc",
           "if («!output.shape_function.empty()») {", "false", OWN_OPERATORS),

@@ -477,6 +477,12 @@ bool SeedOf(const std::string& kernel, Dice& dice, Call* call) {
     return true;
   }
   if (kernel == "rewire.branches") return Branches(dice, call), true;
+  if (name == "seq.checked") {
+    call->attributes = {{"dtype", Shape{kDLFloat, 32, 1}}};
+    call->arguments = {Of(dice, kF32, {2, 3}), Ints(dice, {2, dice.OneIn(2) ? 3 : -1})};
+    call->arguments[1].missing = dice.OneIn(3);
+    return true;
+  }
   if (shape && name == "eval") return Evaluate(dice, call), true;
   if (shape && name == "sizes") return EvaluateSizes(dice, call), true;
   if (shape && name == "layout") return LayOut(dice, call), true;

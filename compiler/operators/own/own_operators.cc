@@ -4,53 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <set>
-#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "rewire/base/dtype.h"
-#include "rewire/compiler/import/dtypes.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/ir/dim_parser.h"
 #include "rewire/compiler/lower/op.h"
+#include "rewire/compiler/operators/attribute_rules.h"
 #include "rewire/compiler/operators/float_constant.h"
+#include "rewire/compiler/operators/own/node_attributes.h"
+#include "rewire/compiler/operators/own/own_schema.h"
+#include "rewire/kernels/contract/sequence.h"
 
 namespace rewire::compiler {
 namespace {
 
 using Schema = OperatorSchema;
-
-constexpr std::string_view kRest = "...";
-constexpr const char kOpen[] = "?";
-
-// "rest..." stands for any number of dimensions.
-std::optional<std::string> RestName(const std::string& dim) {
-  if (!std::string_view(dim).ends_with(kRest)) return std::nullopt;
-  return dim.substr(0, dim.size() - kRest.size());
-}
-
-std::optional<std::int64_t> Number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// A dtype that values of a model can have: "f32", "float32".
-std::optional<DLDataType> DTypeOf(const std::string& name) {
-  const std::optional<DLDataType> dtype = ParseDType(name);
-  return dtype && IsOnnxDType(*dtype) ? dtype : std::nullopt;
-}
-
-bool IsName(std::string_view text) {
-  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
-  });
-}
 
 // The names in the shapes of a schema have these meanings for one node.
 struct Names {
@@ -81,126 +51,92 @@ struct Names {
   }
 };
 
-// --- What a schema may say
-
-class SchemaCheck {
- public:
-  explicit SchemaCheck(const Schema& schema) : schema_(schema) {}
-
-  Status Run() {
-    if (!IsName(schema_.name)) return Wrong(fmt::format("'{}' is no name", schema_.name));
-    if (schema_.outputs.empty()) return Wrong("it has no output");
-    for (const Schema::Input& input : schema_.inputs) {
-      if (Status checked = CheckInput(input); !checked) return checked;
-    }
-    for (const Schema::Attribute& attribute : schema_.attributes) {
-      if (Status named = AddName("attribute", attribute.name); !named) return named;
-      if (sizes_.contains(attribute.name))
-        return Wrong(fmt::format("the name '{}' is a dimension's and an attribute's", attribute.name));
-      if (std::holds_alternative<std::int64_t>(attribute.value)) sizes_.insert(attribute.name);
-      if (std::holds_alternative<std::vector<std::int64_t>>(attribute.value)) lists_.insert(attribute.name);
-    }
-    for (const Schema::Output& output : schema_.outputs) {
-      if (Status checked = CheckOutput(output); !checked)
-        return Forward(checked, fmt::format("{}: output '{}'", Where(), output.name));
-    }
-    return {};
-  }
-
- private:
-  std::string Where() const {
-    return fmt::format("operator '{}' of domain '{}'", schema_.name, schema_.domain);
-  }
-  Status Wrong(const std::string& what) const {
-    return Fail(StatusCode::kInvalidArgument, fmt::format("{}: {}", Where(), what));
-  }
-
-  // Inputs and attributes have names of their own, so that an expression means one of them.
-  Status AddName(const char* what, const std::string& name) {
-    if (!IsName(name))
-      return Wrong(fmt::format("{} '{}': expected a name of letters, digits and _", what, name));
-    if (!names_.insert(name).second) return Wrong(fmt::format("the name '{}' is given twice", name));
-    return {};
-  }
-
-  Status CheckInput(const Schema::Input& input) {
-    if (Status named = AddName("input", input.name); !named) return named;
-    lists_.insert(input.name);
-    for (const std::string& dtype : input.dtypes) {
-      if (!DTypeOf(dtype)) return Wrong(fmt::format("input '{}': there is no dtype '{}'", input.name, dtype));
-    }
-    std::size_t rests = 0;
-    for (const std::string& dim : input.shape.value_or(Schema::Shape())) {
-      if (const std::optional<std::string> rest = RestName(dim)) {
-        if (++rests > 1) return Wrong(fmt::format("input '{}': its shape has two '...'", input.name));
-        rests_.insert(*rest);
-      } else if (IsName(dim)) {
-        sizes_.insert(dim);
-      } else if (!Number(dim)) {
-        return Wrong(
-            fmt::format("input '{}': dimension '{}': expected a name, a number or '...'", input.name, dim));
-      }
-    }
-    return {};
-  }
-
-  Status CheckOutput(const Schema::Output& output) const {
-    const auto fail = [](const std::string& what) { return Fail(StatusCode::kInvalidArgument, what); };
-    if (schema_.inputs.empty() && (output.dtype.empty() || !output.shape))
-      return fail("dtype and shape are needed, as there is no input to take them from");
-    const bool is_input = std::any_of(schema_.inputs.begin(), schema_.inputs.end(),
-                                      [&](const Schema::Input& input) { return input.name == output.dtype; });
-    if (!output.dtype.empty() && !is_input && !DTypeOf(output.dtype))
-      return fail(fmt::format("'{}' is neither a dtype nor an input", output.dtype));
-    if (!output.shape_function.empty() && !output.shape)
-      return fail("a shape function needs a shape, with '?' for each size that it computes");
-    for (const std::string& dim : output.shape.value_or(Schema::Shape())) {
-      if (const std::optional<std::string> rest = RestName(dim)) {
-        if (!rests_.contains(*rest)) return fail(fmt::format("no input has dimensions '{}'", dim));
-      } else if (dim == kOpen) {
-        if (output.shape_function.empty()) return fail("'?' needs a shape function (shape_function)");
-      } else {
-        const Result<DimExpr> read =
-            ParseDimExpr(dim, [this](const std::string& name, std::optional<std::int64_t> index) {
-              const bool known = (index ? lists_ : sizes_).contains(name);
-              return known ? std::optional(DimExpr::Symbol(name)) : std::nullopt;
-            });
-        if (!read) return Forward(read);
-      }
-    }
-    return {};
-  }
-
-  const Schema& schema_;
-  std::set<std::string> names_, sizes_, lists_, rests_;
-};
-
-// --- One node
-
 class OwnNode {
  public:
   OwnNode(Op* op, const Schema& schema) : op_(*op), schema_(schema) {}
 
   Status Lower() {
-    if (std::cmp_greater(op_.outputs(), schema_.outputs.size()))
+    const bool any_outputs = schema_.outputs.back().variadic;
+    if (!any_outputs && std::cmp_greater(op_.outputs(), schema_.outputs.size()))
       return op_.Invalid("it has {} outputs, its schema has {}", op_.outputs(), schema_.outputs.size());
-    for (std::size_t i = 0; i < schema_.inputs.size(); ++i) {
-      if (Status added = AddInput(schema_.inputs[i], op_.in(static_cast<int>(i))); !added) return added;
+    for (std::size_t i = 0; i < InputCount(); ++i) {
+      const Schema::Input& input = schema_.inputs[std::min(i, schema_.inputs.size() - 1)];
+      if (Status added = AddInput(input, op_.in(static_cast<int>(i))); !added) return added;
     }
     for (const Schema::Attribute& attribute : schema_.attributes) {
       if (Status added = AddAttribute(attribute); !added) return added;
     }
     call_.kernel = schema_.kernel;
     const Op::KernelCall of_shape = call_;
-    for (const Schema::Output& output : schema_.outputs) {
-      if (Status added = AddOutput(output, of_shape); !added) return Forward(added);
+    std::vector<Op::OpenShape> dims;
+    for (std::size_t i = 0; i < OutputCount(); ++i) {
+      const Schema::Output& output = schema_.outputs[std::min(i, schema_.outputs.size() - 1)];
+      Result<Op::OpenShape> added = AddOutput(output, i, of_shape);
+      if (!added) return Forward(added);
+      dims.push_back(*std::move(added));
     }
-    const std::vector<Value*> outputs = op_.Call(std::move(call_));
-    for (std::size_t i = 0; i < outputs.size(); ++i) op_.Set(static_cast<int>(i), outputs[i]);
+    if (schema_.attributes_as == Schema::AttributesAs::kNode) {
+      Status described = AddNodeAttributes(op_, schema_, call_.outputs, &call_.attributes);
+      if (!described) return described;
+    }
+    call_.returns = schema_.returns;
+    std::vector<Value*> outputs = op_.Call(std::move(call_));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (schema_.returns && op_.Wants(static_cast<int>(i))) outputs[i] = Checked(outputs[i], i, dims[i]);
+      op_.Set(static_cast<int>(i), outputs[i]);
+    }
     return {};
   }
 
  private:
+  // A variadic input stands for as many as the node has, and the kernel returns as many outputs as the node
+  // has. Otherwise the kernel gets what the schema lists.
+  std::size_t InputCount() const {
+    const std::size_t listed = schema_.inputs.size();
+    if (listed == 0 || !schema_.inputs.back().variadic) return listed;
+    return std::max(listed - 1, static_cast<std::size_t>(op_.inputs()));
+  }
+  std::size_t OutputCount() const {
+    return schema_.returns ? static_cast<std::size_t>(op_.outputs()) : schema_.outputs.size();
+  }
+
+  // The number of dimensions that the model's graph declares for a value; nullopt if it declares none.
+  std::optional<int> DeclaredRank(const std::string& name) const {
+    const onnx::GraphProto& graph = op_.lowering().model().graph();
+    for (const auto* values : {&graph.output(), &graph.value_info()}) {
+      for (const onnx::ValueInfoProto& value : *values) {
+        if (value.name() != name || !value.type().tensor_type().has_shape()) continue;
+        const int rank = value.type().tensor_type().shape().dim_size();
+        return rank <= kMaxRank ? std::optional(rank) : std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Checks the type of an output that the kernel returned, because the nodes behind it rely on it.
+  Value* Checked(Value* output, std::size_t index, const Op::OpenShape& dims) {
+    const DLDataType dtype = output->type.dtype;
+    const std::string& name = schema_.outputs[std::min(index, schema_.outputs.size() - 1)].name;
+    Op::KernelCall call;
+    call.kernel = names::kSeqChecked;
+    call.inputs = {output};
+    call.attributes = {{"dtype", Ints{dtype.code, dtype.bits, dtype.lanes}},
+                       {"what", fmt::format("output '{}' of kernel '{}'", name, schema_.kernel)}};
+    call.objects = call.returns = true;
+    if (output->type.ranked) {
+      Shape expected;
+      for (const std::optional<DimExpr>& dim : dims) expected.push_back(dim ? *dim : DimExpr(-1));
+      call.inputs.push_back(op_.DimsValue(expected));
+    }
+    call.outputs = {output->type};
+    Value* checked = op_.Call(std::move(call))[0];
+    std::swap(checked->name, output->name);  // the value that the model names
+    if (checked->type.ranked)
+      checked->type.dims =
+          op_.lowering().graph().OwnDims(checked, checked->type.dims, op_.lowering().block());
+    return checked;
+  }
+
   Status AddInput(const Schema::Input& input, Value* value) {
     if (value == nullptr) {
       if (!input.optional) return op_.Invalid("input '{}' is missing", input.name);
@@ -213,7 +149,7 @@ class OwnNode {
     const std::string dtype = DTypeName(value->type.dtype);
     if (!input.dtypes.empty() &&
         std::none_of(input.dtypes.begin(), input.dtypes.end(), [&](const std::string& each) {
-          const std::optional<DLDataType> taken = DTypeOf(each);
+          const std::optional<DLDataType> taken = OnnxDTypeOf(each);
           return taken && *taken == value->type.dtype;
         })) {
       return op_.Unsupported("input '{}' is {}, its schema has {}", input.name, dtype,
@@ -251,7 +187,7 @@ class OwnNode {
         }
         continue;
       }
-      const std::optional<std::int64_t> number = Number(dim);
+      const std::optional<std::int64_t> number = NumberOf(dim);
       const DimExpr wanted =
           number ? DimExpr(*number) : names_.dims.try_emplace(dim, dims[axis]).first->second;
       if (Status fits = CheckSize(input, axis, dims[axis], dim, wanted); !fits) return fits;
@@ -298,7 +234,8 @@ class OwnNode {
   // Hands an attribute to the kernel, as a tensor or to its factory.
   template <typename T, typename MakeTensor>
   void Pass(const std::string& name, const T& value, const MakeTensor& tensor) {
-    if (schema_.attributes_as == Schema::AttributesAs::kFactory) {
+    if (schema_.attributes_as == Schema::AttributesAs::kFactory ||
+        schema_.attributes_as == Schema::AttributesAs::kNode) {
       call_.attributes.push_back({name, value});
     } else {
       call_.inputs.push_back(tensor());
@@ -313,19 +250,25 @@ class OwnNode {
     return op_.Constant(std::move(tensor));
   }
 
-  Status AddOutput(const Schema::Output& output, const Op::KernelCall& of_shape) {
+  // The dimensions of the output as far as the schema says them.
+  Result<Op::OpenShape> AddOutput(const Schema::Output& output, std::size_t index,
+                                  const Op::KernelCall& of_shape) {
     Type type;
     if (const auto input = dtypes_.find(output.dtype); input != dtypes_.end()) {
       type.dtype = input->second;
     } else if (output.dtype.empty()) {
       type.dtype = of_shape.inputs[0]->type.dtype;
-    } else if (const std::optional<DLDataType> dtype = DTypeOf(output.dtype)) {
+    } else if (const std::optional<DLDataType> dtype = OnnxDTypeOf(output.dtype)) {
       type.dtype = *dtype;
     } else {
       return op_.Invalid("input '{}' is missing, and output '{}' has its dtype", output.dtype, output.name);
     }
     Op::OpenShape dims;
-    if (!output.shape) {
+    if (!output.shape && schema_.returns) {
+      const std::optional<int> rank = DeclaredRank(op_.node().output(static_cast<int>(index)));
+      type.ranked = rank.has_value();
+      dims.resize(static_cast<std::size_t>(rank.value_or(0)));
+    } else if (!output.shape) {
       const Shape& first = of_shape.inputs[0]->type.dims;
       dims.assign(first.begin(), first.end());
     }
@@ -335,7 +278,7 @@ class OwnNode {
         if (sizes == names_.rests.end())
           return op_.Invalid("output '{}': the input with the dimensions '{}' is missing", output.name, dim);
         dims.insert(dims.end(), sizes->second.begin(), sizes->second.end());
-      } else if (dim == kOpen) {
+      } else if (dim == kOpenSize) {
         dims.emplace_back();
       } else {
         const Result<DimExpr> read = names_.Read(dim);
@@ -355,7 +298,7 @@ class OwnNode {
     }
     call_.outputs.push_back(std::move(type));
     call_.shapes.push_back(shape);
-    return {};
+    return dims;
   }
 
   Op& op_;
@@ -375,26 +318,32 @@ Status LowerOwnOperator(Op& op, const Operator& /*row*/) {
 Result<OwnOperators> OwnOperators::Make(const std::vector<OperatorSchema>& schemas) {
   OwnOperators made;
   for (const OperatorSchema& schema : schemas) {
-    if (Status checked = SchemaCheck(schema).Run(); !checked) return Forward(checked);
+    if (Status checked = CheckSchema(schema); !checked) return Forward(checked);
     OwnOperator& own = made.operators_.emplace_back();
     own.schema = schema;
     own.schema.domain = DomainOf(schema.domain);
     if (schema.kernel.empty()) own.schema.kernel = schema.domain + "." + schema.name;
     for (const OperatorSchema::Attribute& attribute : schema.attributes)
       own.attributes += (own.attributes.empty() ? "" : " ") + attribute.name;
+    if (schema.attributes_as == OperatorSchema::AttributesAs::kNode) own.attributes = kAnyAttribute;
     int least = 0;
+    // A kernel that returns its outputs does not need the ranks of inputs whose shape the schema leaves open.
+    bool any_number = false, any_rank = schema.returns;
     for (std::size_t i = 0; i < schema.inputs.size(); ++i) {
-      if (!schema.inputs[i].optional) least = static_cast<int>(i) + 1;
+      const OperatorSchema::Input& input = schema.inputs[i];
+      if (!input.optional && !input.variadic) least = static_cast<int>(i) + 1;
+      any_number = any_number || input.variadic;
+      any_rank = any_rank && !input.shape;
     }
     own.row = {own.schema.name.c_str(),
                1,
                0,
                least,
-               static_cast<int>(schema.inputs.size()),
+               any_number ? kAnyNumber : static_cast<int>(schema.inputs.size()),
                own.attributes.c_str(),
                LowerOwnOperator,
                nullptr,
-               kMayLack};
+               static_cast<std::uint8_t>(kMayLack | (any_rank ? kAnyRank : kNeedsRanks))};
     made.by_name_.insert_or_assign({own.schema.domain, own.schema.name}, &own);
   }
   return made;

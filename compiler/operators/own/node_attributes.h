@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node of the model as the attributes of a kernel: for operators of the host that read it themselves.
+#pragma once
+
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/compiler/lower/op.h"
+#include "rewire/compiler/operator_schema.h"
+
+namespace rewire::compiler {
+
+// Adds the node's attributes that are not in the list, and "onnx.node", a text in JSON that
+// docs/own-operators.md describes. Attributes that an executable cannot hold, tensors and lists of strings,
+// are part of that text. `outputs` are the types of the node's outputs.
+//
+// Errors: kUnsupported for graphs, types, sparse tensors and strings that are no UTF-8; kInvalidFile.
+Status AddNodeAttributes(const Op& op, const OperatorSchema& schema, const std::vector<Type>& outputs,
+                         Attributes* attributes);
+
+}  // namespace rewire::compiler
