@@ -146,6 +146,12 @@ typedef struct OrtHardwareDevice OrtHardwareDevice;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtKeyValuePairs OrtKeyValuePairs;
 typedef struct OrtModelCompilationOptions OrtModelCompilationOptions;
+typedef struct OrtCustomOpDomain OrtCustomOpDomain;
+typedef struct OrtKernelInfo OrtKernelInfo;
+typedef struct OrtKernelContext OrtKernelContext;
+typedef struct OrtShapeInferContext OrtShapeInferContext;
+typedef struct OrtLogger OrtLogger;
+struct OrtApi;
 
 /* Hosts bring allocators of their own. What stands behind `Info` exists only from some `version` on. */
 typedef struct OrtAllocator {
@@ -158,6 +164,44 @@ typedef struct OrtAllocator {
   void* (*AllocOnStream)(struct OrtAllocator* self, size_t size, void* stream);
   OrtStatus* (*Shrink)(struct OrtAllocator* self);
 } OrtAllocator;
+
+typedef enum OrtCustomOpInputOutputCharacteristic {
+  INPUT_OUTPUT_REQUIRED = 0,
+  INPUT_OUTPUT_OPTIONAL,
+  INPUT_OUTPUT_VARIADIC
+} OrtCustomOpInputOutputCharacteristic;
+
+/* An operator of the host. Callbacks exist only from some `version` on: those behind KernelDestroy from 8,
+ * CreateKernelV2 and KernelComputeV2 from 16, those behind them from 17 and 18. */
+typedef struct OrtCustomOp {
+  uint32_t version;
+  void* (*CreateKernel)(const struct OrtCustomOp* op, const struct OrtApi* api, const OrtKernelInfo* info);
+  const char* (*GetName)(const struct OrtCustomOp* op);
+  const char* (*GetExecutionProviderType)(const struct OrtCustomOp* op);
+  ONNXTensorElementDataType (*GetInputType)(const struct OrtCustomOp* op, size_t index);
+  size_t (*GetInputTypeCount)(const struct OrtCustomOp* op);
+  ONNXTensorElementDataType (*GetOutputType)(const struct OrtCustomOp* op, size_t index);
+  size_t (*GetOutputTypeCount)(const struct OrtCustomOp* op);
+  void (*KernelCompute)(void* kernel, OrtKernelContext* context);
+  void (*KernelDestroy)(void* kernel);
+  OrtCustomOpInputOutputCharacteristic (*GetInputCharacteristic)(const struct OrtCustomOp* op, size_t index);
+  OrtCustomOpInputOutputCharacteristic (*GetOutputCharacteristic)(const struct OrtCustomOp* op, size_t index);
+  OrtMemType (*GetInputMemoryType)(const struct OrtCustomOp* op, size_t index);
+  int (*GetVariadicInputMinArity)(const struct OrtCustomOp* op);
+  int (*GetVariadicInputHomogeneity)(const struct OrtCustomOp* op);
+  int (*GetVariadicOutputMinArity)(const struct OrtCustomOp* op);
+  int (*GetVariadicOutputHomogeneity)(const struct OrtCustomOp* op);
+  OrtStatus* (*CreateKernelV2)(const struct OrtCustomOp* op, const struct OrtApi* api,
+                               const OrtKernelInfo* info, void** kernel);
+  OrtStatus* (*KernelComputeV2)(void* kernel, OrtKernelContext* context);
+  OrtStatus* (*InferOutputShapeFn)(const struct OrtCustomOp* op, OrtShapeInferContext* context);
+  int (*GetStartVersion)(const struct OrtCustomOp* op);
+  int (*GetEndVersion)(const struct OrtCustomOp* op);
+  size_t (*GetMayInplace)(int** inputs, int** outputs);
+  void (*ReleaseMayInplace)(int* inputs, int* outputs);
+  size_t (*GetAliasMap)(int** inputs, int** outputs);
+  void (*ReleaseAliasMap)(int* inputs, int* outputs);
+} OrtCustomOp;
 
 typedef void (*OrtLoggingFunction)(void* parameter, OrtLoggingLevel severity, const char* category,
                                    const char* log_id, const char* location, const char* message);

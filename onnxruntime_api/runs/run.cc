@@ -2,9 +2,11 @@
 #include "rewire/onnxruntime_api/runs/run.h"
 
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "rewire/onnxruntime_api/functions.h"
+#include "rewire/onnxruntime_api/runs/invoke.h"
 #include "rewire/onnxruntime_api/runs/run_inputs.h"
 #include "rewire/onnxruntime_api/runs/run_options.h"
 #include "rewire/onnxruntime_api/runs/run_outputs.h"
@@ -78,11 +80,8 @@ bool IsDirect(const Port& port, const ValueBody& value) {
          !value.is_string();
 }
 
-}  // namespace
-
-OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
-                    const std::vector<NamedInput>& inputs, std::vector<NamedOutput>* outputs) {
-  const Model& model = *session.model;
+OrtStatus* RunAsItIs(const OrtSession& session, const Model& model, const OrtRunOptions* options,
+                     const std::vector<NamedInput>& inputs, std::vector<NamedOutput>* outputs) {
   const Ports& ports = model.ports();
   std::vector<Value> values;
   if (OrtStatus* const wrong = BindInputs(ports, inputs, &values); wrong != nullptr) return wrong;
@@ -116,8 +115,7 @@ OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
     const RunUnder under(options, &*vm);
     if (under.terminated()) return Terminated();
     const ProfiledRun profiled(session, options, &*vm);
-    const Status ran = (*vm).TryInvoke(model.program().executable().module().functions[model.function()].name,
-                                       Span<const Value>(values), Span<const OutputBinding>(bindings));
+    const Status ran = Invoke(model, *vm, values, bindings, DonationsOf(values, bindings));
     if (!ran) return ran.code() == StatusCode::kCancelled ? Terminated() : FromError(ran.error());
   }
 
@@ -159,6 +157,23 @@ OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
     }
   }
   return nullptr;
+}
+
+}  // namespace
+
+OrtStatus* RunModel(const OrtSession& session, const OrtRunOptions* options,
+                    const std::vector<NamedInput>& inputs, std::vector<NamedOutput>* outputs) {
+  const Model& model = *session.model;
+  std::set<std::string> overridden;
+  for (const NamedInput& input : inputs) {
+    for (const Port& port : model.ports().overridable) {
+      if (input.name != nullptr && port.name == input.name) overridden.insert(port.name);
+    }
+  }
+  if (overridden.empty()) return RunAsItIs(session, model, options, inputs, outputs);
+  std::shared_ptr<const Model> overriding;
+  if (OrtStatus* const failed = model.Overriding(overridden, &overriding); failed != nullptr) return failed;
+  return RunAsItIs(session, *overriding, options, inputs, outputs);
 }
 
 OrtStatus* Run(OrtSession* session, const OrtRunOptions* options, const char* const* input_names,

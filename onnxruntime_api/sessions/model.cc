@@ -44,8 +44,11 @@ OrtStatus* FromUnsupported(const Error& error, const std::vector<UnsupportedNode
   return MakeStatus(own_domain ? ORT_INVALID_GRAPH : ORT_FAIL, std::move(text));
 }
 
-CompileOptions OptionsFor(const ModelText& text, const OrtSessionOptions& options) {
+Result<CompileOptions> OptionsFor(const ModelText& text, const OrtSessionOptions& options) {
   CompileOptions compile;
+  Result<std::vector<OperatorSchema>> operators = SchemasOf(options.custom_ops);
+  if (!operators) return Forward(operators);
+  compile.operators = *std::move(operators);
   compile.bound_memory = false;
   compile.compress = false;  // opening is to be fast, and few files are written
   const auto cache = options.config.find("session.rewire_cache");
@@ -81,30 +84,46 @@ LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options) 
   link.threads = env.Pool(options.own_threads ? options.threads : env.threads);
   link.log.write = LogToEnv;
   link.ignore_extra_parameters = true;
+  AddKernels(options.custom_ops, &link.kernels);
   return link;
 }
 
 OrtStatus* Finish(const Executable& executable, LinkOptions link, const ModelText& text,
-                  std::shared_ptr<const Model>* model) {
+                  Model::MakeOverriding make, OrtErrorCode not_linked, std::shared_ptr<const Model>* model) {
   const Result<Program> program = Program::Link(executable, std::move(link));
-  if (!program) return FromError(program.error(), ORT_FAIL);
+  if (!program) return FromError(program.error(), not_linked);
   const Result<std::uint32_t> function = program->FindFunction({});
   if (!function) return FromError(function.error(), ORT_INVALID_GRAPH);
   Result<Ports> ports = ReadPorts(*program, *function, text);
   if (!ports) return FromError(ports.error());
-  *model = std::make_shared<const Model>(*program, *function, *std::move(ports));
+  *model = std::make_shared<const Model>(*program, *function, *std::move(ports), std::move(make));
   return nullptr;
+}
+
+// A model whose initializers are replaced or taken out is compiled from memory.
+Result<Compilation> CompileModelBytes(Span<const std::byte> bytes, const std::string& path,
+                                      const OrtSessionOptions& options, const CompileOptions& compile,
+                                      const std::set<std::string>& overridden,
+                                      std::vector<UnsupportedNode>* unsupported) {
+  const bool as_it_is = options.external_initializers.empty() && overridden.empty();
+  if (as_it_is && !path.empty()) return Compile(path, compile, unsupported);
+  std::string folder;
+  const auto configured = options.config.find("session.model_external_initializers_file_folder_path");
+  if (configured != options.config.end()) folder = configured->second;
+  const std::size_t slash = path.rfind('/');
+  if (!path.empty()) folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (as_it_is) return CompileBytes(bytes, folder, "model", compile, unsupported);
+  const Result<std::string> written = WithInitializers(bytes, options.external_initializers, overridden);
+  if (!written) return Forward(written);
+  return CompileBytes({reinterpret_cast<const std::byte*>(written->data()), written->size()}, folder,
+                      path.empty() ? "model" : path, compile, unsupported);
 }
 
 OrtStatus* CompileText(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
                        const OrtSessionOptions& options, const CompileOptions& compile,
-                       std::optional<Compilation>* out) {
+                       const std::set<std::string>& overridden, std::optional<Compilation>* out) {
   std::vector<UnsupportedNode> unsupported;
-  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
-  Result<Compilation> compiled =
-      path.empty() ? CompileBytes(bytes, folder == options.config.end() ? "" : folder->second, "model",
-                                  compile, &unsupported)
-                   : Compile(path, compile, &unsupported);
+  Result<Compilation> compiled = CompileModelBytes(bytes, path, options, compile, overridden, &unsupported);
   if (!compiled) return FromUnsupported(compiled.error(), unsupported);
   if (const std::string& problem = compiled->report.cache_problem; !problem.empty())
     env.logger.Write(ORT_LOGGING_LEVEL_WARNING, "cache", problem);
@@ -115,29 +134,58 @@ OrtStatus* CompileText(const OrtEnv& env, Span<const std::byte> bytes, const std
 
 // `path` is empty for bytes of the host's, which may change after the return.
 OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
-                const OrtSessionOptions& options, std::shared_ptr<const Model>* model) {
+                const OrtSessionOptions& options, const std::set<std::string>& overridden,
+                std::shared_ptr<const Model>* model);
+
+// Returns a function that makes the model once more when a run gives initializers. Bytes of the host's are
+// copied, which may change after the session is made.
+Model::MakeOverriding OverridingOf(Span<const std::byte> bytes, const std::string& path,
+                                   const OrtSessionOptions& options) {
+  std::string copy;
+  if (path.empty()) copy.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  OrtSessionOptions kept = options;
+  kept.optimized_path.clear();
+  return [copy = std::move(copy), path, kept = std::move(kept)](const std::set<std::string>& names,
+                                                                std::shared_ptr<const Model>* model) {
+    const OrtEnv* const env = CurrentEnv();
+    if (env == nullptr) return MakeStatus(ORT_FAIL, "the environment is released");
+    if (path.empty())
+      return Make(*env, {reinterpret_cast<const std::byte*>(copy.data()), copy.size()}, path, kept, names,
+                  model);
+    const Result<SharedBytes> file = MapFile(path);
+    if (!file) return Missing(path, file.error().message());
+    return Make(*env, file->view, path, kept, names, model);
+  };
+}
+
+OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
+                const OrtSessionOptions& options, const std::set<std::string>& overridden,
+                std::shared_ptr<const Model>* model) {
   if (options.cancelled->load()) return Cancelled();
   LinkOptions link = LinkOptionsFor(env, options);
+  // Linking makes the kernels of custom operators, which may fail.
+  const OrtErrorCode not_linked = options.custom_ops.empty() ? ORT_FAIL : ORT_RUNTIME_EXCEPTION;
   if (IsExecutable(bytes)) {
     OpenOptions open;
     open.copy = path.empty();
     const Result<Executable> executable =
         path.empty() ? Executable::FromBytes({bytes, nullptr}, open) : Executable::Open(path, open);
     if (!executable) return FromError(executable.error());
-    return Finish(*executable, std::move(link), {}, model);
+    return Finish(*executable, std::move(link), {}, {}, not_linked, model);
   }
   const ModelText text = ReadModelText(bytes);
-  const CompileOptions compile = OptionsFor(text, options);
+  const Result<CompileOptions> compile = OptionsFor(text, options);
+  if (!compile) return FromError(compile.error());
   std::optional<Compilation> compiled;
-  OrtStatus* const failed = CompileText(env, bytes, path, options, compile, &compiled);
+  OrtStatus* const failed = CompileText(env, bytes, path, options, *compile, overridden, &compiled);
   if (failed != nullptr) return failed;
   if (!options.optimized_path.empty()) {
     const Status written = WriteExecutable(compiled->executable, options.optimized_path);
     if (!written) return FromError(written.error(), ORT_FAIL);
   }
-  if (!compile.parameters.empty()) {
+  if (!compile->parameters.empty()) {
     ParameterSet own;
-    for (const std::string& name : compile.parameters) {
+    for (const std::string& name : compile->parameters) {
       const Result<Value> value = ToTensor(options.initializers.at(name));
       if (!value) return FromError(value.error());
       own.Set(name, value->tensor());
@@ -146,7 +194,9 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
   }
   const Executable executable = compiled->executable;
   compiled.reset();  // what linking does not need goes before it
-  return Finish(executable, std::move(link), text, model);
+  Model::MakeOverriding make;
+  if (!text.overridable.empty() && overridden.empty()) make = OverridingOf(bytes, path, options);
+  return Finish(executable, std::move(link), text, std::move(make), not_linked, model);
 }
 
 // Models that some session uses, by file and options. Never destroyed, as the environment.
@@ -187,6 +237,14 @@ std::string KeyOf(const FileIdentity& file, const OrtEnv& env, const OrtSessionO
 
 }  // namespace
 
+OrtStatus* Model::Overriding(const std::set<std::string>& names, std::shared_ptr<const Model>* model) const {
+  const std::lock_guard lock(overriding_mutex_);
+  std::shared_ptr<const Model>& kept = overriding_[names];
+  OrtStatus* const failed = kept == nullptr ? make_overriding_(names, &kept) : nullptr;
+  *model = kept;
+  return failed;
+}
+
 std::unique_ptr<VirtualMachine> Model::TakeVm() const {
   {
     const std::lock_guard lock(mutex_);
@@ -210,21 +268,23 @@ OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessio
   if (!identity) return Missing(path, errno == ENOENT ? "File doesn't exist" : std::strerror(errno));
   const Result<SharedBytes> file = MapFile(path);
   if (!file) return Missing(path, file.error().message());
-  // The host's own initializers belong to the one session, and a file to write is written each time.
-  if (!options.initializers.empty() || !options.optimized_path.empty())
-    return Make(env, file->view, path, options, model);
+  // The host's own initializers and operators belong to the one session, and a file to write is written each
+  // time.
+  if (!options.initializers.empty() || !options.custom_ops.empty() ||
+      !options.external_initializers.empty() || !options.optimized_path.empty())
+    return Make(env, file->view, path, options, {}, model);
   const std::shared_ptr<Opened> entry = EntryOf(KeyOf(*identity, env, options));
   const std::lock_guard lock(entry->mutex);  // others that open the same file wait for this one
   *model = entry->model.lock();
   if (*model != nullptr) return nullptr;
-  OrtStatus* const failed = Make(env, file->view, path, options, model);
+  OrtStatus* const failed = Make(env, file->view, path, options, {}, model);
   if (failed == nullptr) entry->model = *model;
   return failed;
 }
 
 OrtStatus* OpenModel(const OrtEnv& env, Span<const std::byte> bytes, const OrtSessionOptions& options,
                      std::shared_ptr<const Model>* model) {
-  return Make(env, bytes, {}, options, model);
+  return Make(env, bytes, {}, options, {}, model);
 }
 
 OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<const std::byte> bytes,
@@ -236,11 +296,12 @@ OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<con
     model = *file;
   }
   if (IsExecutable(model.view)) return InvalidArgument("the model is compiled already");
-  CompileOptions compile = OptionsFor(ReadModelText(model.view), options);
-  compile.compress = true;
-  compile.cache.clear();
+  Result<CompileOptions> compile = OptionsFor(ReadModelText(model.view), options);
+  if (!compile) return FromError(compile.error());
+  compile->compress = true;
+  compile->cache.clear();
   std::optional<Compilation> compiled;
-  OrtStatus* const failed = CompileText(env, model.view, path, options, compile, &compiled);
+  OrtStatus* const failed = CompileText(env, model.view, path, options, *compile, {}, &compiled);
   if (failed == nullptr) *executable = std::move(compiled->executable);
   return failed;
 }

@@ -3,9 +3,12 @@
 // A model that is ready to run, shared by all sessions that were made of one file with equal options.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,12 +21,23 @@ namespace rewire::onnxruntime_api {
 
 class Model {
  public:
-  Model(Program program, std::uint32_t function, Ports ports)
-      : program_(std::move(program)), function_(function), ports_(std::move(ports)) {}
+  // Makes the model with initializers as inputs. Empty: it has none that a run may give.
+  using MakeOverriding =
+      std::function<OrtStatus*(const std::set<std::string>& names, std::shared_ptr<const Model>* model)>;
+
+  Model(Program program, std::uint32_t function, Ports ports, MakeOverriding make)
+      : program_(std::move(program)),
+        function_(function),
+        ports_(std::move(ports)),
+        make_overriding_(std::move(make)) {}
 
   const Program& program() const { return program_; }
   std::uint32_t function() const { return function_; }
   const Ports& ports() const { return ports_; }
+
+  // The model where these initializers are inputs, for runs that give them. It is compiled for the first such
+  // run, and kept. Statuses as for OpenModel.
+  OrtStatus* Overriding(const std::set<std::string>& names, std::shared_ptr<const Model>* model) const;
 
   // VMs that no run uses are kept here, so that runs of all sessions share their memory.
   std::unique_ptr<VirtualMachine> TakeVm() const;
@@ -35,6 +49,9 @@ class Model {
   Ports ports_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<VirtualMachine>> idle_;
+  MakeOverriding make_overriding_;
+  mutable std::mutex overriding_mutex_;
+  mutable std::map<std::set<std::string>, std::shared_ptr<const Model>> overriding_;
 };
 
 // Opens an ONNX model or an executable. A file that another session uses, by device, inode, size and time, is

@@ -2,65 +2,16 @@
 #include "rewire/onnxruntime_api/sessions/model_text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+
+#include "rewire/onnxruntime_api/sessions/model_fields.h"
 
 namespace rewire::onnxruntime_api {
 namespace {
 
-// A message in protobuf's encoding, read field by field. Numbers of fields are those of onnx.proto.
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
-
-  // Reads the next field; false at the end, and where the bytes are damaged.
-  bool Next() {
-    std::uint64_t key = 0;
-    if (bytes_.empty() || !ReadNumber(&key)) return false;
-    field_ = key >> 3;
-    number_ = 0;
-    text_ = {};
-    switch (key & 7) {
-      case 0:
-        return ReadNumber(&number_);
-      case 1:
-        return Take(8);
-      case 2:
-        return ReadNumber(&number_) && Take(number_);
-      case 5:
-        return Take(4);
-      default:
-        return false;
-    }
-  }
-  std::uint64_t field() const { return field_; }
-  std::uint64_t number() const { return number_; }
-  std::string_view text() const { return text_; }
-  std::string string() const { return std::string(text_); }
-
- private:
-  bool ReadNumber(std::uint64_t* value) {
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && !bytes_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes_.front());
-      bytes_.remove_prefix(1);
-      *value |= std::uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-  bool Take(std::uint64_t size) {
-    if (size > bytes_.size()) return false;
-    text_ = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return true;
-  }
-
-  std::string_view bytes_;
-  std::uint64_t field_ = 0;
-  std::uint64_t number_ = 0;
-  std::string_view text_;
-};
-
+// Models before this version of ONNX list every initializer as an input, and mean constants.
+constexpr std::uint64_t kOverridableSince = 4;
 constexpr int kDeepestType = 16;  // types nest as sequences of optionals do
 
 void ReadShape(std::string_view bytes, OrtTensorTypeAndShapeInfo* info, ModelText* text) {
@@ -168,14 +119,18 @@ void ReadGraph(std::string_view bytes, ModelText* text) {
 
 ModelText ReadModelText(Span<const std::byte> model) {
   ModelText text;
+  std::uint64_t ir_version = 0;
   for (Fields fields({reinterpret_cast<const char*>(model.data()), model.size()}); fields.Next();) {
+    if (fields.field() == 1) ir_version = fields.number();
     if (fields.field() == 7) ReadGraph(fields.text(), &text);
   }
-  const auto is_initializer = [&](const DeclaredValue& input) {
-    return text.initializers.count(input.name) != 0;
+  const auto is_no_initializer = [&](const DeclaredValue& input) {
+    return text.initializers.count(input.name) == 0;
   };
-  text.inputs.erase(std::remove_if(text.inputs.begin(), text.inputs.end(), is_initializer),
-                    text.inputs.end());
+  const auto end = std::stable_partition(text.inputs.begin(), text.inputs.end(), is_no_initializer);
+  if (ir_version >= kOverridableSince)
+    text.overridable.assign(std::make_move_iterator(end), std::make_move_iterator(text.inputs.end()));
+  text.inputs.erase(end, text.inputs.end());
   return text;
 }
 

@@ -22,7 +22,8 @@ struct DeclaredValue {
 };
 
 struct ModelText {
-  std::vector<DeclaredValue> inputs;  // those that are no initializers, too
+  std::vector<DeclaredValue> inputs;       // those that are no initializers, too
+  std::vector<DeclaredValue> overridable;  // those that are, and that a run may give
   std::vector<DeclaredValue> outputs;
   std::set<std::string> initializers;
   std::set<std::string> dims;                                // names of dimensions of inputs and outputs

@@ -144,6 +144,11 @@ Result<Ports> ReadPorts(const Program& program, std::uint32_t function_index, co
   ports.outputs.erase(std::remove_if(ports.outputs.begin(), ports.outputs.end(), is_hidden),
                       ports.outputs.end());
 
+  for (const DeclaredValue& value : text.overridable) {
+    Port& port = ports.overridable.emplace_back();
+    port.name = value.name;
+    port.type = value.type;
+  }
   for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
     if (Status served = CheckServed("input", ports.inputs[i]); !served) return Forward(served);
     ports.input_by_name[ports.inputs[i].name] = i;

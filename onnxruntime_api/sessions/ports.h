@@ -41,6 +41,7 @@ struct Port {
 struct Ports {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<Port> overridable;  // initializers that a run may give; they are no inputs of the function
   std::unordered_map<std::string, std::size_t> input_by_name;
   std::unordered_map<std::string, std::size_t> output_by_name;
   std::uint32_t input_places = 0;  // inputs of the function

@@ -47,8 +47,6 @@ OrtStatus* Type(const std::vector<Port>& ports, std::size_t index, OrtTypeInfo**
   });
 }
 
-const std::vector<Port> kNone;
-
 }  // namespace
 
 OrtStatus* CreateSession(const OrtEnv* env, const char* path, const OrtSessionOptions* options,
@@ -97,9 +95,8 @@ OrtStatus* SessionGetOutputCount(const OrtSession* session, std::size_t* out) no
   *out = session->model->ports().outputs.size();
   return nullptr;
 }
-// Initializers that are inputs, too, are constants of the executable.
-OrtStatus* SessionGetOverridableInitializerCount(const OrtSession*, std::size_t* out) noexcept {
-  *out = 0;
+OrtStatus* SessionGetOverridableInitializerCount(const OrtSession* session, std::size_t* out) noexcept {
+  *out = session->model->ports().overridable.size();
   return nullptr;
 }
 OrtStatus* SessionGetInputName(const OrtSession* session, std::size_t index, OrtAllocator* allocator,
@@ -110,9 +107,9 @@ OrtStatus* SessionGetOutputName(const OrtSession* session, std::size_t index, Or
                                 char** out) noexcept {
   return Name(session->model->ports().outputs, index, allocator, out);
 }
-OrtStatus* SessionGetOverridableInitializerName(const OrtSession*, std::size_t index, OrtAllocator* allocator,
-                                                char** out) noexcept {
-  return Name(kNone, index, allocator, out);
+OrtStatus* SessionGetOverridableInitializerName(const OrtSession* session, std::size_t index,
+                                                OrtAllocator* allocator, char** out) noexcept {
+  return Name(session->model->ports().overridable, index, allocator, out);
 }
 OrtStatus* SessionGetInputTypeInfo(const OrtSession* session, std::size_t index, OrtTypeInfo** out) noexcept {
   return Type(session->model->ports().inputs, index, out);
@@ -121,9 +118,9 @@ OrtStatus* SessionGetOutputTypeInfo(const OrtSession* session, std::size_t index
                                     OrtTypeInfo** out) noexcept {
   return Type(session->model->ports().outputs, index, out);
 }
-OrtStatus* SessionGetOverridableInitializerTypeInfo(const OrtSession*, std::size_t index,
+OrtStatus* SessionGetOverridableInitializerTypeInfo(const OrtSession* session, std::size_t index,
                                                     OrtTypeInfo** out) noexcept {
-  return Type(kNone, index, out);
+  return Type(session->model->ports().overridable, index, out);
 }
 OrtStatus* SessionGetProfilingStartTimeNs(const OrtSession* session, std::uint64_t* out) noexcept {
   *out = session->profile == nullptr ? 0 : session->profile->start_ns();

@@ -131,6 +131,33 @@ OrtStatus* AddInitializer(OrtSessionOptions* options, const char* name, const Or
   });
 }
 
+OrtStatus* AddExternalInitializers(OrtSessionOptions* options, const char* const* names,
+                                   const OrtValue* const* values, std::size_t count) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (names[i] == nullptr || *names[i] == '\0') return InvalidArgument("Received empty name.");
+      if (values[i] == nullptr || values[i]->body->kind != ONNX_TYPE_TENSOR || values[i]->body->is_string())
+        return InvalidArgument("Received an initializer that is no tensor of numbers.");
+      if (!options->external_initializers.values.emplace(names[i], values[i]->body).second)
+        return InvalidArgument("An OrtValue for this name has already been added: " + std::string(names[i]));
+    }
+    return nullptr;
+  });
+}
+OrtStatus* AddExternalInitializersFromFilesInMemory(OrtSessionOptions* options, const char* const* names,
+                                                    char* const* data, const std::size_t* sizes,
+                                                    std::size_t count) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (names[i] == nullptr || *names[i] == '\0') return InvalidArgument("Received empty file name.");
+      const Span<const std::byte> file(reinterpret_cast<const std::byte*>(data[i]), sizes[i]);
+      if (!options->external_initializers.files.emplace(names[i], file).second)
+        return InvalidArgument("A file of this name has already been added: " + std::string(names[i]));
+    }
+    return nullptr;
+  });
+}
+
 OrtStatus* AddSessionConfigEntry(OrtSessionOptions* options, const char* key, const char* value) noexcept {
   return Guard([&]() -> OrtStatus* {
     const std::size_t size = std::strlen(key);

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "rewire/onnxruntime_api/custom_ops/custom_op.h"
 #include "rewire/onnxruntime_api/env.h"
+#include "rewire/onnxruntime_api/sessions/initializers.h"
 #include "rewire/onnxruntime_api/values/value.h"
 
 // How a session is made. Sessions copy what they need, so that a host may release its options at once.
@@ -18,6 +20,8 @@ struct OrtSessionOptions {
   std::map<std::string, std::int64_t> sizes_by_name;
   std::map<std::string, std::int64_t> sizes_by_denotation;
   std::map<std::string, std::shared_ptr<rewire::onnxruntime_api::ValueBody>> initializers;
+  rewire::onnxruntime_api::CustomOps custom_ops;
+  rewire::onnxruntime_api::GivenInitializers external_initializers;
   std::string optimized_path;
   std::string profile_prefix;  // empty: no profile
   std::string log_id;

@@ -1003,7 +1003,7 @@ static void TestAbsent(void) {
 
 static void TestRefusals(void) {
   if (!Differs(functions_are_refused)) return;
-  FAILS(api->CreateCustomOpDomain(), ORT_NOT_IMPLEMENTED, "CreateCustomOpDomain");
+  FAILS(api->CreateOp(), ORT_NOT_IMPLEMENTED, "CreateOp");
   FAILS(api->SessionOptionsAppendExecutionProvider_CUDA(), ORT_NOT_IMPLEMENTED,
         "SessionOptionsAppendExecutionProvider_CUDA");
 }
@@ -1068,6 +1068,8 @@ int main(int count, char** arguments) {
   TestLibrariesInUse();
   TestProfile();
   TestRunProfile();
+  TestCustomOps(REWIRE_TEST_CUSTOM_OPS);
+  TestInitializers();
   TestAbsent();
   TestRefusals();
   api->ReleaseEnv(env);

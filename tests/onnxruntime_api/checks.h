@@ -49,6 +49,10 @@ OrtAllocator* Allocator(void);
 OrtSession* Open(const Bytes* model, const OrtSessionOptions* options);
 /* A tensor over the caller's memory. */
 OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t rank);
+/* Custom operators of the library in this file. */
+void TestCustomOps(const char* library);
+void TestInitializers(void);
+
 /* Declares an input or output of the graph. */
 void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims);
 

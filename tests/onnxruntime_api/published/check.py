@@ -31,6 +31,7 @@ PROGRAMS = {
     "koredact": NAMED,
     "gliner": SEARCHED,
     "ortcy": PRELOADED,
+    "custom_operators": PRELOADED,
     "genai": REPLACED,
 }
 

