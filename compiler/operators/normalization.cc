@@ -59,8 +59,13 @@ Status LowerTrainingBatchNorm(Op& op, const Operator& row) {
 
 Status LowerBatchNormalization(Op& op, const Operator& row) {
   if (op.Int("training_mode", 0) != 0) return LowerTrainingBatchNorm(op, row);
-  op.Set(0,
-         op.Call(row.kernel, op.Arguments(0, 4), {{"epsilon", op.Float("epsilon", 1e-5)}}, op.in(0)->type));
+  std::vector<Value*> arguments = op.Arguments(0, 4);
+  const Type type = arguments[0]->type;
+  // Elements without an axis of channels have one channel.
+  const bool is_flat = type.rank() == 1;
+  if (is_flat) arguments[0] = op.Reshape(arguments[0], {type.dims[0], DimExpr(1)});
+  Value* out = op.Call(row.kernel, arguments, {{"epsilon", op.Float("epsilon", 1e-5)}}, arguments[0]->type);
+  op.Set(0, is_flat ? op.Reshape(out, type.dims) : out);
   return {};
 }
 

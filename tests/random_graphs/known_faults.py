@@ -35,6 +35,8 @@ FAULTS = (
     *(Fault("onnxruntime", kind, "Softplus of a large number is infinite as its activation", lambda node, known: _has_softplus(node)) for kind in ("RNN", "LSTM", "GRU")),
     Fault("reference", "Pad", "it pads strings with the number 0", lambda node, known: known.numbers.get(node.input[0]) == NUMBER_OF[TEXT]),
     *(Fault("reference", kind, "its pads are negative where windows leave gaps", lambda node, known: _leaves_gaps(node)) for kind in ("MaxPool", "AveragePool")),
+    Fault("reference", "AveragePool", "under ceil_mode, what the last window has beyond the image lies half in front of the image",
+          lambda node, known: any(each.name == "ceil_mode" and each.i for each in node.attribute)),
     Fault("onnxruntime", "LpPool", "its pads are negative where windows leave gaps", lambda node, known: _leaves_gaps(node)),
     Fault("reference", "Optional", "one without a value counts as one with", lambda node, known: not node.input),
     Fault("reference", "Normalizer", "MAX is that of absolute values", lambda node, known: any(each.s == b"MAX" for each in node.attribute)),

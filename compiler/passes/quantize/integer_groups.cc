@@ -74,6 +74,7 @@ class Groups {
     Value* floats = graph_.NewValue(x->name, TensorOf(kFloat32, x->type.dims));
     Add(names::kDequantizeLinear, {}, std::move(inputs), floats, {x->type.dims, nullptr}, node.source, nodes);
     Value* products = graph_.NewValue(sums->name, TensorOf(kFloat32, sums->type.dims));
+    graph_.MoveSymbols({{sums, products}});  // which is made before
     Add(names::kConv, node.attributes, {floats, Weights(node)}, products, node.extents[0], node.source,
         nodes);
     Add(names::kCast, {}, {products}, sums, node.extents[0], node.source, nodes);

@@ -34,6 +34,25 @@ TEST_CASE("LpNormalization of zeros gives zeros") {
   }
 }
 
+TEST_CASE("BatchNormalization of elements without an axis of channels takes them for one channel") {
+  for (const Dim& size : {Dim(std::int64_t{4}), Dim("N")}) {
+    onnx::ModelProto model = EmptyModel(14);
+    onnx::GraphProto* graph = model.mutable_graph();
+    SetValue(graph->add_input(), "x", {size});
+    SetValue(graph->add_output(), "y", {size});
+    for (const auto& [name, value] :
+         {std::pair("scale", 3.0F), {"bias", 1.0F}, {"mean", 2.0F}, {"variance", 4.0F}})
+      AddFloats(graph, name, {1}, {value});
+    AddNode(graph, "BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, "y");
+    Outcome outcome = CompileProto(model);
+    REQUIRE(outcome.message.empty());
+    const Answer answer = RunOnCounts(std::move(outcome.compiled.module), {4});
+    REQUIRE(answer.error.empty());
+    for (std::size_t i = 0; i < 4; ++i)
+      CHECK(answer.values[i] == Approx((static_cast<double>(i) - 2) / 2 * 3 + 1).epsilon(1e-4));
+  }
+}
+
 TEST_CASE(
     "EmbedLayerNormalization counts the words that a mask lets through, whatever mask_index_type says") {
   const int type = GENERATE(0, 1);

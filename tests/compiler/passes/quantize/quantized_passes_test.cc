@@ -159,6 +159,13 @@ TEST_CASE("integer-groups: sums that f32 holds, and longer ones") {
   CHECK_FALSE(RunPass("integer-groups", model, {1, 4, 8, 8}).changes());
 }
 
+TEST_CASE("integer-groups: a size that has a symbol of its own is that of the convolution of floats") {
+  onnx::ModelProto model = Groups(3);
+  onnx::TypeProto* type = model.mutable_graph()->mutable_input(0)->mutable_type();
+  type->mutable_tensor_type()->mutable_shape()->mutable_dim(3)->set_dim_param(std::string(100, 'n'));
+  CHECK(CompileProto(model).message.empty());  // which checks the graph behind each pass
+}
+
 TEST_CASE("fuse-quantized-prelu: slopes along the last axis") {
   const auto finish = [](const std::vector<std::int64_t>& slopes, bool once) {
     onnx::ModelProto model = Quantized({2, 3});
