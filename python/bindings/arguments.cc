@@ -58,10 +58,7 @@ void Signature::RefuseUnknown(nb::handle given) const {
   std::vector<std::string> names;
   for (const Parameter& parameter : parameters_) names.push_back(parameter.name);
   const auto name = nb::cast<std::string>(given);
-  std::string known;
-  for (const std::string& each : names) known += (known.empty() ? "; its arguments: " : ", ") + each;
-  const std::string near = DidYouMean(name, names);
-  RefuseCall(name_ + "() has no argument '" + name + "'" + (near.empty() ? known : near));
+  RefuseCall(name_ + "() has no argument '" + name + "'" + KnownNames("arguments", name, names));
 }
 
 Arguments Signature::Bind(const nb::args& args, const nb::kwargs& kwargs) const {

@@ -159,6 +159,15 @@ Tensor Import(nb::handle object, Access access, std::string_view what) {
   return found;
 }
 
+Tensor ImportCapacity(nb::handle array, std::string_view what) {
+  Tensor memory = Import(array, Access::kWrite, what);
+  if (!memory.view().IsContiguous()) {
+    Raise(Error(StatusCode::kInvalidArgument,
+                std::string(what) + ": the array of a Capacity must be contiguous"));
+  }
+  return memory;
+}
+
 Tensor WrapReadOnly(const TensorView& view, std::shared_ptr<const void> owner) {
   const void* data = view.data();
   const Span<const std::int64_t> strides(view.dl().strides, view.IsContiguous() ? 0 : view.shape().size());

@@ -25,6 +25,9 @@ enum class Access { kRead, kWrite };
 // and is read-only.
 Tensor Import(nb::handle object, Access access, std::string_view what);
 
+// The memory of a rewire.Capacity, whose array must be contiguous.
+Tensor ImportCapacity(nb::handle array, std::string_view what);
+
 // A tensor over memory that must not be written, which `owner` keeps alive.
 Tensor WrapReadOnly(const TensorView& view, std::shared_ptr<const void> owner);
 
@@ -34,6 +37,8 @@ Value ImportValue(nb::handle object, bool wants_integer, std::string_view what);
 // A numpy array over the tensor's memory, which it keeps alive. An element type that numpy lacks needs
 // ml_dtypes; without it the result is a rewire.Tensor.
 nb::object ToNumpy(const Tensor& tensor);
+// The same for a tensor that a run has made in the memory of a capacity, which the array keeps alive.
+nb::object ToNumpyIn(const Tensor& made, const Tensor& capacity);
 // A tensor as above, an int, or an Adt.
 nb::object ToPython(const Value& value);
 

@@ -39,15 +39,10 @@ std::size_t TakeNamed(const CallPlan& plan, PyObject* named, std::vector<PyObjec
     bool known = false;
     for (const nb::object& name : plan.input_names) known = known || name.equal(key);
     if (known) continue;
-    std::string list;
     std::vector<std::string> names;
-    for (const nb::object& name : plan.input_names) {
-      names.push_back(nb::cast<std::string>(name));
-      list += (list.empty() ? "" : ", ") + names.back();
-    }
-    const std::string near = DidYouMean(nb::str(key).c_str(), names);
-    Refuse("function " + plan.name + " has no input " + nb::cast<std::string>(nb::repr(key)) + near +
-           "; its inputs: " + (list.empty() ? "none" : list));
+    for (const nb::object& name : plan.input_names) names.push_back(nb::cast<std::string>(name));
+    Refuse("function " + plan.name + " has no input " + nb::cast<std::string>(nb::repr(key)) +
+           KnownNames("inputs", nb::str(key).c_str(), names));
   }
   Refuse("function " + plan.name + ": an input is given twice");
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "rewire/base/near_names.h"
 #include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
 #include "rewire/python/bindings/errors.h"
@@ -90,8 +91,9 @@ CalibrationMethod MethodOf(const std::string& name) {
   if (name == "least-squares") return CalibrationMethod::kLeastSquares;
   if (name == "min-max") return CalibrationMethod::kMinMax;
   if (name == "entropy") return CalibrationMethod::kEntropy;
+  const std::vector<std::string> known = {"least-squares", "min-max", "entropy"};
   Raise(Error(StatusCode::kInvalidArgument,
-              "calibration is '" + name + "', expected 'least-squares', 'min-max' or 'entropy'"));
+              "calibration is '" + name + "'" + KnownNames("choices", name, known)));
 }
 
 // `data` are dicts of arrays by name.

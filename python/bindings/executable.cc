@@ -222,9 +222,11 @@ void AddExecutable(nb::module_& module) {
       "Returns the Executable that text assembly describes. Relative @files start in `directory`. Raises\n"
       "InvalidArgumentError with a line for each mistake, or VerificationError.");
   FunctionOf(
-      module, "def _did_you_mean(name: str, names: collections.abc.Iterable[str]) -> str",
-      [](const Arguments& given) { return DidYouMean(ToText(given[0], "name"), ToTexts(given[1], "names")); },
-      "The end of an error's message that suggests the names nearest to one, or an empty text.");
+      module, "def _known_names(what: str, name: str, names: collections.abc.Iterable[str]) -> str",
+      [](const Arguments& given) {
+        return KnownNames(ToText(given[0], "what"), ToText(given[1], "name"), ToTexts(given[2], "names"));
+      },
+      "The end of the message that there is no such name: those nearest to it, and a list of all `what`.");
   FunctionOf(
       module, "def _disassemble(executable: Executable) -> str",
       [](const Arguments& given) {

@@ -4,8 +4,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rewire/python/bindings/arguments.h"
 #include "rewire/python/bindings/arrays.h"
@@ -17,6 +21,14 @@ namespace rewire::python {
 namespace {
 
 class Hold;
+
+// Memory that was given for an output of any size. Results lie in it after it is no longer bound, too.
+struct Capacity {
+  OutputHandle output;
+  Tensor memory;
+  bool bound = true;
+  bool has_results = false;
+};
 
 // A VirtualMachine, which one call at a time may use. Only a Hold gives it. All calls begin and end with the
 // GIL held, so that a plain bool says whether there is one.
@@ -50,10 +62,12 @@ class Machine {
 
  private:
   friend class Hold;
+  friend class Capacities;
   nb::object owner_;  // of the program
   PythonProgram& program_;
   VirtualMachine machine_;
   bool held_ = false;
+  std::vector<Capacity> capacities_;
 };
 
 // The machine for one call, also while that call lets go of the GIL. Others get BusyError meanwhile: other
@@ -80,6 +94,41 @@ class Hold {
   Machine& machine_;
 };
 
+// The capacities that a machine keeps, for whoever holds it.
+class Capacities {
+ public:
+  explicit Capacities(Machine& machine) : all_(machine.capacities_) {}
+
+  void Add(OutputHandle output, Tensor memory) { all_.push_back({output, std::move(memory)}); }
+  // The output is bound to something else, or to nothing.
+  void Unbind(OutputHandle output) {
+    for (Capacity& each : all_) {
+      if (each.output.function == output.function && each.output.leaf == output.leaf) each.bound = false;
+    }
+    std::erase_if(all_, [](const Capacity& each) { return !each.bound && !each.has_results; });
+  }
+  // Earlier results are gone.
+  void Ran() {
+    std::erase_if(all_, [](const Capacity& each) { return !each.bound; });
+    for (Capacity& each : all_) each.has_results = true;
+  }
+  // A result as an object of Python, which keeps the memory alive that it lies in.
+  nb::object ToPython(const Value& value) const {
+    if (value.kind() != ValueKind::kTensor) return python::ToPython(value);
+    const auto* const data = static_cast<const std::byte*>(value.tensor().view().data());
+    for (const Capacity& each : all_) {
+      const auto* const begin = static_cast<const std::byte*>(each.memory.view().data());
+      const bool inside =
+          std::less_equal<>()(begin, data) && std::less<>()(data, begin + each.memory.view().bytes());
+      if (each.has_results && inside) return ToNumpyIn(value.tensor(), each.memory);
+    }
+    return python::ToPython(value);
+  }
+
+ private:
+  std::vector<Capacity>& all_;
+};
+
 void SetInput(Machine& self, nb::handle input, nb::handle value, bool copy, nb::handle function) {
   const InputHandle handle = self.FindInput(input, function);
   const CallPlan& plan = self.PlanOf(function);
@@ -94,16 +143,21 @@ void SetInput(Machine& self, nb::handle input, nb::handle value, bool copy, nb::
 
 void SetOutput(Machine& self, nb::handle output, nb::handle value, nb::handle function) {
   const OutputHandle handle = self.FindOutput(output, function);
-  if (value.is_none()) {
-    ThrowIf(Hold(self)->TryClearOutput(handle));
-    return;
-  }
   const std::string what = "output " + nb::cast<std::string>(nb::str(output));
-  if (nb::isinstance(value, nb::module_::import_("rewire").attr("Capacity"))) {
-    Raise(Error(StatusCode::kUnsupported, what + ": a Capacity is for `out` of a Program's calls; give this "
-                                                 "machine an array of the output's shape"));
+  Hold machine(self);
+  Capacities capacities(self);
+  if (value.is_none()) {
+    ThrowIf(machine->TryClearOutput(handle));
+    capacities.Unbind(handle);
+  } else if (nb::isinstance(value, nb::module_::import_("rewire").attr("Capacity"))) {
+    Tensor memory = ImportCapacity(value.attr("array"), what);
+    ThrowIf(machine->TrySetOutput(handle, OutputCapacity{memory.view().data(), memory.view().bytes()}));
+    capacities.Unbind(handle);
+    capacities.Add(handle, std::move(memory));
+  } else {
+    ThrowIf(machine->TrySetOutput(handle, Import(value, Access::kWrite, what)));
+    capacities.Unbind(handle);
   }
-  ThrowIf(Hold(self)->TrySetOutput(handle, Import(value, Access::kWrite, what)));
 }
 
 void Donate(Machine& self, nb::handle input, nb::handle output, nb::handle function) {
@@ -118,6 +172,7 @@ void Invoke(Machine& self, nb::handle function, nb::handle timeout) {
   DropCause();
   if (!timeout.is_none()) ThrowIf(machine->TrySetDeadline(DeadlineOf(timeout)));
   Status status = RunWithoutGil(&*machine, [&] { return machine->TryInvoke(name); });
+  if (status || !machine->TryOutput(0)) Capacities(self).Ran();
   if (!timeout.is_none()) {
     const Status without = machine->TrySetDeadline(std::chrono::steady_clock::time_point::max());
     if (status) status = without;
@@ -126,15 +181,21 @@ void Invoke(Machine& self, nb::handle function, nb::handle timeout) {
 }
 
 nb::object Output(Machine& self, nb::handle output) {
-  const Value value = PyLong_Check(output.ptr()) != 0 ? Take(Hold(self)->TryOutput(ToPlace(output, "output")))
-                                                      : Take(Hold(self)->TryOutput(ToText(output, "output")));
-  return ToPython(value);
+  Hold machine(self);
+  const Value value = PyLong_Check(output.ptr()) != 0 ? Take(machine->TryOutput(ToPlace(output, "output")))
+                                                      : Take(machine->TryOutput(ToText(output, "output")));
+  return Capacities(self).ToPython(value);
 }
 
 nb::dict Outputs(Machine& self, nb::handle function) {
   const CallPlan& plan = self.PlanOf(function);
   Hold machine(self);
-  return ReadOutputs(plan, *machine);
+  nb::dict outputs;
+  for (std::size_t i = 0; i < plan.output_names.size(); ++i) {
+    const Value value = Take(machine->TryOutput(static_cast<std::uint32_t>(i)));
+    outputs[plan.output_names[i]] = Capacities(self).ToPython(value);
+  }
+  return outputs;
 }
 
 void SetLimits(Machine& self, nb::handle steps, nb::handle bytes) {
@@ -168,11 +229,12 @@ void AddMachine(nb::module_& module) {
       "runs; with copy=True its elements are copied now. Raises InvalidArgumentError if it does not match.");
   Method(
       machine,
-      "def set_output(self, output: int | str, value: rewire.types.Array | None, "
+      "def set_output(self, output: int | str, value: rewire.types.Array | rewire.program.Capacity | None, "
       "function: str | None = None) -> None",
       [](Machine& self, const Arguments& given) { SetOutput(self, given[0], given[1], given[2]); },
-      "Lets runs write an output, by name or place, into this writable array, which is kept. None lets the\n"
-      "machine allocate it again. Raises InvalidArgumentError if it does not match.");
+      "Lets runs write an output, by name or place, into this writable array, which is kept. A Capacity is\n"
+      "memory for an output whose size only the run knows. None lets the machine allocate it again. Raises\n"
+      "InvalidArgumentError if it does not match.");
   Method(
       machine, "def donate(self, input: int | str, output: int | str, function: str | None = None) -> None",
       [](Machine& self, const Arguments& given) { Donate(self, given[0], given[1], given[2]); },

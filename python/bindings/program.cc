@@ -67,10 +67,7 @@ std::vector<GivenOutput> ReadOut(const PythonProgram& self, const CallPlan& plan
         "function " + plan.name + ", output " + nb::cast<std::string>(plan.output_names[handle.leaf]);
     const bool is_capacity = PyTuple_Check(value.ptr()) != 0;
     const nb::object array = is_capacity ? nb::object(value[0]) : nb::borrow(value);
-    Tensor tensor = Import(array, Access::kWrite, what);
-    if (is_capacity && !tensor.view().IsContiguous()) {
-      Raise(Error(StatusCode::kInvalidArgument, what + ": the array of a Capacity must be contiguous"));
-    }
+    Tensor tensor = is_capacity ? ImportCapacity(array, what) : Import(array, Access::kWrite, what);
     given.push_back({handle, std::move(tensor), is_capacity ? nb::object() : array});
   }
   return given;
@@ -84,9 +81,7 @@ Status Bind(VirtualMachine& machine, const GivenOutput& output) {
 
 // The result that a run has made in the memory of a capacity, which it keeps alive.
 nb::object ResultIn(const VirtualMachine& machine, const GivenOutput& output) {
-  const Tensor made = Take(machine.TryOutput(output.handle.leaf)).tensor();
-  const TensorView view = made.view();
-  return ToNumpy(Take(Tensor::Wrap(view, std::make_shared<const Tensor>(output.tensor))));
+  return ToNumpyIn(Take(machine.TryOutput(output.handle.leaf)).tensor(), output.tensor);
 }
 
 // Ends the run that it is given to, from any thread.

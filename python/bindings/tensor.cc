@@ -176,6 +176,10 @@ nb::object NumpyDType(DLDataType dtype) {
 
 }  // namespace
 
+nb::object ToNumpyIn(const Tensor& made, const Tensor& capacity) {
+  return ToNumpy(Take(Tensor::Wrap(made.view(), std::make_shared<const Tensor>(capacity))));
+}
+
 nb::object ToNumpy(const Tensor& tensor) {
   const nb::object held = nb::cast(tensor);
   const nb::object dtype = NumpyDType(tensor.dtype());

@@ -46,8 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"rewire {vars(_rewire)['__version__']}")
         return 0
     if given[0] not in _COMMANDS:
-        suggestion = _rewire._did_you_mean(given[0], _COMMANDS)
-        return _refuse(f"there is no command {given[0]!r}{suggestion}; there are: {', '.join(_COMMANDS)}")
+        return _refuse(f"there is no command {given[0]!r}{_rewire._known_names('commands', given[0], _COMMANDS)}")
     tool, _ = _COMMANDS[given[0]]
     return _rewire._run_tool(tool, _report_arguments(given[1:]) if given[0] == "report" else given[1:])
 

@@ -134,8 +134,7 @@ class Compilation:
 def _require_choice(name: str, given: Any, choices: Sequence[str]) -> None:
     if given in choices:
         return
-    known = ", ".join(map(repr, choices[:-1])) + f" or {choices[-1]!r}"
-    raise errors.InvalidArgumentError(f"{name} is {given!r}, expected {known}{_rewire._did_you_mean(str(given), choices)}")
+    raise errors.InvalidArgumentError(f"{name} is {given!r}{_rewire._known_names('choices', str(given), choices)}")
 
 
 def _schemas_of(operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> str:

@@ -252,8 +252,7 @@ class InferenceSession:
 
     def _pick(self, outputs: Mapping[str, Any], name: str) -> Any:
         if name not in outputs:
-            raise errors.InvalidArgumentError(f"there is no output {name!r}{_rewire._did_you_mean(name, self._names)}"
-                                              f"; there are: {', '.join(self._names)}")
+            raise errors.InvalidArgumentError(f"there is no output {name!r}{_rewire._known_names('outputs', name, self._names)}")
         return outputs[name]
 
 

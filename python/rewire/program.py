@@ -65,7 +65,7 @@ class OutputPlan:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Memory for an output whose size only the run knows, as a value of `out`. The result is an array over its beginning.
+    """Memory for an output whose size only the run knows, in `out` and in `VirtualMachine.set_output`. The result is an array over its beginning.
 
     `array` is a writable, contiguous array of any type and shape. Its bytes count. A run that needs more fails.
     """
@@ -262,8 +262,8 @@ class Program(_rewire.Program):
             return max(0, self.functions.index("main") if "main" in self.functions else 0)
         index = self.executable._index(function)
         if index is None:
-            raise errors.NotFoundError(f"there is no function {function!r}{_rewire._did_you_mean(function, self.functions)}"
-                                       f"; there are: {', '.join(self.functions)}")
+            raise errors.NotFoundError(f"there is no function {function!r}"
+                                       f"{_rewire._known_names('functions', function, self.functions)}")
         return index
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Mapping, Sequence
 
 from rewire import errors
+from rewire._native import _rewire
 from rewire.types import Path
 
 
@@ -107,7 +108,7 @@ class SessionOptions:
     def get_session_config_entry(self, key: str) -> str:
         """An entry that was added."""
         if key not in self._entries:
-            raise errors.NotFoundError(f"there is no session config entry {key!r}; there are: {', '.join(self._entries) or 'none'}")
+            raise errors.NotFoundError(f"there is no session config entry {key!r}{_rewire._known_names('entries', key, self._entries)}")
         return self._entries[key]
 
     def has_providers(self) -> bool:

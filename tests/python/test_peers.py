@@ -105,7 +105,7 @@ def test_the_calls_of_onnx_runtime():
         numpy.testing.assert_allclose(mine, other, rtol=1e-5)
     assert ours[5:] == theirs[5:]
     session = rewire.InferenceSession(session_file)
-    with pytest.raises(rewire.InvalidArgumentError, match="there are: y"):
+    with pytest.raises(rewire.InvalidArgumentError, match="the outputs: y"):
         session.run(["z"], {"x": x})
 
 

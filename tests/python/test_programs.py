@@ -141,7 +141,7 @@ def test_empty_and_scalar_tensors(add):
 
 BAD_CALLS = [
     (lambda p: p({"a": rows()}), rewire.InvalidArgumentError, r"input 1 \(b\) is missing"),
-    (lambda p: p({"a": rows(), "c": rows()}), rewire.InvalidArgumentError, "no input 'c'; its inputs: a, b"),
+    (lambda p: p({"a": rows(), "c": rows()}), rewire.InvalidArgumentError, "no input 'c'; the inputs: a, b"),
     (lambda p: p(rows(), rows(), rows()), rewire.InvalidArgumentError, "has 2 inputs, 3 given"),
     (lambda p: p(rows(), a=rows()), rewire.InvalidArgumentError, r"\(a\): given by place and by name"),
     (lambda p: p(rows().astype("f8"), rows()), rewire.InvalidArgumentError, r"f32\[N, 4\] expected, f64\[3, 4\] given"),
@@ -157,7 +157,7 @@ BAD_CALLS = [
     (lambda p: p.run([rows(), rows()], function="mein"), rewire.NotFoundError, "main"),
     (lambda p: p.run([rows(), rows()], max_steps=1), rewire.StepLimitError, "1"),
     (lambda p: p.run([rows(), rows()], max_bytes=10), rewire.MemoryLimitError, "byte limit"),
-    (lambda p: p.inputs_of("mein"), rewire.NotFoundError, "there are: main"),
+    (lambda p: p.inputs_of("mein"), rewire.NotFoundError, "did you mean 'main'"),
     (lambda p: p.memory_bound(M=3), rewire.InvalidArgumentError, "M"),
     (lambda p: p.profile(rows(), rows(), repeat=0), rewire.InvalidArgumentError, "repeat"),
     (lambda p: rewire.load("no such file.rwx"), rewire.NotFoundError, "no such file.rwx"),

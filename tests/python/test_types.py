@@ -71,7 +71,7 @@ CHECKERS = {"mypy": run_mypy, "pyright": run_pyright}
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-@pytest.mark.parametrize("page", ["python.md", "start-python.md"])
+@pytest.mark.parametrize("page", ["own-operators.md", "python.md", "start-python.md"])
 def test_the_scripts_of_pages_are_clean(page, checker, checkers, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(parts_of(page))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy.typing
 
 import rewire.profile
+import rewire.program
 import rewire.signature
 import rewire.types
 
@@ -138,9 +139,9 @@ def assemble(text: str, directory: str = '') -> Executable:
     InvalidArgumentError with a line for each mistake, or VerificationError.
     """
 
-def _did_you_mean(name: str, names: Iterable[str]) -> str:
+def _known_names(what: str, name: str, names: Iterable[str]) -> str:
     """
-    The end of an error's message that suggests the names nearest to one, or an empty text.
+    The end of the message that there is no such name: those nearest to it, and a list of all `what`.
     """
 
 def _disassemble(executable: Executable) -> str:
@@ -241,10 +242,11 @@ class VirtualMachine:
         runs; with copy=True its elements are copied now. Raises InvalidArgumentError if it does not match.
         """
 
-    def set_output(self, output: int | str, value: rewire.types.Array | None, function: str | None = None) -> None:
+    def set_output(self, output: int | str, value: rewire.types.Array | rewire.program.Capacity | None, function: str | None = None) -> None:
         """
-        Lets runs write an output, by name or place, into this writable array, which is kept. None lets the
-        machine allocate it again. Raises InvalidArgumentError if it does not match.
+        Lets runs write an output, by name or place, into this writable array, which is kept. A Capacity is
+        memory for an output whose size only the run knows. None lets the machine allocate it again. Raises
+        InvalidArgumentError if it does not match.
         """
 
     def donate(self, input: int | str, output: int | str, function: str | None = None) -> None:
