@@ -119,7 +119,7 @@ def test_the_page_runs_as_it_stands_and_the_example_has_its_files(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([sys.executable, "-B", *page], capture_output=True, text=True, check=False, env={**os.environ, **path})
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "11 blocks" in done.stdout
+    assert "12 blocks" in done.stdout
     example = ROOT / "examples/own_operator"
     for name in "acme.c", "acme.json":
         assert (work / name).read_text(encoding="utf-8") == (example / name).read_text(encoding="utf-8"), name

@@ -84,6 +84,14 @@ def at(array):
 
 
 # For each class: how its run begins, and for each name a call and what that gives.
+def is_a_library_or_told():
+    """Whether the library is there, or else its error says so."""
+    try:
+        return rewire.onnxruntime_library().endswith("libonnxruntime.so.1")
+    except rewire.Error as error:
+        return "was built without REWIRE_WITH_ONNXRUNTIME_API" in str(error)
+
+
 def is_told_that_nobody_listens():
     """Whether connecting where no server listens is the documented error."""
     try:
@@ -273,6 +281,7 @@ TABLE = {
         "disassemble": (lambda s: rewire.disassemble(s.program), is_a(str)),
         "get_all_providers": (lambda s: rewire.get_all_providers(), equals(["CPUExecutionProvider"])),
         "get_device": (lambda s: rewire.get_device(), equals("CPU")),
+        "onnxruntime_library": (lambda s: is_a_library_or_told(), equals(True)),
         "set_default_logger_severity": (lambda s: rewire.set_default_logger_severity(3), nothing),
         "set_default_logger_verbosity": (lambda s: rewire.set_default_logger_verbosity(3), nothing),
         "set_seed": (warned(lambda s: rewire.set_seed(3)), nothing),
