@@ -87,7 +87,8 @@ Array<std::string> NearNames(std::string_view name, Span<const std::string> cand
   return names;
 }
 
-std::string KnownNames(std::string_view what, std::string_view name, Span<const std::string> known) {
+std::string KnownNames([[maybe_unused]] std::string_view what, [[maybe_unused]] std::string_view name,
+                       [[maybe_unused]] Span<const std::string> known) {
   std::string text;
 #if !defined(REWIRE_SHORT_MESSAGES)
   const Array<std::string> near = NearNames(name, known);

@@ -88,7 +88,10 @@ if [[ -n $model ]]; then
 fi
 # A program for ONNX Runtime's C interface finds the library by its folder alone: the loader's own folders have no such name.
 [[ -z $(find "$libraries" -maxdepth 1 -name 'libonnxruntime*') ]] || fail "a libonnxruntime lies where the loader looks"
-gcc -std=c11 -I"$here/../../include" "$here"/../onnxruntime_api/*.c -o "$work/api_test" -ldl -lpthread
+mapfile -t sources < <(find "$here/../onnxruntime_api" -maxdepth 1 -name '*.c' ! -name custom_ops_library.c)
+gcc -std=c11 -I"$here/../../include" -shared -fPIC "$here/../onnxruntime_api/custom_ops_library.c" -o "$work/custom_ops.so"
+gcc -std=c11 -I"$here/../../include" -DREWIRE_TEST_CUSTOM_OPS="\"$work/custom_ops.so\"" "${sources[@]}" \
+  -o "$work/api_test" -ldl -lpthread
 for name in libonnxruntime.so libonnxruntime.so.1; do
   LD_LIBRARY_PATH=$libraries/rewire/onnxruntime "$work/api_test" "$name" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name"; }
 done
