@@ -59,7 +59,7 @@ constexpr std::string_view kArray = "this is an array, no model; vm-run takes it
 
 constexpr std::string_view kPointer =
     "this is a pointer of Git LFS and not the file; run git lfs pull in its folder";
-constexpr std::string_view kPage =
+constexpr std::string_view kWebPageText =
     "this is a page of HTML, as a failed download leaves one; download the file again";
 
 std::string_view TextOf(Span<const std::byte> content) {
@@ -87,7 +87,7 @@ std::string_view ForeignByContent(std::string_view text) {
   if (text.starts_with("GGUF")) return kGguf;
   if (text.starts_with("version https://git-lfs")) return kPointer;
   if (text.starts_with("<!DOCTYPE") || text.starts_with("<!doctype") || text.starts_with("<html"))
-    return kPage;
+    return kWebPageText;
   if (text.starts_with("\x93NUMPY")) return kArray;
   if (text.starts_with("\x89HDF\r\n\x1a\n")) return kTensorFlow;
   if (text.size() >= kLength && text.substr(4, 4) == "TFL3") return kTensorFlow;
