@@ -15,6 +15,7 @@
 #include "rewire/tests/onnxruntime_api/custom_ops_library.h"
 
 static const OrtApi* api;
+static OrtCustomOpDomain* domain; /* as long as the library */
 
 /* Releases a status; whether it was one of success. */
 static int IsOk(OrtStatus* status) {
@@ -205,7 +206,6 @@ static int IsHomogeneous(const OrtCustomOp* op) { return (void)op, 1; }
 __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                     const OrtApiBase* base) {
   static OrtCustomOp above, facts;
-  static OrtCustomOpDomain* domain; /* as long as the library */
   OrtStatus* status;
   api = base->GetApi(16);
   above.version = 16;
@@ -243,4 +243,9 @@ __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOp
     if (status != NULL) return status;
   }
   return api->AddCustomOpDomain(options, domain);
+}
+
+/* The domain is the library's own: a host that closes the library asks nobody else to release it. */
+__attribute__((destructor)) static void ReleaseDomain(void) {
+  if (domain != NULL) api->ReleaseCustomOpDomain(domain);
 }
