@@ -252,7 +252,11 @@ typedef struct OrtCompileApi {
                                                                 void* state)REWIRE_ORT_NOEXCEPT;
   OrtStatus* (*ModelCompilationOptions_SetOutputModelGetInitializerLocationFunc)(void)REWIRE_ORT_NOEXCEPT;
   OrtStatus* (*ModelCompilationOptions_SetInputModel)(void)REWIRE_ORT_NOEXCEPT;
-  OrtStatus* (*Newest)(void)REWIRE_ORT_NOEXCEPT; /* of 1.31 or 1.32, whose name is not known here */
+  OrtStatus* (*ModelCompilationOptions_SetWeightlessEnabled)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetEpContextDataWriteFunc)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelExternalInitializersBuffer)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetOutputModelExternalInitializersAlignment)(void)REWIRE_ORT_NOEXCEPT;
+  OrtStatus* (*ModelCompilationOptions_SetWeightlessMode)(void)REWIRE_ORT_NOEXCEPT;
 } OrtCompileApi;
 
 typedef struct OrtApi {

@@ -113,16 +113,17 @@ OrtStatus* SetFlags(Options*, std::uint32_t) noexcept { return nullptr; }
 OrtStatus* SetBinaryInformation(Options*, const char*, const char*) noexcept { return nullptr; }
 
 // Refused functions, which name themselves.
-OrtStatus* SetExternalFile() noexcept {
-  return RefuseFunction("ModelCompilationOptions_SetOutputModelExternalInitializersFile");
-}
-OrtStatus* SetLocationFunction() noexcept {
-  return RefuseFunction("ModelCompilationOptions_SetOutputModelGetInitializerLocationFunc");
-}
-OrtStatus* SetInputModel() noexcept { return RefuseFunction("ModelCompilationOptions_SetInputModel"); }
-OrtStatus* RefuseNewest() noexcept {
-  return RefuseFunction("the newest function of the table for compiling");
-}
+#define REFUSE(name) \
+  OrtStatus* Refuse##name() noexcept { return RefuseFunction("ModelCompilationOptions_" #name); }
+REFUSE(SetOutputModelExternalInitializersFile)
+REFUSE(SetOutputModelGetInitializerLocationFunc)
+REFUSE(SetInputModel)
+REFUSE(SetWeightlessEnabled)
+REFUSE(SetEpContextDataWriteFunc)
+REFUSE(SetOutputModelExternalInitializersBuffer)
+REFUSE(SetOutputModelExternalInitializersAlignment)
+REFUSE(SetWeightlessMode)
+#undef REFUSE
 
 OrtStatus* Give(const std::vector<std::byte>& file, const Options& options) {
   if (options.write != nullptr) return options.write(options.state, file.data(), file.size());
@@ -160,7 +161,7 @@ constexpr OrtCompileApi kTable = {
     SetInputPath,
     SetInputBytes,
     SetOutputPath,
-    SetExternalFile,
+    RefuseSetOutputModelExternalInitializersFile,
     SetOutputBytes,
     SetEmbedMode,
     Compile,
@@ -168,9 +169,13 @@ constexpr OrtCompileApi kTable = {
     SetBinaryInformation,
     SetLevel,
     SetOutputFunction,
-    SetLocationFunction,
-    SetInputModel,
-    RefuseNewest,
+    RefuseSetOutputModelGetInitializerLocationFunc,
+    RefuseSetInputModel,
+    RefuseSetWeightlessEnabled,
+    RefuseSetEpContextDataWriteFunc,
+    RefuseSetOutputModelExternalInitializersBuffer,
+    RefuseSetOutputModelExternalInitializersAlignment,
+    RefuseSetWeightlessMode,
 };
 
 }  // namespace

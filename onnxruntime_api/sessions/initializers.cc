@@ -57,8 +57,7 @@ void ReadEntry(std::string_view bytes, Tensor* tensor) {
 Tensor ReadTensor(std::string_view bytes) {
   Tensor tensor;
   for (Fields fields(bytes); fields.Next();) {
-    if (fields.field() == kTensorDims && fields.text().empty())
-      tensor.dims.push_back(static_cast<std::int64_t>(fields.number()));
+    if (fields.field() == kTensorDims) fields.AppendNumbers(&tensor.dims);
     if (fields.field() == kTensorType) tensor.type = fields.number();
     if (fields.field() == kTensorName) tensor.name = fields.string();
     if (fields.field() == kTensorExternalData) ReadEntry(fields.text(), &tensor);

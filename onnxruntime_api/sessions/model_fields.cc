@@ -18,6 +18,7 @@ bool Fields::Next() {
   field_ = key >> 3;
   number_ = 0;
   text_ = {};
+  is_text_ = (key & 7) == 2;
   bool read = false;
   if ((key & 7) == 0) read = ReadNumber(&number_);
   if ((key & 7) == 1) read = Take(8);
@@ -25,6 +26,16 @@ bool Fields::Next() {
   if ((key & 7) == 5) read = Take(4);
   raw_ = start.substr(0, start.size() - bytes_.size());
   return read;
+}
+
+void Fields::AppendNumbers(std::vector<std::int64_t>* to) const {
+  if (!is_text_) {
+    to->push_back(static_cast<std::int64_t>(number_));
+    return;
+  }
+  Fields list(text_);
+  for (std::uint64_t number = 0; !list.bytes_.empty() && list.ReadNumber(&number);)
+    to->push_back(static_cast<std::int64_t>(number));
 }
 
 bool Fields::ReadNumber(std::uint64_t* value) {

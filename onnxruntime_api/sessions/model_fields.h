@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rewire::onnxruntime_api {
 
@@ -20,6 +21,9 @@ class Fields {
   std::uint64_t number() const { return number_; }
   std::string_view text() const { return text_; }
   std::string string() const { return std::string(text_); }
+  // Appends the numbers of a repeated field: one, or a packed list, which writers of proto3 make. Protobuf
+  // asks readers to take both. A damaged list ends at the damage.
+  void AppendNumbers(std::vector<std::int64_t>* to) const;
   // The whole field, with its key.
   std::string_view raw() const { return raw_; }
   // Returns the bytes behind the field.
@@ -32,6 +36,7 @@ class Fields {
   std::string_view bytes_;
   std::uint64_t field_ = 0;
   std::uint64_t number_ = 0;
+  bool is_text_ = false;
   std::string_view text_;
   std::string_view raw_;
 };

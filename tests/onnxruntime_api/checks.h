@@ -59,3 +59,4 @@ void PutTensor(Bytes* graph, int field, const char* name, int type, const char* 
 /* Tests in files of their own. */
 void TestProfile(void);
 void TestRunProfile(void);
+void TestRefusedSlots(void);

@@ -4,12 +4,21 @@
 
 #include "rewire/tests/onnxruntime_api/checks.h"
 
-/* An initializer of f32[2]; external: its elements are at byte 4 of the file weights.bin. */
-static void PutWeights(Bytes* graph, const char* name, const float* elements) {
+/* How a writer of protobuf puts the dimensions of a tensor: each as a field, or as proto3 does, in one list.
+ */
+typedef enum { kFieldEach, kPackedList } Dims;
+
+/* An initializer of f32[1, 2]; external: its elements are at byte 4 of the file weights.bin. */
+static void PutWeights(Bytes* graph, const char* name, const float* elements, Dims dims) {
   Bytes tensor = {{0}, 0};
   const char* const entries[][2] = {{"location", "weights.bin"}, {"offset", "4"}, {"length", "8"}};
   size_t i;
-  PutNumber(&tensor, 1, 2);
+  if (dims == kPackedList) {
+    PutData(&tensor, 1, "\x01\x02", 2);
+  } else {
+    PutNumber(&tensor, 1, 1);
+    PutNumber(&tensor, 1, 2);
+  }
   PutNumber(&tensor, 2, 1);
   PutText(&tensor, 8, name);
   if (elements != NULL) PutData(&tensor, 9, elements, 2 * sizeof *elements);
@@ -24,15 +33,15 @@ static void PutWeights(Bytes* graph, const char* name, const float* elements) {
 }
 
 /* y = x + w; overridable: w is an input, too. */
-static Bytes SumModel(const float* elements, int overridable) {
+static Bytes SumModel(const float* elements, int overridable, Dims dims) {
   Bytes graph = {{0}, 0};
   Bytes node = Node("Add", "", "x,w", "y");
   PutBytes(&graph, GRAPH_NODE, &node);
   PutText(&graph, GRAPH_NAME, "sum");
-  PutWeights(&graph, "w", elements);
-  PutTensor(&graph, GRAPH_INPUT, "x", 1, "2");
-  if (overridable) PutTensor(&graph, GRAPH_INPUT, "w", 1, "2");
-  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "2");
+  PutWeights(&graph, "w", elements, dims);
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "1,2");
+  if (overridable) PutTensor(&graph, GRAPH_INPUT, "w", 1, "1,2");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "1,2");
   return Model(&graph, 17);
 }
 
@@ -41,9 +50,9 @@ static void CheckSum(OrtSession* session, float* weights, float first, float sec
   const char* in[] = {"x", "w"};
   const char* out[] = {"y"};
   float data[2] = {1, 2};
-  const int64_t shape[] = {2};
-  OrtValue* x = Floats(data, 2, shape, 1);
-  OrtValue* w = weights == NULL ? NULL : Floats(weights, 2, shape, 1);
+  const int64_t shape[] = {1, 2};
+  OrtValue* x = Floats(data, 2, shape, 2);
+  OrtValue* w = weights == NULL ? NULL : Floats(weights, 2, shape, 2);
   const OrtValue* inputs[2];
   OrtValue* output = NULL;
   void* y = NULL;
@@ -62,7 +71,7 @@ static void CheckSum(OrtSession* session, float* weights, float first, float sec
 static void TestOverridable(void) {
   const float elements[] = {10, 20};
   float other[] = {100, 200};
-  const Bytes model = SumModel(elements, 1);
+  const Bytes model = SumModel(elements, 1, kFieldEach);
   OrtSession* session = Open(&model, NULL);
   char* name = NULL;
   size_t count = 0;
@@ -85,16 +94,16 @@ static void TestOverridable(void) {
   api->ReleaseSession(session);
 }
 
-static void TestExternal(void) {
-  const Bytes model = SumModel(NULL, 0);
+static void TestExternal(Dims dims) {
+  const Bytes model = SumModel(NULL, 0, dims);
   const char* const names[] = {"w"};
   const char* const files[] = {"weights.bin"};
   float file[] = {-1, 30, 40, -1};
   char* data[1];
   const size_t sizes[] = {sizeof file};
-  const int64_t shape[] = {2};
+  const int64_t shape[] = {1, 2};
   float weights[] = {50, 60};
-  OrtValue* value = Floats(weights, 2, shape, 1);
+  OrtValue* value = Floats(weights, 2, shape, 2);
   const OrtValue* values[1];
   OrtSessionOptions* options = NULL;
   OrtSession* session;
@@ -119,13 +128,13 @@ static void TestExternal(void) {
 /* The state of a loop: each run writes what it reads. */
 static void TestInPlace(void) {
   const float elements[] = {1, 2};
-  const Bytes model = SumModel(elements, 0);
+  const Bytes model = SumModel(elements, 0, kPackedList);
   OrtSession* session = Open(&model, NULL);
   const char* in[] = {"x"};
   const char* out[] = {"y"};
   float data[2] = {0, 0};
-  const int64_t shape[] = {2};
-  OrtValue* state = Floats(data, 2, shape, 1);
+  const int64_t shape[] = {1, 2};
+  OrtValue* state = Floats(data, 2, shape, 2);
   const OrtValue* inputs[1];
   OrtValue* outputs[1];
   int run;
@@ -143,6 +152,7 @@ static void TestInPlace(void) {
 
 void TestInitializers(void) {
   TestOverridable();
-  TestExternal();
+  TestExternal(kFieldEach);
+  TestExternal(kPackedList);
   TestInPlace();
 }
