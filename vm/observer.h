@@ -13,6 +13,7 @@
 #include "rewire/executable_format/module.h"
 #include "rewire/vm/device_waits.h"
 #include "rewire/vm/kernel/ffi_abi.h"
+#include "rewire/vm/packed_function.h"
 
 namespace rewire {
 
@@ -46,6 +47,7 @@ class REWIRE_API Observer {
     std::int64_t start_ns;          // nanoseconds of the steady clock
     std::int64_t end_ns;
     bool ok;
+    const PackedFunction& packed;  // the kernel, with what its library declares about it
   };
   // Called after a kernel has returned. A kernel of a device has then only been enqueued.
   virtual void OnKernel(const KernelCall&) {}

@@ -12,6 +12,7 @@
 
 #include "rewire/base/export.h"
 #include "rewire/vm/kernel/row.h"
+#include "rewire/vm/kernel/work.h"
 
 namespace rewire {
 
@@ -34,6 +35,8 @@ struct PackedFunction {
   // The row that its library declares about it (vm/kernel/row.h). Null: nothing, and then the import's
   // declaration counts. Has static storage or is kept alive by `owner`.
   const RewireKernelRow* row = nullptr;
+  // The work that its library declares, in the names of `row` (vm/kernel/work.h). Null: none. Lives as long.
+  const RewireKernelWork* work = nullptr;
   // Alignment in bytes that tensor arguments need, a power of two, if the library declares one. 0: as the
   // import declares.
   std::uint32_t alignment = 0;

@@ -34,6 +34,11 @@ const RewireKernelRow* KernelTraits::Row(const std::string& name) const {
   return found == functions_.end() ? nullptr : found->second.row;
 }
 
+const RewireKernelWork* KernelTraits::Work(const std::string& name) const {
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? nullptr : found->second.work;
+}
+
 Status KernelTraits::Check(const Node& node, bool one_dtype) const {
   KernelImport import;
   import.name = node.kernel;

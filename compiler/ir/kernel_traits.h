@@ -20,6 +20,8 @@ class KernelTraits {
 
   // Null if there is no kernel of that name, or one without a row.
   const RewireKernelRow* Row(const std::string& name) const;
+  // The work that the kernel's library declares, in the names of its row. Null: none.
+  const RewireKernelWork* Work(const std::string& name) const;
   // kUnsupported when the kernel would refuse the node's attributes, dtypes or number of arguments. A kernel
   // that is not there refuses nothing. `one_dtype`: as CheckCall takes it.
   Status Check(const Node& node, bool one_dtype = true) const;

@@ -3,6 +3,8 @@
 // Names of the kernels of convolution and pooling.
 #pragma once
 
+#include "rewire/kernels/contract/work_rule.h"
+
 namespace rewire::names {
 
 // Convolution.
@@ -56,5 +58,28 @@ inline constexpr char kOneDnnPackConv[] = "rewire.onednn.pack_conv";
 inline constexpr char kOneDnnConv[] = "rewire.onednn.conv";
 inline constexpr char kOneDnnPackConvTranspose[] = "rewire.onednn.pack_conv_transpose";
 inline constexpr char kOneDnnConvTranspose[] = "rewire.onednn.conv_transpose";
+
+inline constexpr WorkRule kConvolutionWork[] = {
+    {.kernel = kConv, .products = "out * (w / w[0])", .factors = {0, 2}},
+    {.kernel = kConvInteger, .products = "out * (w / w[0])"},
+    {.kernel = kOneDnnConv, .products = "out * (weights / weights[0])"},
+    // Packed weights are padded, so the depth is that of the image, whose channels are last.
+    {.kernel = kPackedConv, .products = "out * x[-1] * kernel_shape"},
+    {.kernel = kPackedConvInteger, .products = "out * x[-1] * kernel_shape"},
+    // A tile of 4 x 4 elements of the output takes 6 x 6 products.
+    {.kernel = kPackedWinograd,
+     .products = "out * x[-1] * 36 / 16",
+     .plain_products = "out * x[-1] * kernel_shape"},
+    {.kernel = kPackedDepthwise, .products = "out * kernel_shape"},
+    {.kernel = kPackedDepthwiseInteger, .products = "out * kernel_shape"},
+    {.kernel = kPackedSeparable, .products = "out / out[-1] * x[-1] * (taps[0] + out[-1])"},
+    // Each element of the output is in one window.
+    {.kernel = kPackedConvTranspose, .products = "out * x[-1]"},
+    // Each element of the input is multiplied with the weights of its channel.
+    {.kernel = kConvTranspose, .products = "x * (w / w[0])", .factors = {0, 2}},
+    {.kernel = kOneDnnConvTranspose, .products = "x * (weights / weights[0])"},
+    {.kernel = kMaxPool, .operations = 1, .times = "kernel_shape"},
+    {.kernel = kAvgPool, .operations = 1, .times = "kernel_shape"},
+};
 
 }  // namespace rewire::names

@@ -3,6 +3,9 @@
 // Names of the kernels that move elements.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+
 #include "rewire/kernels/contract/cost.h"
 
 namespace rewire::names {
@@ -25,6 +28,14 @@ inline constexpr char kTrilu[] = "rewire.trilu";
 inline constexpr char kPad[] = "rewire.pad";
 inline constexpr char kDynamicPad[] = "rewire.dynamic_pad";
 inline constexpr char kShapeDynamicPad[] = "rewire.shape.dynamic_pad";
+
+// Kernels whose outputs are elements of the first input, in other places; other inputs say where.
+constexpr bool OnlyMoves(std::string_view kernel) {
+  for (const std::string_view moves : {kSplit, kTranspose, kSlice, kDynamicSlice}) {
+    if (kernel == moves) return true;
+  }
+  return false;
+}
 
 inline constexpr Cost kMovementCosts[] = {
     {kConcat, 1}, {kCopy, 1},  {kDynamicPad, 2}, {kDynamicSlice, 1}, {kExpand, 1}, {kPad, 2},

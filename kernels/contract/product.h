@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rewire/kernels/contract/names.h"
+#include "rewire/kernels/contract/work_rule.h"
 
 namespace rewire::names {
 
@@ -47,5 +48,17 @@ inline constexpr char kDet[] = "rewire.det";
 // By oneDNN.
 inline constexpr char kOneDnnPackMatMul[] = "rewire.onednn.pack_matmul";
 inline constexpr char kOneDnnMatMul[] = "rewire.onednn.matmul";
+
+inline constexpr WorkRule kProductWork[] = {
+    {.kernel = kMatMul, .products = "out * a[-1]", .factors = {0, 2}},
+    {.kernel = kMatMulInteger, .products = "out * a[-1]"},
+    {.kernel = kGemm, .products = "out * (transA * a[0] + (1 - transA) * a[-1])", .factors = {0, 2}},
+    {.kernel = kDense, .products = "out * x[-1]"},
+    {.kernel = kPackedMatMul, .products = "out * x[-1]"},
+    {.kernel = kPackedMatMulInteger, .products = "out * x[-1]"},
+    {.kernel = kPackedMatMulBytes, .products = "out * x[-1]"},
+    {.kernel = kBlockedMatMul, .products = "out * x[-1]"},
+    {.kernel = kOneDnnMatMul, .products = "out * x[-1]"},
+};
 
 }  // namespace rewire::names

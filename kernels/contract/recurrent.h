@@ -3,6 +3,8 @@
 // Names of the kernels of recurrent layers.
 #pragma once
 
+#include "rewire/kernels/contract/work_rule.h"
+
 namespace rewire::names {
 
 // Recurrent layers.
@@ -15,5 +17,13 @@ inline constexpr char kLstmBytes[] = "rewire.lstm_bytes";
 
 // Linear attention.
 inline constexpr char kLinearAttention[] = "rewire.linear_attention";
+
+inline constexpr WorkRule kRecurrentWork[] = {
+    // Steps wait for each other, so the products do not tell what a processor could do.
+    {.kernel = kRnn, .products = "x[0] * x[1] * (w + r)", .plain_products = "0", .factors = {1, 2}},
+    {.kernel = kGru, .products = "x[0] * x[1] * (w + r)", .plain_products = "0", .factors = {1, 2}},
+    {.kernel = kLstm, .products = "x[0] * x[1] * (w + r)", .plain_products = "0", .factors = {1, 2}},
+    {.kernel = kLstmBytes, .products = "x[0] * x[1] * (w + r)", .plain_products = "0"},
+};
 
 }  // namespace rewire::names

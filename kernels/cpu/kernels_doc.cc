@@ -91,7 +91,8 @@ These have no kernel of their own: the front end writes them with those below.
    [vector_math.h](../kernels/cpu/math/vector_math.h), which is compiled for every instruction set and chosen at run time.
 4. Add its row to the family's list, by `Describe` ([registry.h](../kernels/cpu/registry.h)): arguments, dtypes, attributes, meaning, traits. The
    traits are listed there, too. [row_text.h](../kernels/cpu/support/row_text.h) says how arguments and dtypes are written, and the compiler reads them.
-   A new family is one line in [families.def](../kernels/cpu/families.def) and one in [CMakeLists.txt](../kernels/cpu/CMakeLists.txt).
+   If its work is more than one operation for each element, its family's file in `kernels/contract/` says how much
+   ([work.h](../vm/kernel/work.h)). A new family is one line in [families.def](../kernels/cpu/families.def) and one in [CMakeLists.txt](../kernels/cpu/CMakeLists.txt).
 5. The kernel drill (tests/fuzz/kernels) finds it by its row and calls it with hostile arguments:
    `build/release/tests/bin/kernel_drill --kernel rewire.NAME --calls 1000`. It fails when chance finds no call that the kernel takes. Then
    give the kernel a seed in `seeds.cc` there. Test it in the file of `tests/kernels/` that has its family (`kernels_cpu_test`), against a naive

@@ -6,9 +6,11 @@
 
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/kernels_device.h"
+#include "rewire/vm/kernel/work.h"
 
-extern "C" REWIRE_KERNEL_EXPORT const RewireKernelTable __rewire_kernel_table;
-const RewireKernelTable __rewire_kernel_table = *RewireDeviceKernels();
+extern "C" REWIRE_KERNEL_EXPORT const RewireKernelWorkTable __rewire_kernel_table;
+const RewireKernelWorkTable __rewire_kernel_table = {*RewireDeviceKernels(),
+                                                     RewireWorkOf(RewireDeviceKernels())};
 
 // Names NVIDIA's libraries that were found, for `vm-run --devices`. Lives as long as this library is loaded.
 extern "C" REWIRE_KERNEL_EXPORT const char* rewire_device_kernel_libraries() {

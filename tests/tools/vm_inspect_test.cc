@@ -223,6 +223,11 @@ TEST_CASE("kernel libraries and what they export") {
   const json report = json::parse(session.Run({library, "--json"}).out);
   CHECK(report["kind"] == "kernel library");
   CHECK(report["kernels"].size() > 10);
+  std::map<std::string, json> works;
+  for (const json& kernel : report["kernels"]) works[kernel["name"]] = kernel.value("work", json());
+  CHECK(works["rewire.matmul"] == "products: out * a[-1]");
+  CHECK(works["rewire.max_pool"] == "operations: 1 * kernel_shape");
+  CHECK(works["rewire.einsum"].is_null());
 }
 
 TEST_CASE("what is neither is refused") {

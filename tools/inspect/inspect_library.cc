@@ -9,6 +9,7 @@
 #include "rewire/tools/io/open_model.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/vm/kernel_set.h"
+#include "rewire/vm/prepare/kernel_work.h"
 
 namespace rewire::tools {
 
@@ -23,7 +24,13 @@ Result<LibraryReport> InspectLibrary(const std::string& path) {
   library.description = source.Description();
   for (const std::string& name : source.Names()) {
     KernelSource::Notes notes = source.Describe(name);
-    library.kernels.push_back({name, std::move(notes.documentation), std::move(notes.metadata)});
+    LibraryReport::Kernel kernel{name, std::move(notes.documentation), std::move(notes.metadata), {}};
+    const PackedFunction function = source.Find(name).function;
+    if (function.row != nullptr && function.work != nullptr) {
+      const Status checked = CheckWork(*function.row, *function.work);
+      kernel.work = checked ? WorkText(*function.work) : checked.error().message();
+    }
+    library.kernels.push_back(std::move(kernel));
   }
   Result<OpenedModel> model = OpenModel(path);
   if (model) {
@@ -41,6 +48,7 @@ std::string LibraryText(const LibraryReport& library, bool all) {
   for (const LibraryReport::Kernel& kernel : library.kernels) {
     rows.push_back({kernel.name, kernel.documentation.substr(0, kernel.documentation.find('\n'))});
     if (!kernel.metadata.empty()) rows.back().push_back(kernel.metadata);
+    if (!kernel.work.empty()) rows.back().push_back(kernel.work);
   }
   text += TableText(rows, {});
   if (!library.model) return text;
@@ -54,6 +62,7 @@ nlohmann::ordered_json LibraryJson(const LibraryReport& library) {
   for (const LibraryReport::Kernel& kernel : library.kernels) {
     kernels.push_back(
         {{"name", kernel.name}, {"documentation", kernel.documentation}, {"metadata", kernel.metadata}});
+    if (!kernel.work.empty()) kernels.back()["work"] = kernel.work;
   }
   nlohmann::ordered_json json = {{"file", library.path},
                                  {"kind", "kernel library"},

@@ -20,6 +20,7 @@ struct LibraryReport {
     std::string name;
     std::string documentation;
     std::string metadata;
+    std::string work;  // what its row declares, or what is wrong with that; empty: nothing
   };
   std::vector<Kernel> kernels;
   std::optional<Executable> model;

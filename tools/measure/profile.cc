@@ -65,7 +65,7 @@ void Profiler::OnKernel(const KernelCall& call) {
     std::string text;
     for (const RewireFFIAny& arg : call.args) text += (text.empty() ? "" : ", ") + RegisterText(arg);
     site.arguments.push_back(
-        {hash, std::move(text), CountOperations(call.module.kernels[call.kernel], call.args)});
+        {hash, std::move(text), CountOperations(call.packed, call.module.kernels[call.kernel], call.args)});
     arguments = std::prev(site.arguments.end());
   }
   calls_.push_back({&site, &*arguments, call.start_ns, call.end_ns, call.ok});

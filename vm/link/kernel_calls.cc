@@ -27,52 +27,62 @@ std::uint32_t LengthOf(const KernelImport& import, std::string_view attribute) {
 KernelCalls::KernelCalls(const RewireKernelRow* row, const KernelImport& import) {
   if (row == nullptr || row->arguments == nullptr) return;
   row_ = row;
+  Side read, written;
   for (std::uint32_t i = 0; i < row->argument_count; ++i) {
     const RewireKernelArgument& argument = row->arguments[i];
     const bool is_written = Has(argument, REWIRE_ARGUMENT_WRITTEN);
-    if (!is_written) first_written_ = i + 1;
-    Side& side = is_written ? written_ : read_;
+    if (!is_written) first_written_ = static_cast<std::uint16_t>(i + 1);
+    Side& side = is_written ? written : read;
     if (Has(argument, REWIRE_ARGUMENT_COUNTED)) {
       counted_ = LengthOf(import, NameOf(argument));
       side.required += counted_;
     } else if (Has(argument, REWIRE_ARGUMENT_LIST)) {
-      side.list = 1;
+      side.list = true;
     } else {
       const bool optional = Has(argument, REWIRE_ARGUMENT_OPTIONAL);
       side.optional += optional ? 1 : 0;
       side.required += optional ? 0 : 1;
     }
   }
+  read_required_ = read.required;
+  read_optional_ = read.optional & 0x7F;
+  read_list_ = read.list;
+  written_required_ = written.required;
+  written_optional_ = written.optional & 0x7F;
+  written_list_ = written.list;
 }
 
 KernelCalls::Range KernelCalls::Outputs() const {
-  return {written_.required, written_.list ? kAnyNumber : written_.required + written_.optional};
+  const Side written = Written();
+  return {written.required, written.list ? kAnyNumber : written.required + written.optional};
 }
 
 // Optional arguments are given from the first on, those that are read before those that are written.
 std::optional<KernelCalls::Range> KernelCalls::Outputs(std::uint32_t count) const {
-  if (count < read_.required + written_.required) return std::nullopt;
-  const std::uint32_t more = count - read_.required - written_.required;
-  const std::uint32_t least = written_.required;
-  if (read_.list && written_.list) return Range{least, least + more};
-  if (written_.list) return Range{least + more, least + more};
-  if (read_.list) return Range{least, least};
-  if (more > std::uint32_t{read_.optional} + written_.optional) return std::nullopt;
-  const std::uint32_t written = least + more - std::min<std::uint32_t>(more, read_.optional);
-  return Range{written, written};
+  const Side read = Read(), written = Written();
+  if (count < read.required + written.required) return std::nullopt;
+  const std::uint32_t more = count - read.required - written.required;
+  const std::uint32_t least = written.required;
+  if (read.list && written.list) return Range{least, least + more};
+  if (written.list) return Range{least + more, least + more};
+  if (read.list) return Range{least, least};
+  if (more > read.optional + written.optional) return std::nullopt;
+  const std::uint32_t outputs = least + more - std::min(more, read.optional);
+  return Range{outputs, outputs};
 }
 
 std::uint32_t KernelCalls::InPlace() const {
   // A list of no tensors has an entry in the row and no argument, so the positions behind it would differ.
-  const bool fixed = known() && read_.required == first_written_ && !read_.list && read_.optional == 0 &&
-                     counted_ == 0 && !written_.list && written_.optional == 0 && written_.required == 1;
+  const Side read = Read(), written = Written();
+  const bool fixed = known() && read.required == first_written_ && !read.list && read.optional == 0 &&
+                     counted_ == 0 && !written.list && written.optional == 0 && written.required == 1;
   return fixed ? row_->arguments[first_written_].over : 0;
 }
 
 std::uint32_t KernelCalls::IndexOf(std::uint32_t position, std::uint32_t count, std::uint32_t outputs) const {
   const std::uint32_t read = count - outputs;
-  if (position < read) return IndexIn(read_, 0, position, read);
-  return IndexIn(written_, first_written_, position - read, outputs);
+  if (position < read) return IndexIn(Read(), 0, position, read);
+  return IndexIn(Written(), first_written_, position - read, outputs);
 }
 
 std::uint32_t KernelCalls::IndexIn(const Side& side, std::uint32_t first, std::uint32_t position,

@@ -52,17 +52,24 @@ class KernelCalls {
   // The arguments of a call that are read, or those that are written.
   struct Side {
     std::uint32_t required = 0;
-    std::uint32_t optional : 31 = 0;
-    std::uint32_t list : 1 = 0;  // any number of tensors in addition
+    std::uint32_t optional = 0;
+    bool list = false;  // any number of tensors in addition
   };
+  Side Read() const { return {read_required_, read_optional_, read_list_ != 0}; }
+  Side Written() const { return {written_required_, written_optional_, written_list_ != 0}; }
   std::uint32_t IndexIn(const Side& side, std::uint32_t first, std::uint32_t position,
                         std::uint32_t given) const;
 
   const RewireKernelRow* row_ = nullptr;
-  std::uint32_t first_written_ = 0;  // in the row
-  std::uint32_t counted_ = 0;        // number of tensors in a list whose length an attribute gives
-  Side read_;
-  Side written_;
+  std::uint32_t counted_ = 0;  // number of tensors in a list whose length an attribute gives
+  // The two sides, packed: a linked kernel has room for no more.
+  std::uint32_t read_required_ = 0;
+  std::uint32_t written_required_ = 0;
+  std::uint16_t first_written_ = 0;  // in the row
+  std::uint8_t read_optional_ : 7 = 0;
+  std::uint8_t read_list_ : 1 = 0;
+  std::uint8_t written_optional_ : 7 = 0;
+  std::uint8_t written_list_ : 1 = 0;
 };
 
 }  // namespace rewire

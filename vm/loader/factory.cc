@@ -123,6 +123,7 @@ Result<PackedFunction> MakeFromFactory(const PackedFunction& factory, const Kern
   function.take_error = factory.take_error;
   function.workspace = factory.workspace;
   function.row = factory.row;
+  function.work = factory.work;
   function.error_context = factory.error_context;
   function.owner = std::make_shared<MadeKernel>(result.v_obj, factory.owner);
   return function;

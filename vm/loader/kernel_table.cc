@@ -13,6 +13,7 @@ namespace rewire {
 
 KernelTableIndex::KernelTableIndex(const RewireKernelTable& table) : entries_(table.entries) {
   if (table.struct_size >= sizeof(RewireKernelTable)) rows_ = table.rows;
+  work_ = RewireWorkOf(&table);
   sorted_.reserve(table.count);
   for (std::uint32_t i = 0; i < table.count; ++i) {
     const RewireKernelEntry& entry = table.entries[i];
@@ -41,6 +42,7 @@ PackedFunction KernelTableIndex::FunctionOf(const RewireKernelEntry* entry) cons
   if (rows_ == nullptr) return function;
   function.row = &rows_[entry - entries_];
   function.workspace = function.row->workspace;
+  if (work_ != nullptr) function.work = &work_[entry - entries_];
   return function;
 }
 

@@ -22,7 +22,7 @@ class KernelTableIndex {
 
   // Null if the table has no such kernel. If it has two, the later one.
   const RewireKernelEntry* Find(const std::string& name) const;
-  // The function of an entry, with its row and without an owner. Empty for null.
+  // The function of an entry, with its row and work and without an owner. Empty for null.
   PackedFunction FunctionOf(const RewireKernelEntry* entry) const;
   // Names in order, each once.
   Array<std::string> Names() const;
@@ -30,6 +30,7 @@ class KernelTableIndex {
  private:
   const RewireKernelEntry* entries_;
   const RewireKernelRow* rows_ = nullptr;
+  const RewireKernelWork* work_ = nullptr;
   Array<const RewireKernelEntry*> sorted_;
 };
 

@@ -96,9 +96,10 @@ bool Interpreter::CallKernelSlowPath(const Word* pc) {
                                               static_cast<std::int32_t>(count), &returned) == 0;
   if (observed) {
     const auto end = now();
-    const bool told = ObserveKernel(
-        {rep_.module(), vm_.run.frames.back().function, static_cast<std::uint32_t>(pc_ - code_), index, args,
-         std::chrono::nanoseconds(start).count(), std::chrono::nanoseconds(end).count(), succeeded});
+    const bool told =
+        ObserveKernel({rep_.module(), vm_.run.frames.back().function, static_cast<std::uint32_t>(pc_ - code_),
+                       index, args, std::chrono::nanoseconds(start).count(),
+                       std::chrono::nanoseconds(end).count(), succeeded, kernel.function});
     // The kernel's own failure is told rather than the observer's.
     if (!told && succeeded) {
       if (IsObjectKind(returned.type_index)) DropStrong(ObjectOf(returned));

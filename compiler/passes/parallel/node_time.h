@@ -15,7 +15,7 @@ namespace rewire::compiler {
 std::optional<double> TimeOf(const Graph& graph, const Node& node);
 // About how many products the node's kernel does for each element of its first input; 0 for kernels without
 // products, and where a rank is not known. Open dimensions count as some usual size.
-double ProductsOfInput(const Node& node);
+double ProductsOfInput(const Graph& graph, const Node& node);
 // The same as TimeOf, if the kernel is too small to split its work itself.
 std::optional<double> TimeOfSmall(const Graph& graph, const Node& node);
 

@@ -14,12 +14,14 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "rewire/compiler/ir/dim_limits.h"
 #include "rewire/compiler/ir/kernel_traits.h"
+#include "rewire/compiler/ir/node_work.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/place/sides.h"
@@ -34,6 +36,8 @@ namespace {
 constexpr int kMostRank = 8;
 // An unknown dimension is taken to have this size when work is compared.
 constexpr std::int64_t kUsualSize = 64;
+// Products that take as long as one element of other kernels.
+constexpr double kProductsOfElement = 16;
 
 bool IsFloat(DLDataType dtype) { return dtype.code == kFloat; }
 
@@ -196,14 +200,13 @@ class Placement {
     return size;
   }
 
-  // Rough: elements that are written, times elements of a constant operand for each channel of the output.
-  std::int64_t WorkOf(const Node& node) const {
-    std::int64_t work = 0;
-    for (const Value* output : node.outputs) work += SizeOf(output->type.dims);
-    const Value* weights = node.inputs.size() > 1 ? node.inputs[1] : nullptr;
-    if (weights == nullptr || weights->type.rank() < 2 || node.inputs[0]->type.rank() < 2) return work;
-    const std::int64_t all = SizeOf(weights->type.dims);
-    return work * std::max<std::int64_t>(1, all / SizeOf({weights->type.dims.back()}) / 16);
+  // Elements that are written, or as many as take the time of the node's products.
+  double ElementsComputed(const Node& node) const {
+    double written = 0;
+    for (const Value* output : node.outputs) written += static_cast<double>(SizeOf(output->type.dims));
+    const std::optional<CallWork> work =
+        WorkOf(graph_, node, [this](const DimExpr& dim) { return SizeOf({dim}); });
+    return work ? std::max(written, work->products / kProductsOfElement) : written;
   }
 
   // Nodes that pass values to each other on the device stay or go together, also if the values go through an
@@ -212,10 +215,10 @@ class Placement {
     group_.resize(candidates_.size());
     std::iota(group_.begin(), group_.end(), std::size_t{0});
     Join(graph_.main);
-    std::vector<std::int64_t> work(group_.size());
-    for (std::size_t i = 0; i < candidates_.size(); ++i) work[RootOf(i)] += WorkOf(*candidates_[i]);
+    std::vector<double> work(group_.size());
+    for (std::size_t i = 0; i < candidates_.size(); ++i) work[RootOf(i)] += ElementsComputed(*candidates_[i]);
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (work[RootOf(i)] >= graph_.device->least_work) {
+      if (work[RootOf(i)] >= static_cast<double>(graph_.device->least_work)) {
         placed_.insert(candidates_[i]);
       } else {
         candidates_[i]->why_on_host = "too little work for launches and copies";

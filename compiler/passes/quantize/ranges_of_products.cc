@@ -82,7 +82,7 @@ Result<ProductRanges> RangesOfProducts(const Graph& graph, const std::vector<Flo
     if (!reads.of_product[i]) continue;
     const std::size_t read = *reads.of_product[i];
     if (limits[read] && HasScale(*limits[read])) made.limits[i] = limits[read];
-    made.work[i] = ProductsOfInput(*products[i].node) * static_cast<double>(ranges[read].elements());
+    made.work[i] = ProductsOfInput(graph, *products[i].node) * static_cast<double>(ranges[read].elements());
   }
   return made;
 }

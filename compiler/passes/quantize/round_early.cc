@@ -68,10 +68,7 @@ std::size_t MovedInputs(const Node& node) {
   if (node.kernel == names::kConcat) return node.inputs.size();
   if (node.kernel == names::kMaxPool) return node.outputs.size() == 1 ? 1 : 0;
   if (node.kernel == names::kResize) return IsNearest(node) ? 1 : 0;
-  constexpr const char* kMoving[] = {names::kSplit, names::kTranspose, names::kSlice, names::kDynamicSlice};
-  const bool moves = std::any_of(std::begin(kMoving), std::end(kMoving),
-                                 [&](const char* name) { return node.kernel == name; });
-  return moves ? 1 : 0;
+  return names::OnlyMoves(node.kernel) ? 1 : 0;
 }
 
 class Rounding {

@@ -11,25 +11,13 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
-#include "rewire/kernels/contract/convolution.h"
-#include "rewire/kernels/contract/product.h"
-#include "rewire/kernels/contract/recurrent.h"
+#include "rewire/kernels/contract/factors.h"
 
 namespace rewire::compiler {
 namespace {
 
 constexpr float kLeastNormal = std::numeric_limits<float>::min();
 constexpr float kLeastLargest = 0x1p-40F;  // next to which subnormal weights are nothing
-
-// The operands that a kernel multiplies, from `first` to `last`.
-struct Factors {
-  const char* kernel;
-  std::size_t first, last;
-};
-constexpr Factors kProducts[] = {
-    {names::kConv, 0, 1}, {names::kConvTranspose, 0, 1}, {names::kMatMul, 0, 1}, {names::kGemm, 0, 1},
-    {names::kLstm, 1, 2}, {names::kGru, 1, 2},           {names::kRnn, 1, 2},
-};
 
 class TinyWeights {
  public:
@@ -39,10 +27,10 @@ class TinyWeights {
     ForEachBlock(&graph_.main, [&](Block* block) {
       for (Node* node : block->nodes) {
         if (node->kind != NodeKind::kKernel) continue;
-        for (const Factors& product : kProducts) {
-          if (node->kernel != product.kernel) continue;
-          for (std::size_t i = product.first; i <= product.last && i < node->inputs.size(); ++i)
-            node->inputs[i] = Without(node->inputs[i], *node);
+        const names::InputRange factors = names::FactorsOf(node->kernel);
+        for (std::size_t i = 0; i < factors.count && factors.first + i < node->inputs.size(); ++i) {
+          Value*& factor = node->inputs[factors.first + i];
+          factor = Without(factor, *node);
         }
       }
     });
