@@ -7,7 +7,7 @@
 
 #include "rewire/tests/support/paths.h"
 #include "rewire/tests/support/run_program.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/devices.h"
 #include "rewire/vm/loader/kernel_api.h"

@@ -10,7 +10,7 @@
 #include "rewire/compiler/compiler.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
-#include "rewire/tests/vm/second_thread.h"
+#include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/c_api.h"
 #include "rewire/vm/observer.h"
 

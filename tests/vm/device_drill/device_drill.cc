@@ -11,8 +11,8 @@
 
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/tests/support/test_allocator.h"
-#include "rewire/tests/vm/device_programs.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/device_programs.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/outputs/bound_memory.h"
 #include "rewire/tests/vm/outputs/output_harness.h"
 #include "rewire/tests/vm/outputs/random/program_inputs.h"

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "rewire/tests/vm/device_programs.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/device_programs.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/pipeline.h"
 

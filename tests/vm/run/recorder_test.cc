@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/vm/device_programs.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/device_programs.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/memory_bound.h"

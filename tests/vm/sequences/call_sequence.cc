@@ -10,7 +10,7 @@
 
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/tests/support/test_allocator.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/outputs/output_harness.h"
 #include "rewire/tests/vm/sequences/sequence_inputs.h"
 

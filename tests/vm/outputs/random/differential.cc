@@ -13,7 +13,7 @@
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/tests/simulated_cuda/control.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/outputs/bound_memory.h"
 #include "rewire/tests/vm/outputs/random/program_inputs.h"
 #include "rewire/vm/devices.h"

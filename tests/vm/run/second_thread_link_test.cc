@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/vm/second_thread.h"
+#include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/parameter_set.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/thread_pool.h"

@@ -12,8 +12,8 @@
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tests/support/run_program.h"
-#include "rewire/tests/vm/fake_device.h"
-#include "rewire/tests/vm/second_thread.h"
+#include "rewire/tests/vm/device/fake_device.h"
+#include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/c_api.h"
 #include "rewire/vm/c_api/impl/handles.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rewire/tests/support/test_allocator.h"
-#include "rewire/tests/vm/acting_observer.h"
+#include "rewire/tests/vm/run/acting_observer.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/loader/kernel_api.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/vm/device_programs.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/device_programs.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/devices.h"
 #include "rewire/vm/kernel/device_type.h"

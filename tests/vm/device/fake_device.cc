@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/vm/second_thread.h"
+#include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/memory_bound.h"
 #include "rewire/vm/parameter_set.h"
 #include "rewire/vm/shared_arena.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/tests/vm/device_programs.h"
+#include "rewire/tests/vm/device/device_programs.h"
 
 #include <cstdint>
 #include <cstring>

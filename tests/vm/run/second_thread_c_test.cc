@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/tests/vm/second_thread.h"
+#include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/c_api.h"
 #include "rewire/vm/c_api/impl/handles.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/tests/vm/acting_observer.h"
+#include "rewire/tests/vm/run/acting_observer.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/loader/kernel_api.h"

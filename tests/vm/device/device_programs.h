@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/vm/program.h"
 
 namespace rewire::test {

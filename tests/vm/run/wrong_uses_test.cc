@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "rewire/tests/vm/device_programs.h"
-#include "rewire/tests/vm/fake_device.h"
+#include "rewire/tests/vm/device/device_programs.h"
+#include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/loader/kernel_api.h"
