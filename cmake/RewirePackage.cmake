@@ -66,7 +66,7 @@ if(REWIRE_EXPORT_CXX OR NOT BUILD_SHARED_LIBS)
   set(pkg_configs rewire rewire-prepare)
   if(TARGET rewire_onnx_compiler)
     find_package(Protobuf REQUIRED)  # what the folder found is known there alone
-    rewire_host_library(rewire_compiler PUBLIC rewire_prepare COPIES rewire_interval rewire_tensor_reader rewire_base)
+    rewire_host_library(rewire_compiler PUBLIC rewire_prepare COPIES rewire_interval rewire_kernel_work rewire_tensor_reader rewire_base)
     list(APPEND pkg_configs rewire-compiler)
   endif()
   if(TARGET rewire_remote_client AND BUILD_SHARED_LIBS)

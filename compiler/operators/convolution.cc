@@ -4,60 +4,75 @@
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/compiler/operators/given_attributes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/contract/shape.h"
+#include "rewire/kernels/contract/window.h"
 
 namespace rewire::compiler {
 namespace {
 
-// How a window moves, as ONNX's attributes say and as kernels take it.
+// The window of an operator. Weights that are an input may have open sizes.
 struct Window {
-  Shape kernel;  // weights that are an input may have open sizes
-  Ints strides, dilations, pads;
-  std::string auto_pad;
+  Shape kernel;
+  contract::WindowAttributes given;
 
+  // As kernels take them, with every list.
   Attributes attributes() const {
+    Ints strides, dilations, before, after;
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      const contract::WindowStep step = given.Step(i, kernel.size());
+      strides.push_back(step.stride);
+      dilations.push_back(step.dilation);
+      before.push_back(step.before);
+      after.push_back(step.after);
+    }
     Attributes list = {{"strides", strides}, {"dilations", dilations}};
-    if (auto_pad == "NOTSET") {
-      list.push_back({"pads", pads});
+    if (given.auto_pad == contract::AutoPad::kNotSet) {
+      before.insert(before.end(), after.begin(), after.end());
+      list.push_back({"pads", before});
     } else {
-      list.push_back({"auto_pad", auto_pad});
+      list.push_back(
+          {"auto_pad", std::string(contract::kAutoPads[static_cast<std::size_t>(given.auto_pad)])});
     }
     return list;
   }
 
   DimExpr Out(const DimExpr& in, std::size_t i) const {
-    if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") return DimExpr::CeilDiv(in, strides[i]);
-    const std::int64_t padding = auto_pad == "VALID" ? 0 : pads[i] + pads[i + kernel.size()];
-    const DimExpr reach = (kernel[i] - DimExpr(1)) * DimExpr(dilations[i]) + DimExpr(1);
-    return DimExpr::FloorDiv(in + DimExpr(padding) - reach, strides[i]) + DimExpr(1);
+    const contract::WindowStep step = given.Step(i, kernel.size());
+    if (contract::IsSame(given.auto_pad)) return contract::WindowsOfSame(in, step);
+    return contract::WindowsWithin(contract::WindowRoom(in, kernel[i], step), step);
   }
 };
 
+Status CheckList(const Op& op, const contract::WindowAttributes::List& list, std::size_t spatial) {
+  if (list.values.size() != list.count)
+    return op.Invalid("{} has {} numbers, expected {} for {} spatial axes", list.name, list.values.size(),
+                      list.count, spatial);
+  for (std::size_t i = 0; i < list.count; ++i) {
+    constexpr std::int64_t kMost = contract::WindowAttributes::kMost;
+    if (list.values[i] < list.least || list.values[i] > kMost)
+      return op.Invalid("{}[{}] is {}, expected {} to {}", list.name, i, list.values[i], list.least, kMost);
+  }
+  return {};
+}
+
 // `kernel` is the window's size: an attribute of pools, the weights' of convolutions.
 Result<Window> ReadWindow(const Op& op, Shape kernel, std::size_t spatial) {
-  Window window;
-  window.kernel = std::move(kernel);
-  window.strides = op.IntList("strides", Ints(spatial, 1));
-  window.dilations = op.IntList("dilations", Ints(spatial, 1));
-  window.pads = op.IntList("pads", Ints(2 * spatial, 0));
-  window.auto_pad = op.String("auto_pad", "NOTSET");
-  if (window.kernel.size() != spatial || window.strides.size() != spatial ||
-      window.dilations.size() != spatial || window.pads.size() != 2 * spatial) {
-    return op.Invalid("kernel_shape, strides, dilations and pads do not fit {} spatial axes", spatial);
-  }
-  for (std::size_t i = 0; i < spatial; ++i) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 31;
-    const auto fits = [](std::int64_t value, std::int64_t least) { return value >= least && value < kMost; };
-    if (!fits(window.strides[i], 1) || !fits(window.dilations[i], 1) ||
-        !fits(window.kernel[i].constant().value_or(1), 1) || !fits(window.pads[i], 0) ||
-        !fits(window.pads[i + spatial], 0)) {
-      return op.Invalid("kernel_shape, strides, dilations or pads of axis {} are out of range", i);
-    }
-  }
+  Window window{std::move(kernel), {}};
+  GivenAttributes attributes(op);
+  window.given.Read(attributes, false, false);
+  if (Status known = attributes.Finish(); !known) return Forward(known);
+  Ints sizes;
+  for (const DimExpr& size : window.kernel) sizes.push_back(size.constant().value_or(1));
+  Status fits = CheckList(op, {"kernel_shape", sizes, spatial, 1}, spatial);
+  window.given.ForEachList(spatial, [&](const contract::WindowAttributes::List& list) {
+    if (fits && !list.values.empty()) fits = CheckList(op, list, spatial);
+  });
+  if (!fits) return Forward(fits);
   return window;
 }
 
@@ -136,18 +151,16 @@ std::optional<Shape> TransposedDims(const Op& op) {
   if (op.HasAttribute("output_shape") || op.String("auto_pad", "NOTSET") != "NOTSET") return std::nullopt;
   if (x.size() < 3 || w.size() != x.size()) return std::nullopt;
   const std::size_t spatial = x.size() - 2;
-  const auto list = [&](const char* name, std::size_t count, std::int64_t fallback) {
-    Ints given = op.HasAttribute(name) ? op.IntList(name) : Ints(count, fallback);
-    return given.size() == count ? given : Ints();
-  };
-  const Ints strides = list("strides", spatial, 1), dilations = list("dilations", spatial, 1);
-  const Ints pads = list("pads", 2 * spatial, 0), added = list("output_padding", spatial, 0);
-  if (strides.empty() || dilations.empty() || pads.empty() || added.empty()) return std::nullopt;
+  contract::WindowAttributes window;
+  GivenAttributes attributes(op);
+  window.Read(attributes, false, false);
+  const Ints added = op.IntList("output_padding");
+  if (!window.FitsAxes(spatial) || (!added.empty() && added.size() != spatial)) return std::nullopt;
   Shape dims = {x[0], w[1] * DimExpr(op.Int("group", 1))};
   for (std::size_t i = 0; i < spatial; ++i) {
-    const DimExpr reach = (w[i + 2] - DimExpr(1)) * DimExpr(dilations[i]) + DimExpr(1);
-    dims.push_back((x[i + 2] - DimExpr(1)) * DimExpr(strides[i]) + reach + DimExpr(added[i]) -
-                   DimExpr(pads[i]) - DimExpr(pads[i + spatial]));
+    const contract::WindowStep step = window.Step(i, spatial);
+    dims.push_back(contract::CoveredBy(x[i + 2], w[i + 2], step) + DimExpr(added.empty() ? 0 : added[i]) -
+                   DimExpr(step.before) - DimExpr(step.after));
   }
   return dims;
 }

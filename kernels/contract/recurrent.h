@@ -3,6 +3,8 @@
 // Names of the kernels of recurrent layers.
 #pragma once
 
+#include <string_view>
+
 #include "rewire/kernels/contract/work_rule.h"
 
 namespace rewire::names {
@@ -14,6 +16,11 @@ inline constexpr char kLstm[] = "rewire.lstm";
 
 // LSTM by weights of 8 bits.
 inline constexpr char kLstmBytes[] = "rewire.lstm_bytes";
+
+// Layers of ONNX's form, with weights W and R of floats.
+constexpr bool IsRecurrentLayer(std::string_view kernel) {
+  return kernel == kRnn || kernel == kGru || kernel == kLstm;
+}
 
 // Linear attention.
 inline constexpr char kLinearAttention[] = "rewire.linear_attention";

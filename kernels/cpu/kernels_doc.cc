@@ -81,7 +81,8 @@ These have no kernel of their own: the front end writes them with those below.
    `kName` and `operator()(TensorView...)` is a kernel; `static Status Make(Attributes&, Kernel*)` gives it attributes
    ([vm/kernel/define.h](../vm/kernel/define.h)).
 2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)); put the rule of the output's shape where its shape function can
-   use it too ([shapes.h](../kernels/cpu/shape/shapes.h), [window.h](../kernels/cpu/convolution/window.h)).
+   use it too ([shapes.h](../kernels/cpu/shape/shapes.h)). If a kernel of a device or the compiler reads the same attributes or sizes, they
+   stand in `kernels/contract/` as well ([window.h](../kernels/contract/window.h)).
 3. Every loop whose length a tensor decides runs through `ParallelFor` or a `Pace` ([pace.h](../kernels/cpu/support/pace.h)), which ask whether
    to go on. Products of sizes go through `Times`, floats become integers by `ToType`; tests/ci/check_kernels.py refuses others.
    Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise/elementwise.h) for what broadcasts,

@@ -11,14 +11,16 @@
 namespace rewire::kernel::device {
 namespace {
 
+// Device code has the numbers of the attribute's values.
+static_assert(kTreeMost == static_cast<int>(names::TreeAggregate::kMax));
+
 struct TreeEnsemble {
   static constexpr const char* kName = names::kOnDevice<names::kTreeEnsemble>;
   // So many rows are walked at once that the leaves found take 64 MiB.
   static constexpr std::int64_t kMostWalks = std::int64_t{1} << 24;
   int aggregate = kTreeSum;
   static Status Make(Attributes& attributes, TreeEnsemble* ensemble) {
-    ensemble->aggregate =
-        static_cast<int>(attributes.Choice("aggregate", {"SUM", "AVERAGE", "MIN", "MAX"}, kTreeSum));
+    ensemble->aggregate = static_cast<int>(attributes.Choice("aggregate", names::kTreeAggregates, kTreeSum));
     return Status();
   }
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {

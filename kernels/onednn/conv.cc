@@ -104,22 +104,21 @@ Status ConvSpec::OutputDims(const cpu::Dims& x, cpu::Dims* out, cpu::Dims* befor
   out->push_back(out_channels());
   for (int i = 0; i < spatial(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const std::int64_t kernel = weights[at + 2];
-    const cpu::WindowAxis given = window.Axis(i, spatial());
-    const std::int64_t reach = cpu::Plus(cpu::Times(kernel - 1, given.dilation), 1);
+    const contract::WindowSize kernel(weights[at + 2]), input(x[i + 2]);
+    const contract::WindowStep given = window.Step(at, weights.size() - 2);
     std::int64_t behind = given.after;
     std::int64_t output = 0;
     if (transposed) {
       behind -= output_padding.empty() ? 0 : output_padding[at];
-      output = x[i + 2] == 0
-                   ? 0
-                   : cpu::Plus(cpu::Times(x[i + 2] - 1, given.stride), reach) - given.before - behind;
+      const std::int64_t covered = contract::CoveredBy(input, kernel, given).value;
+      output = input.value == 0 ? 0 : covered - given.before - behind;
     } else {
-      const std::int64_t room = x[i + 2] + given.before + given.after - reach;
-      output = room < 0 ? 0 : room / given.stride + 1;
+      const contract::WindowSize room = contract::WindowRoom(input, kernel, given);
+      output = room.value < 0 ? 0 : contract::WindowsWithin(room, given).value;
     }
     if (output < 1) {
-      return ValueError("x has size ", x[i + 2], " along spatial axis ", i,
+      const std::int64_t reach = contract::WindowReach(kernel, given).value;
+      return ValueError("x has size ", input.value, " along spatial axis ", i,
                         ": nothing is left of it behind a window of ", reach, " with pads ", given.before,
                         " and ", given.after);
     }
@@ -197,8 +196,8 @@ Status BestLayout(const ConvSpec& spec, Desc* layout) {
   for (int i = 0; i < spec.spatial(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     constexpr std::int64_t kUsual = 56;
-    const std::int64_t dilation = spec.window.Axis(i, spec.spatial()).dilation;
-    const std::int64_t reach = cpu::Plus(cpu::Times(spec.weights[at + 2] - 1, dilation), 1);
+    const contract::WindowStep step = spec.window.Step(at, spec.weights.size() - 2);
+    const std::int64_t reach = contract::WindowReach(contract::WindowSize(spec.weights[at + 2]), step).value;
     x.push_back(std::max(reach, spec.sizes.empty() ? kUsual : spec.sizes[at]));
   }
   std::optional<typename Forward::primitive_desc> desc;

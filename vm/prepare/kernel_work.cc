@@ -10,8 +10,6 @@
 #include <variant>
 
 #include "rewire/base/message.h"
-#include "rewire/vm/kernel/kernel.h"
-#include "rewire/vm/link/kernel_calls.h"
 #include "rewire/vm/prepare/expression_reader.h"
 
 namespace rewire {
@@ -174,27 +172,6 @@ std::optional<CallWork> WorkOf(const RewireKernelRow* row, const RewireKernelWor
   if (!(each > 0)) return std::nullopt;
   done.operations = each * std::max(done.most_read, done.written);
   return done;
-}
-
-std::optional<CallWork> WorkOf(const PackedFunction& kernel, const KernelImport& import,
-                               Span<const RewireFFIAny> args) {
-  if (kernel.work == nullptr) return std::nullopt;
-  const auto count = static_cast<std::uint32_t>(args.size());
-  const KernelCalls calls(kernel.row, import);
-  const std::optional<KernelCalls::Range> outputs = calls.known() ? calls.Outputs(count) : std::nullopt;
-  if (!outputs) return std::nullopt;
-  WorkCall call;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const DLTensor* tensor = RewireTensorOf(&args[i]);
-    auto& side = i < count - outputs->least ? call.read : call.written;
-    if (tensor == nullptr) {
-      side.emplace_back();
-    } else {
-      side.emplace_back(WorkDims(tensor->shape, tensor->shape + tensor->ndim));
-    }
-  }
-  call.attributes = import.attributes;
-  return WorkOf(kernel.row, kernel.work, call);
 }
 
 Status CheckWork(const RewireKernelRow& row, const RewireKernelWork& work) {

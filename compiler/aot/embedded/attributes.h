@@ -3,8 +3,11 @@
 // The attributes of one kernel import, with what holds where one is not given.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -27,6 +30,12 @@ class Attributes {
     return Find(name) == nullptr ? otherwise : List(name, 0, 0);
   }
   bool Bool(const char* name, bool otherwise) const { return Integer(name, otherwise ? 1 : 0) != 0; }
+  int Choice(const char* name, std::initializer_list<std::string_view> choices, int otherwise) const {
+    const std::string value = Get<std::string>(name, {});
+    const auto* found = std::find(choices.begin(), choices.end(), value);
+    return found == choices.end() ? otherwise : static_cast<int>(found - choices.begin());
+  }
+  void Require(const char* /*name*/) const {}
   // A number may be given as an integer.
   double Number(const char* name, double otherwise) const {
     const Attribute* found = Find(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/aot/embedded/window.h"
 
-#include <algorithm>
+#include "rewire/kernels/contract/window.h"
 
 namespace rewire::aot {
 
@@ -15,37 +15,32 @@ ImageAxes AxesOf(const Dims& image, bool channels_last) {
 Result<Window> WindowOf(const EmbeddedCall& call, const Dims& input, const Dims& output, const Dims& kernel) {
   const std::size_t count = input.size();
   if (count != 1 && count != 2) return call.Refuse("its window has more than two axes");
-  if (output.size() != count || (!kernel.empty() && kernel.size() != count)) {
+  contract::WindowAttributes given;
+  given.Read(call.attributes, kernel.empty(), false);
+  Status fits;
+  given.ForEachList(count, [&](const contract::WindowAttributes::List& list) {
+    const Result<Dims> numbers = call.List(list.name, list.count, 0);
+    if (fits && !numbers) fits = Forward(numbers);
+  });
+  if (!fits) return Forward(fits);
+  Window window;
+  window.kernel = kernel.empty() ? given.kernel : kernel;
+  if (window.kernel.empty()) window.kernel = Dims(count, 1);
+  if (output.size() != count || window.kernel.size() != count)
     return call.Refuse("input, output and window have not as many axes");
-  }
-  const Result<Dims> strides = call.List("strides", count, 1);
-  if (!strides) return Forward(strides);
-  const Result<Dims> dilations = call.List("dilations", count, 1);
-  if (!dilations) return Forward(dilations);
-  const Result<Dims> pads = call.List("pads", 2 * count, 0);
-  if (!pads) return Forward(pads);
-  const Result<Dims> shape = call.List("kernel_shape", count, 1);
-  if (!shape) return Forward(shape);
-  Window window{{}, {}, kernel.empty() ? *shape : kernel, *strides, *dilations, {}, {}};
-  const std::string auto_pad = call.attributes.Text("auto_pad", "NOTSET");
   window.rows = "REWIRE_EMBEDDED_NO_AXIS";
   for (std::size_t i = 0; i < count; ++i) {
-    const std::int64_t reach =
-        (output[i] - 1) * window.strides[i] + (window.kernel[i] - 1) * window.dilations[i] + 1;
-    const std::int64_t total = std::max<std::int64_t>(reach - input[i], 0);
-    std::int64_t before = 0;
-    std::int64_t after = 0;
-    if (auto_pad == "NOTSET") {
-      before = (*pads)[i];
-      after = (*pads)[count + i];
-    } else if (auto_pad != "VALID") {
-      before = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
-      after = total - before;
-    }
-    window.before.push_back(before);
-    window.after.push_back(after);
+    contract::WindowStep step = given.Step(i, count);
+    const contract::WindowSize covered =
+        contract::CoveredBy(contract::WindowSize(output[i]), contract::WindowSize(window.kernel[i]), step);
+    if (contract::IsSame(given.auto_pad))
+      contract::SetSamePads(given.auto_pad, covered.value, input[i], &step);
+    window.strides.push_back(step.stride);
+    window.dilations.push_back(step.dilation);
+    window.before.push_back(step.before);
+    window.after.push_back(step.after);
     std::string& axis = i + 1 == count ? window.columns : window.rows;
-    axis = Braced({input[i], output[i], window.kernel[i], window.strides[i], window.dilations[i], before});
+    axis = Braced({input[i], output[i], window.kernel[i], step.stride, step.dilation, step.before});
   }
   return window;
 }

@@ -10,6 +10,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/factors.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/recurrent.h"
@@ -26,18 +27,13 @@ float ScaleOf(const ActivationRange::Limits& limits) {
 
 constexpr const char kNoKernel[] = "there is no kernel of integers for it";
 
-bool IsRecurrentLayer(const Node& node) {
-  return node.kernel == names::kLstm || node.kernel == names::kGru || node.kernel == names::kRnn;
-}
-
 // Whether a node reads f32 and has constant weights of f32.
 bool IsFloatProduct(const Node& node) {
   if (node.kind != NodeKind::kKernel || node.inputs.size() < 2 || FloatsOf(node.inputs[1]) == nullptr)
     return false;
   const Type& x = node.inputs[0]->type;
   if (!x.IsTensor() || x.dtype != kFloat32 || node.inputs[0]->IsConstant()) return false;
-  return node.kernel == names::kConv || node.kernel == names::kConvTranspose ||
-         node.kernel == names::kMatMul || node.kernel == names::kGemm || IsRecurrentLayer(node);
+  return names::FactorsOf(node.kernel).count > 0;
 }
 
 bool HasFiniteWeights(const Value& weights) {
@@ -76,7 +72,7 @@ FloatProduct ConsiderGemm(const Node& node, const std::vector<std::int64_t>& dim
 // Nodes that would not compute with integers would be slower and less exact, for nothing
 // (integer_products.cc).
 FloatProduct Consider(const Node& node, bool inside) {
-  if (IsRecurrentLayer(node)) return StaysFloat("recurrent layers stay float");
+  if (names::IsRecurrentLayer(node.kernel)) return StaysFloat("recurrent layers stay float");
   if (inside) return StaysFloat("it is inside a loop or a branch");
   if (node.extents.size() != 1 || node.extents[0].shape != nullptr || !node.inputs[0]->type.ranked)
     return StaysFloat(kNoKernel);

@@ -38,7 +38,7 @@ class Embeddings {
   void Run() {
     ForEachBlock(&graph_.main, [&](Block* block) {
       for (Node* node : block->nodes) {
-        if (node->kind == NodeKind::kKernel && IsRecurrent(node->kernel)) MultiplyTable(node);
+        if (node->kind == NodeKind::kKernel && names::IsRecurrentLayer(node->kernel)) MultiplyTable(node);
       }
     });
     graph_.MoveSymbols(moved_);
@@ -46,10 +46,6 @@ class Embeddings {
   }
 
  private:
-  static bool IsRecurrent(const std::string& kernel) {
-    return kernel == names::kLstm || kernel == names::kGru || kernel == names::kRnn;
-  }
-
   // The cast from 16 bits that makes a layer's input for it alone; else null.
   Node* CastOf(const Node& layer) const {
     Node* cast = layer.inputs[0]->producer;

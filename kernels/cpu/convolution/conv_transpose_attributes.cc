@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/cpu/convolution/conv_transpose_attributes.h"
 
-#include <algorithm>
-
 #include "rewire/kernels/cpu/shape/shapes.h"
 
 namespace rewire::kernel::cpu {
@@ -68,9 +66,8 @@ Status ConvTransposeAttributes::Resolve(ShapeView x, ShapeView w, Window* resolv
 
 Status ConvTransposeAttributes::Extend(std::size_t i, WindowAxis* axis) const {
   const std::int64_t extra = output_padding.empty() ? 0 : output_padding[i];
-  const std::int64_t whole =
-      axis->output == 0 ? 0 : Plus(Plus(Times(axis->stride, axis->output - 1), axis->reach()), extra);
-  const bool same = window.auto_pad == AutoPad::kSameUpper || window.auto_pad == AutoPad::kSameLower;
+  const std::int64_t whole = axis->output == 0 ? 0 : Plus(axis->covered(), extra);
+  const bool same = contract::IsSame(window.auto_pad);
   if (output_shape.empty() && !same) {
     axis->input = whole - axis->before - axis->after;
     if (axis->input >= 0 && axis->input <= kMost) return Status();
@@ -81,9 +78,7 @@ Status ConvTransposeAttributes::Extend(std::size_t i, WindowAxis* axis) const {
   if (axis->input > kMost || whole >= kMostSize)
     return ValueError("spatial axis ", i, " of out would have ", axis->input,
                       " elements, where windows cover ", whole);
-  const std::int64_t total = std::max<std::int64_t>(0, whole - axis->input);
-  axis->before = window.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-  axis->after = total - axis->before;
+  contract::SetSamePads(window.auto_pad, whole, axis->input, axis);
   return Status();
 }
 

@@ -69,9 +69,9 @@ struct ImageAttributes {
   std::int64_t MostReach() const {
     std::int64_t most = 0;
     for (std::size_t i = 0; i < window.kernel.size(); ++i) {
-      const WindowAxis axis = window.Axis(static_cast<int>(i), static_cast<int>(window.kernel.size()));
-      const std::int64_t reach = Plus(Times(window.kernel[i] - 1, axis.dilation), 1);
-      most = std::max(most, Plus(reach, axis.stride));
+      const contract::WindowStep step = window.Step(i, window.kernel.size());
+      const std::int64_t reach = contract::WindowReach(WindowSize(window.kernel[i]), step).value;
+      most = std::max(most, Plus(reach, step.stride));
     }
     return most;
   }

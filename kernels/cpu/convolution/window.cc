@@ -4,21 +4,20 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// Sizes, pads and strides stay far below what their products could overflow at.
-constexpr std::int64_t kMost = std::int64_t{1} << 30;
+constexpr std::int64_t kMost = contract::WindowAttributes::kMost;
 
 Status CheckValues(const char* name, const std::vector<std::int64_t>& values, std::int64_t least) {
   for (std::int64_t value : values) {
     if (value < least || value > kMost) {
       return ValueError("attribute '", name, "' is ", ShapeView(values.data(), values.size()),
-                        ", expected ints of at least ", least);
+                        ", expected ints from ", least, " to ", kMost);
     }
   }
   return Status();
 }
 
-Status CheckCount(const char* name, const std::vector<std::int64_t>& values, int expected) {
-  if (values.empty() || values.size() == static_cast<std::size_t>(expected)) return Status();
+Status CheckCount(const char* name, const std::vector<std::int64_t>& values, std::size_t expected) {
+  if (values.empty() || values.size() == expected) return Status();
   return ValueError("attribute '", name, "' is ", ShapeView(values.data(), values.size()), ", expected ",
                     expected, " ints");
 }
@@ -33,41 +32,26 @@ Dims Window::OutputDims(std::int64_t n, std::int64_t c) const {
   return dims;
 }
 
-void WindowAttributes::Read(Attributes& attributes, bool kernel_shape, bool ceil) {
-  if (kernel_shape) {
-    attributes.Require("kernel_shape");
-    kernel = attributes.Ints("kernel_shape", {});
-  }
-  strides = attributes.Ints("strides", {});
-  dilations = attributes.Ints("dilations", {});
-  pads = attributes.Ints("pads", {});
-  auto_pad =
-      static_cast<AutoPad>(attributes.Choice("auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, 0));
-  if (ceil) ceil_mode = attributes.Bool("ceil_mode", false);
-}
-
 Status WindowAttributes::Check() const {
-  if (Status s = CheckValues("kernel_shape", kernel, 1); !s.ok()) return s;
-  if (Status s = CheckValues("strides", strides, 1); !s.ok()) return s;
-  if (Status s = CheckValues("dilations", dilations, 1); !s.ok()) return s;
-  return CheckValues("pads", pads, 0);
+  Status checked = CheckValues("kernel_shape", kernel, 1);
+  ForEachList(0, [&](const List& list) {
+    if (checked.ok()) checked = CheckValues(list.name, list.values, list.least);
+  });
+  return checked;
 }
 
 Status WindowAttributes::CheckCounts(int spatial) const {
-  if (Status s = CheckCount("strides", strides, spatial); !s.ok()) return s;
-  if (Status s = CheckCount("dilations", dilations, spatial); !s.ok()) return s;
-  return CheckCount("pads", pads, 2 * spatial);
+  Status checked;
+  ForEachList(static_cast<std::size_t>(spatial), [&](const List& list) {
+    if (checked.ok()) checked = CheckCount(list.name, list.values, list.count);
+  });
+  return checked;
 }
 
 WindowAxis WindowAttributes::Axis(int i, int spatial) const {
-  const auto at = static_cast<std::size_t>(i);
   WindowAxis axis;
-  if (!strides.empty()) axis.stride = strides[at];
-  if (!dilations.empty()) axis.dilation = dilations[at];
-  if (!pads.empty() && auto_pad == AutoPad::kNotSet) {
-    axis.before = pads[at];
-    axis.after = pads[at + static_cast<std::size_t>(spatial)];
-  }
+  static_cast<contract::WindowStep&>(axis) =
+      Step(static_cast<std::size_t>(i), static_cast<std::size_t>(spatial));
   return axis;
 }
 
@@ -89,21 +73,19 @@ Status WindowAttributes::Resolve(ShapeView x, ShapeView kernel_shape, Window* wi
     axis.input = x[static_cast<std::size_t>(i) + 2];
     if (axis.kernel < 1 || axis.kernel > kMost || axis.reach() > kMost)
       return ValueError("the kernel has shape ", kernel_shape, ", expected 1 to ", kMost, " along each axis");
-    if (auto_pad == AutoPad::kSameUpper || auto_pad == AutoPad::kSameLower) {
-      axis.output = (axis.input + axis.stride - 1) / axis.stride;
-      const std::int64_t total =
-          std::max<std::int64_t>(0, (axis.output - 1) * axis.stride + axis.reach() - axis.input);
-      axis.before = auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-      axis.after = total - axis.before;
+    if (contract::IsSame(auto_pad)) {
+      axis.output = contract::WindowsOfSame(WindowSize(axis.input), axis).value;
+      contract::SetSamePads(auto_pad, axis.covered(), axis.input, &axis);
     } else {
-      const std::int64_t room = axis.input + axis.before + axis.after - axis.reach();
+      const std::int64_t room =
+          contract::WindowRoom(WindowSize(axis.input), WindowSize(axis.kernel), axis).value;
       // Rounded up, a window may cover more than there is, and less than none are not left.
       if (room < 0 && !(ceil_mode && room > -2 * axis.stride)) {
         return ValueError("the window covers ", axis.reach(), " along axis ", 2 + i, ", x has only ",
                           axis.input + axis.before + axis.after, " there with its pads");
       }
-      axis.output = room < 0 ? (room > -axis.stride ? 1 : 0)
-                             : (room + (ceil_mode ? axis.stride - 1 : 0)) / axis.stride + 1;
+      const WindowSize taken(room + (ceil_mode ? axis.stride - 1 : 0));
+      axis.output = room < 0 ? (room > -axis.stride ? 1 : 0) : contract::WindowsWithin(taken, axis).value;
       // A window that would begin in the padding behind the input is left out.
       if (ceil_mode && (axis.output - 1) * axis.stride >= axis.input + axis.before) --axis.output;
     }

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "rewire/kernels/contract/window.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/vm/kernel/attributes.h"
 
@@ -14,20 +14,22 @@ namespace rewire::kernel::cpu {
 
 inline constexpr int kMaxSpatial = 3;
 
-enum class AutoPad { kNotSet, kSameUpper, kSameLower, kValid };
+using contract::AutoPad;
+using contract::WindowSize;
+static_assert(WindowSize::kMost == kMostSize);
 
 // One spatial axis. Output position o covers input positions o * stride - before + i * dilation for i <
 // kernel.
-struct WindowAxis {
+struct WindowAxis : contract::WindowStep {
   std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t dilation = 1;
-  std::int64_t before = 0;
-  std::int64_t after = 0;
   std::int64_t input = 1;
   std::int64_t output = 1;
 
-  std::int64_t reach() const { return Plus(Times(kernel - 1, dilation), 1); }
+  std::int64_t reach() const { return contract::WindowReach(WindowSize(kernel), *this).value; }
+  // The elements that the windows of all outputs cover.
+  std::int64_t covered() const {
+    return contract::CoveredBy(WindowSize(output), WindowSize(kernel), *this).value;
+  }
   std::int64_t start(std::int64_t o) const { return o * stride - before; }
 
   // The range of i for which position o's window lies inside the input. Empty (first >= last) if there is
@@ -58,16 +60,9 @@ struct Window {
   Dims OutputDims(std::int64_t n, std::int64_t c) const;
 };
 
-// The attributes that a factory reads: strides, dilations, pads (before each axis, then after each),
-// auto_pad. Empty lists mean ones, ones and zeros.
-struct WindowAttributes {
-  std::vector<std::int64_t> kernel, strides, dilations, pads;
-  AutoPad auto_pad = AutoPad::kNotSet;
-  bool ceil_mode = false;
-
-  // The kernel's size is an attribute of pooling; for convolution the weights have it.
-  void Read(Attributes& attributes, bool kernel_shape, bool ceil);
-  // The error of a value that Read could not accept. Make must return it.
+// The attributes of a window, with the checks of a kernel. Make must return the error of Check.
+struct WindowAttributes : contract::WindowAttributes {
+  // The error of a value that Read could not accept.
   Status Check() const;
 
   // The window of size `kernel` over x [N, C, ...], with auto_pad resolved.

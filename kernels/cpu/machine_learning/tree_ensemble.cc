@@ -22,7 +22,7 @@ struct TreeEnsemble {
   TreeAggregate aggregate = TreeAggregate::kSum;
   static Status Make(Attributes& attributes, TreeEnsemble* ensemble) {
     ensemble->aggregate =
-        static_cast<TreeAggregate>(attributes.Choice("aggregate", {"SUM", "AVERAGE", "MIN", "MAX"}, 0));
+        static_cast<TreeAggregate>(attributes.Choice("aggregate", names::kTreeAggregates, 0));
     return Status();
   }
 

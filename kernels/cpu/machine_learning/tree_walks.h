@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "rewire/kernels/contract/machine_learning.h"
 #include "rewire/kernels/cpu/machine_learning/tree_rows.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
@@ -51,7 +52,7 @@ bool Goes(T value, const TreeNode& node, T threshold) {
                            (static_cast<int>(is_nan) & node.mode >> 3));
 }
 
-enum class TreeAggregate { kSum, kAverage, kMin, kMax };
+using names::TreeAggregate;
 
 // The tensors of one call.
 template <typename T>
