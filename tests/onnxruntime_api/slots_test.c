@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the table and the table for compiling refuse: each such function names itself. */
+/* Each function that the table, or the table for compiling, refuses names itself. */
 #include <stdio.h>
 #include <string.h>
 
