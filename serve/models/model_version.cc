@@ -76,6 +76,7 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
   if (settings.steps != 0) limits.steps = settings.steps;
+  if (settings.depth != 0) limits.depth = settings.depth;
   return std::make_shared<const ModelVersion>(
       ModelVersion{name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings,
                    *std::move(program), *std::move(signature), limits});

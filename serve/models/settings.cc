@@ -134,6 +134,7 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
   unsigned_number("timeout_us", &model->timeout_us);
   unsigned_number("memory_bytes", &model->memory_bytes);
   unsigned_number("steps", &model->steps);
+  reader.Number("depth", 0, 1 << 30, [&](std::int64_t n) { model->depth = static_cast<std::uint32_t>(n); });
   reader.Numbers("versions", &model->versions);
   reader.Number("newest", 0, 1000, [&](std::int64_t n) { model->newest = static_cast<std::uint32_t>(n); });
   reader.Inner("batching", [&](const toml::table& inner, const std::string& inside) {

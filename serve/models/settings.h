@@ -23,6 +23,7 @@ struct ModelSettings {
   std::uint64_t timeout_us = 0;        // of requests that have none; 0: none
   std::uint64_t memory_bytes = 0;      // of one run, beside inputs and outputs; 0: no limit
   std::uint64_t steps = 0;             // of one run; 0: no limit
+  std::uint32_t depth = 0;             // calls that are active at once in one run; 0: the usual limit
   std::vector<std::int64_t> versions;  // the versions to load; empty: the newest `newest`
   std::uint32_t newest = 1;            // 0: all
 };

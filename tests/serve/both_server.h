@@ -17,7 +17,9 @@ namespace rewire::serve::test {
 class BothServer {
  public:
   explicit BothServer(const std::string& path, KernelSet kernels = {})
-      : server_(ServiceOf(SettingsOf(path), std::move(kernels)), 2) {
+      : BothServer(SettingsOf(path), std::move(kernels)) {}
+  explicit BothServer(ServeSettings settings, KernelSet kernels = {})
+      : server_(ServiceOf(std::move(settings), std::move(kernels)), 2) {
     http_ = Port(MakeHttpFrontEnd(server_.service(), {}));
     grpc_ = Port(MakeGrpcFrontEnd(server_.service(), {}));
     REQUIRE(server_.Start());

@@ -9,14 +9,11 @@
 #include <thread>
 #include <utility>
 
-#include "rewire/executable_format/writer.h"
 #include "rewire/serve/client/remote_program.h"
 #include "rewire/serve/client/remote_url.h"
 #include "rewire/serve/core/dim_names.h"
-#include "rewire/serve/models/signature.h"
-#include "rewire/tests/programs/program_file.h"
-#include "rewire/tests/programs/test_kernels.h"
 #include "rewire/tests/serve/both_server.h"
+#include "rewire/tests/serve/remote_fixture.h"
 #include "rewire/tests/serve/serve_fixture.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -24,34 +21,6 @@ namespace rewire::serve::test {
 namespace {
 
 using Catch::Contains;
-
-RemoteProgram Connected(const std::string& url) {
-  Result<RemoteProgram> remote = RemoteProgram::TryConnect(url);
-  if (!remote) FAIL(remote.error().message());
-  return *std::move(remote);
-}
-
-// The leaves of a result, each as dtype, shape and bytes.
-void AddLeaves(const Value& value, std::vector<std::string>* leaves) {
-  if (value.kind() == ValueKind::kAdt) {
-    for (std::uint32_t i = 0; i < value.field_count(); ++i) AddLeaves(value.field(i), leaves);
-    return;
-  }
-  REQUIRE(value.kind() == ValueKind::kTensor);
-  const Tensor copy = *Tensor::CopyOf(value.tensor().view());
-  std::string text = DTypeName(copy.dtype()) + "[";
-  for (const std::int64_t size : copy.shape()) text += std::to_string(size) + ",";
-  text += "]";
-  if (copy.view().bytes() > 0)
-    text.append(static_cast<const char*>(copy.view().data()), static_cast<std::size_t>(copy.view().bytes()));
-  leaves->push_back(std::move(text));
-}
-
-std::vector<std::string> Leaves(const Value& value) {
-  std::vector<std::string> leaves;
-  AddLeaves(value, &leaves);
-  return leaves;
-}
 
 Value FloatsOf(std::int64_t rows, std::int64_t columns, float first) {
   const std::vector<std::int64_t> shape = {rows, columns};
@@ -69,95 +38,6 @@ std::string DoubleWith(const std::string& output, const std::string& kernel = "r
 
 // A large limit, since DoubleProgram reserves 64 KB.
 constexpr std::int64_t kRows = 1000;
-
-bool HasUsualLimits(const Limits& limits) {
-  const Limits usual;
-  return limits.steps == usual.steps && limits.depth == usual.depth && limits.bytes == usual.bytes;
-}
-
-// Gives main the type of what it returns: a tensor, or a tuple of tensors.
-void DeclareResult(const Program& program, Module* module) {
-  const Result<Value> value = program.TryRun({}, Span<const Value>());
-  if (!value) return;
-  const auto type_of = [](const Value& one) {
-    const Span<const std::int64_t> shape = one.tensor().shape();
-    return TensorType(one.tensor().dtype(), Array<Dim>(shape.begin(), shape.end()));
-  };
-  Type& result = module->functions[PositionOfFunction(*module, "main")].result;
-  if (value->kind() == ValueKind::kTensor) result = type_of(*value);
-  if (value->kind() != ValueKind::kAdt) return;
-  Array<Type> fields;
-  for (std::uint32_t i = 0; i < value->field_count(); ++i) {
-    if (value->field(i).kind() != ValueKind::kTensor) return;
-    fields.push_back(type_of(value->field(i)));
-  }
-  result = AdtType(value->tag(), fields);
-}
-
-// Whether a result has elements that nobody has written, so that no two runs need agree.
-bool ReadsUnwritten(const Executable& executable, LinkOptions options) {
-  std::vector<std::vector<std::string>> results;
-  for (const StorageFill fill : {StorageFill::kZero, StorageFill::kPoison}) {
-    options.storage_fill = fill;
-    const Result<Value> value = Program::Link(executable, options)->TryRun({}, Span<const Value>());
-    results.push_back(value ? Leaves(*value) : std::vector<std::string>());
-  }
-  return results[0] != results[1];
-}
-
-TEST_CASE("remote: programs of tests/programs give over every transport what they give locally") {
-  Result<std::vector<rewire::test::ProgramFile>> files = rewire::test::ReadProgramFiles();
-  REQUIRE(files);
-  const rewire::test::TempFolder folder;
-  struct Served {
-    std::string name, what;
-    Program program;
-  };
-  std::vector<Served> served;
-  for (const rewire::test::ProgramFile& file : *files) {
-    for (const rewire::test::ProgramCase& one : file.cases) {
-      if (!HasUsualLimits(one.limits)) continue;  // the server's are the usual ones
-      Module module = file.module;
-      Function& function = module.functions[PositionOfFunction(module, one.function)];
-      if (PositionOfFunction(module, "main") != module.functions.size()) continue;
-      function.name = "main";
-      LinkOptions options;
-      options.kernels = rewire::test::TestKernels();
-      const Result<Executable> executable = Executable::FromModule(module);
-      REQUIRE(executable);
-      Result<Program> program = Program::Link(*executable, options);
-      // They declare no more than a value; a server wants to know which tensors it is.
-      if (program) DeclareResult(*program, &module);
-      const Result<Executable> declared = Executable::FromModule(module);
-      if (declared) program = Program::Link(*declared, options);
-      // A result that is no tensor of known rank is refused by name when it is loaded.
-      if (!program || !ReadSignature(*program)) continue;
-      if (ReadsUnwritten(*declared, options)) continue;
-      const Result<std::vector<std::byte>> bytes = SerializeModule(module);
-      REQUIRE(bytes);
-      const std::string name = "p" + std::to_string(served.size());
-      (void)folder.Write(name + ".rwx",
-                         std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
-      served.push_back({name, file.name + " " + one.function, *std::move(program)});
-    }
-  }
-  CHECK(served.size() > 10);
-  BothServer server(folder.path().string(), rewire::test::TestKernels());
-  for (const Served& one : served) {
-    const Result<Value> local = one.program.TryRun({}, Span<const Value>());
-    for (const std::string& url : server.Urls(one.name)) {
-      INFO(one.what << ", " << url);
-      const RemoteProgram remote = Connected(url);
-      const Result<Value> value = remote.program().TryRun({}, Span<const Value>());
-      REQUIRE(local.has_value() == value.has_value());
-      if (local) {
-        CHECK(Leaves(*local) == Leaves(*value));
-      } else {
-        CHECK_THAT(value.error().message(), Contains(local.error().message()));
-      }
-    }
-  }
-}
 
 TEST_CASE("remote: inputs of any size arrive, and outputs whose shapes are known before, and not") {
   const rewire::test::TempFolder folder;
