@@ -49,8 +49,8 @@ def chart(colors):
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
         'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif" font-size="14">',
-        "<title>Time of Rewire by that of ONNX Runtime, one thread: less is better</title>",
-        f'<text x="0" y="18" font-size="16" font-weight="600" fill="{colors["text"]}">Time by that of ONNX Runtime, one thread</text>',
+        "<title>Time of Rewire relative to ONNX Runtime, one thread: less is better</title>",
+        f'<text x="0" y="18" font-size="16" font-weight="600" fill="{colors["text"]}">Time relative to ONNX Runtime, one thread</text>',
         f'<text x="0" y="38" fill="{colors["quiet"]}">Less is better. Geometric means of runs on an Intel Xeon.</text>',
     ]
     for index, (name, field, title) in enumerate(BARS):
