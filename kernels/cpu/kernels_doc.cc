@@ -97,7 +97,7 @@ These have no kernel of their own: the front end writes them with those below.
 5. The kernel drill (tests/fuzz/kernels) finds it by its row and calls it with hostile arguments:
    `build/release/tests/bin/kernel_drill --kernel rewire.NAME --calls 1000`. It fails when chance finds no call that the kernel takes. Then
    give the kernel a seed in `seeds.cc` there. Test it in the file of `tests/kernels/` that has its family (`kernels_cpu_test`), against a naive
-   reference of your own, with odd sizes, empty tensors and wrong arguments. No check asks for that test. Print this page again:
+   reference of your own, with odd sizes, empty tensors and wrong arguments. A check fails while no test names it. Print this page again:
    `build/release/bin/kernels-doc > docs/kernels.md`. The test `kernels_doc_is_current` fails while the page is stale.
    This text itself stands in [kernels_doc.cc](../kernels/cpu/kernels_doc.cc).
 )";

@@ -5,11 +5,13 @@
 usage: check_kernel_names.py [ROOT]       check the tree (default: the one this script is in)
        check_kernel_names.py --self-test  prove that each rule is enforced
 
-Two rules:
+Three rules:
   literals   a string literal that is a stock kernel's name, or the beginning of one, or the file of a stock library, stands in
              kernels/contract alone. Elsewhere the constant is used, so that a wrong name does not compile. Raw strings, which
              hold texts, and comments are not looked at.
   kernels    each name there is that of a kernel: some kernel class's kName is it.
+  tests      each name there, and each operator of docs/operators.md, stands in a test. Kernels that only operators' tests reach
+             are counted; MOST_WITHOUT_TEST may only be lowered.
 """
 
 import pathlib
@@ -26,6 +28,10 @@ NOT_KERNELS = {'"rewire.host"'}  # a domain of ONNX nodes
 SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"', re.S)
 CONSTANT = re.compile(r'inline constexpr char (k\w+)\[\] =\s+"(rewire\.[^"]*)";')
 KNAME = re.compile(r"\bkName =([^;]*);|REWIRE_\w+\(([^)]*)\)|\bMath<([^>]*)>|(?:Describe|Kernel|Row)\w*<([^>]*)>", re.S)
+OPERATOR = re.compile(r"^\| (\w+) \| \d", re.M)
+TEST_SUFFIXES = {".cc", ".h", ".c", ".asm", ".py", ".txt"}
+NO_TESTS = {"ci", "faults", "bench"}
+MOST_WITHOUT_TEST = 20
 
 
 def code_of(text):
@@ -53,6 +59,20 @@ def check(root):
     for constant, (kernel, name) in sorted(constants.items()):
         if not re.search(r"names::" + constant + r"\b", kernels):
             faults.append(f"{name}: no kernel is called {constant}, {kernel}")
+    return faults + untested(root, {kernel for kernel, _ in constants.values()})
+
+
+def untested(root, kernels):
+    words = set()
+    for path in sorted((root / "tests").rglob("*")):
+        if path.suffix in TEST_SUFFIXES and path.relative_to(root).parts[1] not in NO_TESTS and path.is_file():
+            words.update(re.findall(r"rewire(?:\.[a-z0-9_]+)+|\w+", path.read_text(encoding="utf-8", errors="replace")))
+    page = root / "docs/operators.md"
+    operators = set(OPERATOR.findall(page.read_text())) if page.is_file() else set()
+    faults = [f"docs/operators.md: no test names the operator {operator}" for operator in sorted(operators - words)]
+    missing = sorted(kernels - words)
+    if len(missing) > MOST_WITHOUT_TEST:
+        faults.append(f"{CONTRACT}: {len(missing)} kernels are in no test, at most {MOST_WITHOUT_TEST} may be: {', '.join(missing)}")
     return faults
 
 
@@ -70,10 +90,15 @@ def self_test():
         ('kDomain = "rewire.host"', 0),
     ]
     failed = 0
+    global MOST_WITHOUT_TEST  # the real count is that of the tree
+    allowed, MOST_WITHOUT_TEST = MOST_WITHOUT_TEST, 0
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for directory in (CONTRACT, "kernels/cpu", "compiler"):
+        for directory in (CONTRACT, "kernels/cpu", "compiler", "docs", "tests/kernels", "tests/faults"):
             (root / directory).mkdir(parents=True)
+        (root / "docs/operators.md").write_text("| Add | 1+ |  |  |\n")
+        test = root / "tests/kernels/add_test.cc"
+        test.write_text('Run("rewire.add"); AddNode("Add");\n')
         (root / CONTRACT / "elementwise.h").write_text(contract)
         (root / "kernels/cpu/add.cc").write_text(kernel)
         for code, expected in cases:
@@ -87,6 +112,15 @@ def self_test():
         if len(check(root)) != 1:
             print("self-test: a name without a kernel was not found")
             failed += 1
+        (root / "kernels/cpu/add.cc").write_text(kernel)
+        for text, expected in (('Run("rewire.add.more"); AddNode("Add");', 1), ('Run("rewire.add"); AddNode("Adder");', 1), ("", 2)):
+            test.write_text(text + "\n")
+            (root / "tests/faults/add.py").write_text('"rewire.add" "Add"\n')
+            found = check(root)
+            if len(found) != expected:
+                print(f"self-test: expected {expected} faults of tests with `{text}`, found {found}")
+                failed += 1
+    MOST_WITHOUT_TEST = allowed
     return failed
 
 
