@@ -7,6 +7,7 @@
 
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -18,9 +19,14 @@ import run_page  # noqa: E402
 
 
 def main(names):
+    # As in an activated environment: Spark starts its workers by the name python3.
+    os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     for page in sorted(ROOT.glob("integrations/*/README.md")):
         name = page.parent.name
         if names and name not in names:
+            continue
+        if name == "spark" and shutil.which("java") is None:
+            print("spark: SKIPPED: there is no Java, which Spark needs: third_party/install.sh engines", flush=True)
             continue
         with tempfile.TemporaryDirectory() as folder:
             os.environ["REWIRE_MODEL_CACHE"] = f"{folder}/cache"

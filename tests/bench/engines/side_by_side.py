@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Four worker processes of an engine over one model: what they need in memory, and how fast they are, beside ONNX Runtime.
+
+    side_by_side.py [--engine ray_data|beam|spark] [--megabytes N] [--rows N] [--batch N] [--workers N] [--json FILE]
+
+Runs in an environment with the engines, rewire and rewire-integrations: `tests/integrations/run.sh BUILD PYTHON ENGINES -- SCRIPT` makes
+one. The model is a chain of products of 2048 x 2048 with `--megabytes` of weights. Each engine runs the same job three times, in fresh
+processes: with workers that pass rows on (idle), with Rewire, and with ONNX Runtime on one thread a worker, which gets the same arrays.
+tests/integrations/test_one_copy.py holds the memory of it.
+
+memory   the sum over all workers of the proportional set size (Pss of /proc/PID/smaps_rollup), less that of idle workers. It is read
+         while all workers have run three batches and hold still.
+rows/s   rows after that moment, by the time from it to the end of the last batch. On a machine with other work it is a lower bound;
+CPU      the workers' own CPU time for these rows, in microseconds a row, depends on it less.
+"""
+
+import argparse
+import collections
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+WIDTH = 2048
+ENGINES = ("ray_data", "beam", "spark")
+KINDS = ("idle", "rewire", "onnxruntime")
+
+
+def make_model(folder, megabytes):
+    """model.onnx and model.rwx: h = relu(h @ w) again and again, and 8 columns of the last one."""
+    import onnx
+    import rewire
+    from onnx import TensorProto, helper, numpy_helper
+
+    random = numpy.random.default_rng(0)
+    layers = max(1, round(megabytes * 1e6 / (4 * WIDTH * WIDTH)))
+    nodes, weights, value = [], [], "x"
+    for layer in range(layers):
+        weights.append(numpy_helper.from_array((random.standard_normal((WIDTH, WIDTH), numpy.float32) * (2 / WIDTH) ** 0.5), f"w{layer}"))
+        nodes += [helper.make_node("MatMul", [value, f"w{layer}"], [f"p{layer}"]), helper.make_node("Relu", [f"p{layer}"], [f"h{layer}"])]
+        value = f"h{layer}"
+    weights += [numpy_helper.from_array(numpy.array([part]), name) for name, part in (("from", 0), ("to", 8), ("axis", 1))]
+    nodes.append(helper.make_node("Slice", [value, "from", "to", "axis"], ["y"]))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("rows", WIDTH))],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rows", 8))], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(folder / "model.onnx"))
+    rewire.compile(folder / "model.onnx", folder / "model.rwx")
+
+
+def make_rows(folder, rows):
+    """x.npy and rows.parquet: numbers of rows, and 2048 floats for each."""
+    import pyarrow
+    import pyarrow.parquet
+
+    x = numpy.random.default_rng(1).standard_normal((rows, WIDTH), dtype=numpy.float32)
+    numpy.save(folder / "x.npy", x)
+    starts = pyarrow.array(numpy.arange(rows + 1, dtype=numpy.int32) * WIDTH)
+    table = pyarrow.table({"id": numpy.arange(rows), "x": pyarrow.ListArray.from_arrays(starts, pyarrow.array(x.reshape(-1)))})
+    pyarrow.parquet.write_table(table, folder / "rows.parquet", row_group_size=max(1, rows // 16))
+
+
+def job(engine, kind, folder, batch, workers):
+    """One job, in a process of its own. Workers import this folder's modules."""
+    numpy.save(folder / f"{engine}-{kind}.npy", importlib.import_module(f"{engine}_job").run(kind, folder, batch, workers))
+
+
+Measured = collections.namedtuple("Measured", "workers megabytes rows_per_second cpu_us_per_row")
+
+
+def measured(marks):
+    told = [json.loads(path.read_text()) for path in marks.glob("told-*.json")]
+    rows = sum(each["rows"] for each in told)
+    seconds = max((each["end"] for each in told), default=0) - min((each["begin"] for each in told), default=0)
+    return Measured(len(told), sum(each["bytes"] for each in told) / 1e6, rows / seconds if rows else 0.0,
+                    1e6 * sum(each["cpu"] for each in told) / rows if rows else 0.0)
+
+
+def run_jobs(engine, folder, batch, workers, kinds=KINDS):
+    """Runs the job of each kind in a process of its own, and returns what the workers have measured. Results are in `folder`."""
+    results = {}
+    paths = dict(os.environ, PYTHONPATH=f"{HERE}:{os.environ.get('PYTHONPATH', '')}")
+    for kind in kinds:
+        for old in (folder / kind).glob("*"):
+            old.unlink()
+        subprocess.run([sys.executable, __file__, "--job", kind, "--engine", engine, "--folder", folder, "--batch", str(batch),
+                        "--workers", str(workers)], check=True, env=paths)
+        results[kind] = measured(folder / kind)
+    return results
+
+
+def results_of(engine, folder, kind):
+    return numpy.load(folder / f"{engine}-{kind}.npy")
+
+
+def measure(engine, folder, arguments):
+    results = run_jobs(engine, folder, arguments.batch, arguments.workers)
+    ours, theirs = (results_of(engine, folder, kind) for kind in ("rewire", "onnxruntime"))
+    difference = float(numpy.abs(ours - theirs).max() / numpy.abs(theirs).max())
+    print(f"{engine}: {arguments.workers} workers over {os.path.getsize(folder / 'model.rwx') / 1e6:.0f} MB; "
+          f"largest difference of results {difference:.1e} of the largest value")
+    idle = results["idle"].megabytes
+    for kind, each in results.items():
+        print(f"  {kind:12} {each.workers} workers  {each.megabytes - idle:8.1f} MB beyond idle ({idle:.0f} MB)  "
+              f"{each.rows_per_second:8.1f} rows/s  {each.cpu_us_per_row:8.0f} us of CPU a row", flush=True)
+    return {"difference": difference, **{kind: each._asdict() for kind, each in results.items()}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=ENGINES)
+    parser.add_argument("--megabytes", type=float, default=256)
+    parser.add_argument("--rows", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--job", choices=KINDS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        job(arguments.engine, arguments.job, arguments.folder, arguments.batch, arguments.workers)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        make_model(pathlib.Path(folder), arguments.megabytes)
+        make_rows(pathlib.Path(folder), arguments.rows)
+        results = {engine: measure(engine, pathlib.Path(folder), arguments)
+                   for engine in ([arguments.engine] if arguments.engine else ENGINES)}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
