@@ -6,7 +6,7 @@
     model = BatchModel("model.onnx")
     scores = model({"image": images})["scores"]     # numpy arrays with a row for each row of `images`
 
-Each engine has a module beside this one: ray_data, beam, spark, dask. All of them run a BatchModel.
+Each engine has a module beside this one: ray_data, ray_serve, beam, spark, dask. All of them run a BatchModel.
 """
 
 from rewire_integrations.batch_model import BatchModel

@@ -25,6 +25,8 @@ def main(names):
         name = page.parent.name
         if names and name not in names:
             continue
+        if name == "kserve":  # its manifests are run by kserve_manifests.py
+            continue
         if name == "spark" and shutil.which("java") is None:
             print("spark: SKIPPED: there is no Java, which Spark needs: third_party/install.sh engines", flush=True)
             continue
