@@ -73,6 +73,7 @@ struct MaxUnpool {
     const Dims strides = DenseStrides(out.dims());
     const auto* index = indices.data<std::int64_t>();
     const std::int64_t size = x.size();
+    const bool is_enlarged = !(pooled.view() == out.dims());
     Pace pace;
     if (!pace.Fill(out.data<T>(), out.size(), T{0})) return Stopped();
     for (std::int64_t i = 0; i < size; ++i) {
@@ -82,8 +83,8 @@ struct MaxUnpool {
                           " for the pooled shape ", pooled.view());
       }
       std::int64_t rest = index[i];
-      std::int64_t to = 0;
-      for (int axis = pooled.rank() - 1; axis >= 0; --axis) {
+      std::int64_t to = is_enlarged ? 0 : rest;
+      for (int axis = pooled.rank() - 1; is_enlarged && axis >= 0; --axis) {
         to += rest % pooled[axis] * strides[axis];
         rest /= pooled[axis];
       }

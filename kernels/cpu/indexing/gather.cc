@@ -47,6 +47,14 @@ struct Gather {
     const I* index = indices.data<I>();
     const char* in = static_cast<const char*>(x.raw_data());
     char* to = static_cast<char*>(out.raw_data());
+    // Elements of several lanes may have other sizes.
+    if (run == x.element_bytes() && (run == 1 || run == 2 || run == 4 || run == 8)) {
+      return ForElementSize("x", x, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        return TakeElements(static_cast<const T*>(x.raw_data()), dim, index, picks, rows,
+                            static_cast<T*>(out.raw_data()));
+      });
+    }
     return ParallelFor(rows, GrainOf(4 * kGrain, run + 16),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          for (std::int64_t r = begin; r < end; ++r) {
@@ -54,6 +62,20 @@ struct Gather {
                            if (!pace.Copy(to + r * run, in + source * run, run)) return;
                          }
                        });
+  }
+
+  // Picks of single elements from each line of `dim`.
+  template <typename T, typename I>
+  static Status TakeElements(const T* from, std::int64_t dim, const I* index, std::int64_t picks,
+                             std::int64_t rows, T* to) {
+    return ParallelFor(rows, kGrain, [=](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t first = begin % picks, count = std::min(picks - first, end - begin);
+        const T* line = from + begin / picks * dim;
+        for (std::int64_t i = 0; i < count; ++i) to[begin + i] = line[FromEnd(index[first + i], dim)];
+        begin += count;
+      }
+    });
   }
 };
 
@@ -95,11 +117,17 @@ struct GatherElements {
     T* to = out.data<T>();
     const std::int64_t* steps = layout.inner_strides();
     return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t o = offsets[0] + i * steps[0];
-        to[o] = from[offsets[1] + i * steps[1] + FromEnd(index[o], dim) * stride];
-      }
+      TakeRow(from + offsets[1], steps[1], stride, dim, index + offsets[0], count, steps[0], to + offsets[0]);
     });
+  }
+
+  // All that the loop reads besides elements is its own, so that it stays in registers while elements are
+  // written.
+  template <typename T, typename I>
+  static void TakeRow(const T* from, std::int64_t from_step, std::int64_t stride, std::int64_t dim,
+                      const I* index, std::int64_t count, std::int64_t step, T* to) {
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i * step] = from[i * from_step + FromEnd(index[i * step], dim) * stride];
   }
 };
 
