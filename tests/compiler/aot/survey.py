@@ -23,9 +23,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-# What makes kernels or constants that C source cannot have (docs/aot.md).
-PASSES = ["pack-onednn", "winograd"]
+from digits import KERNELS, PASSES, ROOT
+
 DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
           "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_, "f16": np.float16}
 
@@ -146,7 +145,7 @@ def main():
         temporary = pathlib.Path(temporary)
         (temporary / "kernels").mkdir()
         subprocess.run(["cc", "-std=c99", "-O1", "-fPIC", "-ffp-contract=off", "-DREWIRE_EMBEDDED_FUSED_MULTIPLY_ADD",
-                        f"-I{ROOT}/include", "-c", *ROOT.glob("kernels/embedded/*.c"), *ROOT.glob("kernels/embedded/*/*.c")],
+                        f"-I{ROOT}/include", "-c", *KERNELS],
                        cwd=temporary / "kernels", check=True)
         for model in models:
             folder = temporary / "model"
