@@ -8,8 +8,6 @@
 #include "rewire/onnxruntime_api/key_value_pairs.h"
 #include "rewire/onnxruntime_api/status.h"
 
-struct OrtArenaCfg {};
-
 namespace rewire::onnxruntime_api {
 namespace {
 
@@ -133,22 +131,5 @@ OrtStatus* CreateAllocator(const OrtSession*, const OrtMemoryInfo*, OrtAllocator
   return nullptr;
 }
 void ReleaseAllocator(OrtAllocator*) noexcept {}
-
-// An arena is accepted and has no effect: Rewire's VMs keep what the next run needs by themselves.
-OrtStatus* CreateArenaCfg(std::size_t, int, int, int, OrtArenaCfg** out) noexcept {
-  *out = new (std::nothrow) OrtArenaCfg;
-  return *out == nullptr ? OutOfMemory() : nullptr;
-}
-OrtStatus* CreateArenaCfgV2(const char* const*, const std::size_t*, std::size_t, OrtArenaCfg** out) noexcept {
-  return CreateArenaCfg(0, 0, 0, 0, out);
-}
-void ReleaseArenaCfg(OrtArenaCfg* arena) noexcept { delete arena; }
-OrtStatus* CreateAndRegisterAllocator(OrtEnv*, const OrtMemoryInfo*, const OrtArenaCfg*) noexcept {
-  return nullptr;
-}
-OrtStatus* CreateAndRegisterAllocatorV2(OrtEnv*, const char*, const OrtMemoryInfo*, const OrtArenaCfg*,
-                                        const char* const*, const char* const*, std::size_t) noexcept {
-  return nullptr;
-}
 
 }  // namespace rewire::onnxruntime_api

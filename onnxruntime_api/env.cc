@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "rewire/onnxruntime_api/functions.h"
 #include "rewire/onnxruntime_api/status.h"
@@ -18,6 +19,7 @@ struct Shared {
   std::mutex mutex;
   OrtEnv env;
   std::size_t users = 0;
+  OrtAllocator* registered = nullptr;
   std::map<int, std::weak_ptr<ThreadPool>> pools;
 };
 Shared& TheShared() {
@@ -91,6 +93,7 @@ void ReleaseEnv(OrtEnv* env) noexcept {
   Shared& shared = TheShared();
   const std::lock_guard lock(shared.mutex);
   if (shared.users > 0) --shared.users;
+  if (shared.users == 0) shared.registered = nullptr;
 }
 OrtStatus* UpdateEnvWithCustomLogLevel(OrtEnv* env, OrtLoggingLevel severity) noexcept {
   env->logger.severity = severity;
@@ -131,4 +134,20 @@ std::shared_ptr<rewire::ThreadPool> OrtEnv::Pool(int asked) const {
   std::shared_ptr<rewire::ThreadPool> pool = kept.lock();
   if (pool == nullptr) kept = pool = rewire::ThreadPool::Make(count);
   return pool;
+}
+
+OrtAllocator* OrtEnv::Registered() const {
+  auto& shared = rewire::onnxruntime_api::TheShared();
+  const std::lock_guard lock(shared.mutex);
+  return shared.registered;
+}
+void OrtEnv::Register(OrtAllocator* allocator) {
+  auto& shared = rewire::onnxruntime_api::TheShared();
+  const std::lock_guard lock(shared.mutex);
+  shared.registered = allocator;
+}
+bool OrtEnv::Unregister() {
+  auto& shared = rewire::onnxruntime_api::TheShared();
+  const std::lock_guard lock(shared.mutex);
+  return std::exchange(shared.registered, nullptr) != nullptr;
 }

@@ -36,6 +36,13 @@ struct OrtEnv {
 
   // The pool of so many threads that all sessions share which ask for as many. 0: all cores.
   std::shared_ptr<rewire::ThreadPool> Pool(int threads) const;
+
+  // The allocator that sessions may share, the host's or the default one. Null: none is registered.
+  // Thread-safe, as the functions below are.
+  OrtAllocator* Registered() const;
+  void Register(OrtAllocator* allocator);
+  // False if there is none.
+  bool Unregister();
 };
 
 namespace rewire::onnxruntime_api {

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/key_value_pairs.h"
 
+#include <memory>
+
 #include "rewire/onnxruntime_api/functions.h"
 #include "rewire/onnxruntime_api/status.h"
 
 namespace rewire::onnxruntime_api {
+
+OrtStatus* NewPairs(const std::map<std::string, std::string>& entries, OrtKeyValuePairs** out) noexcept {
+  return Guard([&]() -> OrtStatus* {
+    auto pairs = std::make_unique<OrtKeyValuePairs>();
+    pairs->entries = entries;
+    pairs->List();
+    *out = pairs.release();
+    return nullptr;
+  });
+}
+
 void CreateKeyValuePairs(OrtKeyValuePairs** out) noexcept { *out = new (std::nothrow) OrtKeyValuePairs; }
 void AddKeyValuePair(OrtKeyValuePairs* pairs, const char* key, const char* value) noexcept {
   if (pairs == nullptr || key == nullptr || value == nullptr || *key == '\0') return;

@@ -26,3 +26,10 @@ struct OrtKeyValuePairs {
     }
   }
 };
+
+namespace rewire::onnxruntime_api {
+
+// Pairs that the caller releases.
+OrtStatus* NewPairs(const std::map<std::string, std::string>& entries, OrtKeyValuePairs** out) noexcept;
+
+}  // namespace rewire::onnxruntime_api

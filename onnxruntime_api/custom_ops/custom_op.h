@@ -4,6 +4,7 @@
 // operator is a kernel made by a factory, which reads the whole node, and which returns its outputs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct CustomOps {
 // outputs' types do not follow an input; kInvalidArgument for more than one output whose type is left open.
 Result<std::vector<OperatorSchema>> SchemasOf(const CustomOps& custom_ops);
 
-// Adds the kernels of the operators. They keep the libraries.
-void AddKernels(const CustomOps& custom_ops, KernelSet* kernels);
+// Adds the kernels of the operators. They keep the libraries, and the session's config entries.
+void AddKernels(const CustomOps& custom_ops, const std::map<std::string, std::string>& config,
+                KernelSet* kernels);
 
 }  // namespace rewire::onnxruntime_api

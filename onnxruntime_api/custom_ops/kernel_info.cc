@@ -8,6 +8,7 @@
 
 #include "rewire/onnxruntime_api/custom_ops/logger.h"
 #include "rewire/onnxruntime_api/functions.h"
+#include "rewire/onnxruntime_api/key_value_pairs.h"
 #include "rewire/onnxruntime_api/status.h"
 
 namespace rewire::onnxruntime_api {
@@ -182,5 +183,8 @@ OrtStatus* CopyKernelInfo(const OrtKernelInfo* info, OrtKernelInfo** out) noexce
   });
 }
 void ReleaseKernelInfo(OrtKernelInfo* info) noexcept { delete info; }
+OrtStatus* KernelInfo_GetConfigEntries(const OrtKernelInfo* info, OrtKeyValuePairs** out) noexcept {
+  return NewPairs(info->config, out);
+}
 
 }  // namespace rewire::onnxruntime_api

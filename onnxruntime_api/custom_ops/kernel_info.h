@@ -28,12 +28,13 @@ struct OrtKernelInfo {
   std::int64_t version = 1;
   std::vector<End> inputs, outputs;
   std::map<std::string, Attribute> attributes;
+  std::map<std::string, std::string> config;  // of the session
 };
 
 namespace rewire::onnxruntime_api {
 
 // The node of a factory's arguments (OperatorSchema::AttributesAs::kNode). Anyone may have written the
 // executable that they come from. Errors: kInvalidFile.
-Result<std::shared_ptr<const OrtKernelInfo>> ReadKernelInfo(const RewireFFIAny* args, std::int32_t count);
+Result<std::shared_ptr<OrtKernelInfo>> ReadKernelInfo(const RewireFFIAny* args, std::int32_t count);
 
 }  // namespace rewire::onnxruntime_api

@@ -36,6 +36,7 @@ struct NodeKernel {
 struct Factory {
   std::vector<const OrtCustomOp*> ops;
   std::vector<std::shared_ptr<void>> libraries;
+  std::map<std::string, std::string> config;
 };
 
 // Operators may throw. Returns -1 with the error set if `work` throws or returns a status.
@@ -87,11 +88,12 @@ int MakeNodeKernel(const Factory& factory, const RewireFFIAny* args, std::int32_
                    RewireFFIAny* result) {
   auto node = std::make_unique<NodeKernel>();
   node->libraries = factory.libraries;
-  Result<std::shared_ptr<const OrtKernelInfo>> info = ReadKernelInfo(args, count);
+  Result<std::shared_ptr<OrtKernelInfo>> info = ReadKernelInfo(args, count);
   if (!info) {
     SetKernelError("ValueError", info.error().message().c_str());
     return -1;
   }
+  (*info)->config = factory.config;
   node->info = *std::move(info);
   for (const OrtCustomOp* op : factory.ops) {
     if (node->op == nullptr && TakesNode(*op, *node->info)) node->op = op;
@@ -116,7 +118,8 @@ int MakeNodeKernel(const Factory& factory, const RewireFFIAny* args, std::int32_
 
 }  // namespace
 
-void AddKernels(const CustomOps& custom_ops, KernelSet* kernels) {
+void AddKernels(const CustomOps& custom_ops, const std::map<std::string, std::string>& config,
+                KernelSet* kernels) {
   std::map<std::string, std::shared_ptr<Factory>> factories;
   for (const OrtCustomOpDomain* domain : custom_ops.domains) {
     for (const OrtCustomOp* op : domain->operators) {
@@ -124,6 +127,7 @@ void AddKernels(const CustomOps& custom_ops, KernelSet* kernels) {
       if (factory == nullptr) factory = std::make_shared<Factory>();
       factory->ops.push_back(op);
       factory->libraries = custom_ops.libraries;
+      factory->config = config;
     }
   }
   for (const auto& [name, factory] : factories) {

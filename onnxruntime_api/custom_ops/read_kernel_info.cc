@@ -128,7 +128,7 @@ bool ReadValue(const RewireFFIAny& value, OrtKernelInfo::Attribute* out) {
 
 }  // namespace
 
-Result<std::shared_ptr<const OrtKernelInfo>> ReadKernelInfo(const RewireFFIAny* args, std::int32_t count) {
+Result<std::shared_ptr<OrtKernelInfo>> ReadKernelInfo(const RewireFFIAny* args, std::int32_t count) {
   auto info = std::make_shared<OrtKernelInfo>();
   bool has_node = false;
   for (std::int32_t i = 0; i + 1 < count; i += 2) {
@@ -145,7 +145,7 @@ Result<std::shared_ptr<const OrtKernelInfo>> ReadKernelInfo(const RewireFFIAny* 
     has_node = true;
   }
   if (!has_node) return Wrong("it is missing");
-  return std::shared_ptr<const OrtKernelInfo>(std::move(info));
+  return info;
 }
 
 }  // namespace rewire::onnxruntime_api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/runs/run.h"
 
+#include <chrono>
 #include <optional>
 #include <set>
 #include <thread>
@@ -115,6 +116,8 @@ OrtStatus* RunAsItIs(const OrtSession& session, const Model& model, const OrtRun
     const RunUnder under(options, &*vm);
     if (under.terminated()) return Terminated();
     const ProfiledRun profiled(session, options, &*vm);
+    if (const auto time = model.limits().run_time; time.count() != 0)
+      (*vm).SetDeadline(std::chrono::steady_clock::now() + time);
     const Status ran = Invoke(model, *vm, values, bindings, DonationsOf(values, bindings));
     if (!ran) return ran.code() == StatusCode::kCancelled ? Terminated() : FromError(ran.error());
   }

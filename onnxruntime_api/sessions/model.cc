@@ -2,7 +2,6 @@
 #include "rewire/onnxruntime_api/sessions/model.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "rewire/base/files/file_identity.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/onnxruntime_api/sessions/model_options.h"
 #include "rewire/onnxruntime_api/sessions/model_text.h"
 #include "rewire/onnxruntime_api/status.h"
 
@@ -44,59 +44,16 @@ OrtStatus* FromUnsupported(const Error& error, const std::vector<UnsupportedNode
   return MakeStatus(own_domain ? ORT_INVALID_GRAPH : ORT_FAIL, std::move(text));
 }
 
-Result<CompileOptions> OptionsFor(const ModelText& text, const OrtSessionOptions& options) {
-  CompileOptions compile;
-  Result<std::vector<OperatorSchema>> operators = SchemasOf(options.custom_ops);
-  if (!operators) return Forward(operators);
-  compile.operators = *std::move(operators);
-  compile.bound_memory = false;
-  compile.compress = false;  // opening is to be fast, and few files are written
-  const auto cache = options.config.find("session.rewire_cache");
-  const char* const environment = std::getenv("REWIRE_MODEL_CACHE");
-  if (cache != options.config.end()) {
-    compile.cache = cache->second;
-  } else if (environment != nullptr) {
-    compile.cache = environment;
-  }
-  // Names that the model does not have are no error here, but are one of the compiler's.
-  for (const auto& [name, size] : options.sizes_by_name) {
-    if (text.dims.count(name) != 0) compile.dims[name] = size;
-  }
-  for (const auto& [denotation, size] : options.sizes_by_denotation) {
-    const auto names = text.denotations.find(denotation);
-    if (names == text.denotations.end()) continue;
-    for (const std::string& name : names->second) compile.dims.emplace(name, size);
-  }
-  for (const auto& [name, value] : options.initializers) {
-    if (text.initializers.count(name) != 0) compile.parameters.insert(name);
-  }
-  return compile;
-}
-
-void LogToEnv(void*, const char* message, std::size_t size) {
-  const OrtEnv* const env = CurrentEnv();
-  if (env == nullptr) return;
-  Quietly([&] { env->logger.Write(ORT_LOGGING_LEVEL_INFO, "link", std::string(message, size)); });
-}
-
-LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options) {
-  LinkOptions link;
-  link.threads = env.Pool(options.own_threads ? options.threads : env.threads);
-  link.log.write = LogToEnv;
-  link.ignore_extra_parameters = true;
-  AddKernels(options.custom_ops, &link.kernels);
-  return link;
-}
-
 OrtStatus* Finish(const Executable& executable, LinkOptions link, const ModelText& text,
-                  Model::MakeOverriding make, OrtErrorCode not_linked, std::shared_ptr<const Model>* model) {
+                  const SessionLimits& limits, Model::MakeOverriding make, OrtErrorCode not_linked,
+                  std::shared_ptr<const Model>* model) {
   const Result<Program> program = Program::Link(executable, std::move(link));
   if (!program) return FromError(program.error(), not_linked);
   const Result<std::uint32_t> function = program->FindFunction({});
   if (!function) return FromError(function.error(), ORT_INVALID_GRAPH);
   Result<Ports> ports = ReadPorts(*program, *function, text);
   if (!ports) return FromError(ports.error());
-  *model = std::make_shared<const Model>(*program, *function, *std::move(ports), std::move(make));
+  *model = std::make_shared<const Model>(*program, *function, *std::move(ports), limits, std::move(make));
   return nullptr;
 }
 
@@ -119,14 +76,24 @@ Result<Compilation> CompileModelBytes(Span<const std::byte> bytes, const std::st
                       path.empty() ? "model" : path, compile, unsupported);
 }
 
-OrtStatus* CompileText(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
+std::string CompiledText(const std::string& path, const CompileReport& report) {
+  std::string text = path.empty() ? "a model of memory" : "the model '" + path + "'";
+  text += report.from_cache ? " is in the cache of compiled models" : " is compiled: ";
+  if (!report.from_cache)
+    text += std::to_string(report.model_nodes) + " nodes became " + std::to_string(report.kernel_calls) +
+            " calls of kernels";
+  return text;
+}
+
+OrtStatus* CompileText(const Logger& logger, Span<const std::byte> bytes, const std::string& path,
                        const OrtSessionOptions& options, const CompileOptions& compile,
                        const std::set<std::string>& overridden, std::optional<Compilation>* out) {
   std::vector<UnsupportedNode> unsupported;
   Result<Compilation> compiled = CompileModelBytes(bytes, path, options, compile, overridden, &unsupported);
   if (!compiled) return FromUnsupported(compiled.error(), unsupported);
   if (const std::string& problem = compiled->report.cache_problem; !problem.empty())
-    env.logger.Write(ORT_LOGGING_LEVEL_WARNING, "cache", problem);
+    logger.Write(ORT_LOGGING_LEVEL_WARNING, "cache", problem);
+  logger.Write(ORT_LOGGING_LEVEL_INFO, "compile", CompiledText(path, compiled->report));
   if (options.cancelled->load()) return Cancelled();
   *out = *std::move(compiled);
   return nullptr;
@@ -162,7 +129,11 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
                 const OrtSessionOptions& options, const std::set<std::string>& overridden,
                 std::shared_ptr<const Model>* model) {
   if (options.cancelled->load()) return Cancelled();
-  LinkOptions link = LinkOptionsFor(env, options);
+  const Result<SessionLimits> limits = ReadLimits(options.config);
+  if (!limits) return FromError(limits.error());
+  const Logger logger = LoggerOf(env, options);
+  const LinkingLogger linking(logger);
+  LinkOptions link = LinkOptionsFor(env, options, *limits);
   // Linking makes the kernels of custom operators, which may fail.
   const OrtErrorCode not_linked = options.custom_ops.empty() ? ORT_FAIL : ORT_RUNTIME_EXCEPTION;
   if (IsExecutable(bytes)) {
@@ -171,13 +142,13 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
     const Result<Executable> executable =
         path.empty() ? Executable::FromBytes({bytes, nullptr}, open) : Executable::Open(path, open);
     if (!executable) return FromError(executable.error());
-    return Finish(*executable, std::move(link), {}, {}, not_linked, model);
+    return Finish(*executable, std::move(link), {}, *limits, {}, not_linked, model);
   }
   const ModelText text = ReadModelText(bytes);
-  const Result<CompileOptions> compile = OptionsFor(text, options);
+  const Result<CompileOptions> compile = CompileOptionsFor(text, options, *limits);
   if (!compile) return FromError(compile.error());
   std::optional<Compilation> compiled;
-  OrtStatus* const failed = CompileText(env, bytes, path, options, *compile, overridden, &compiled);
+  OrtStatus* const failed = CompileText(logger, bytes, path, options, *compile, overridden, &compiled);
   if (failed != nullptr) return failed;
   if (!options.optimized_path.empty()) {
     const Status written = WriteExecutable(compiled->executable, options.optimized_path);
@@ -196,7 +167,7 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
   compiled.reset();  // what linking does not need goes before it
   Model::MakeOverriding make;
   if (!text.overridable.empty() && overridden.empty()) make = OverridingOf(bytes, path, options);
-  return Finish(executable, std::move(link), text, std::move(make), not_linked, model);
+  return Finish(executable, std::move(link), text, *limits, std::move(make), not_linked, model);
 }
 
 // Models that some session uses, by file and options. Never destroyed, as the environment.
@@ -232,6 +203,13 @@ std::string KeyOf(const FileIdentity& file, const OrtEnv& env, const OrtSessionO
     for (const auto& [name, size] : *sizes)
       key += std::to_string(name.size()) + ":" + name + "=" + std::to_string(size) + ";";
   }
+  // Limits and the host's allocator belong to the program and its VMs.
+  for (const auto& [name, value] : options.config) {
+    const bool counts = name.rfind("session.rewire_", 0) == 0 && name != kCacheEntry;
+    if (counts) key += "|" + name + "=" + std::to_string(value.size()) + ":" + value;
+  }
+  const OrtAllocator* const allocator = AllocatorFor(env, options);
+  if (allocator != nullptr) key += "|" + std::to_string(reinterpret_cast<std::uintptr_t>(allocator));
   return key;
 }
 
@@ -254,7 +232,7 @@ std::unique_ptr<VirtualMachine> Model::TakeVm() const {
       return vm;
     }
   }
-  return std::make_unique<VirtualMachine>(program_);
+  return std::make_unique<VirtualMachine>(program_, limits_.run);
 }
 
 void Model::GiveBack(std::unique_ptr<VirtualMachine> vm) const {
@@ -296,12 +274,15 @@ OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<con
     model = *file;
   }
   if (IsExecutable(model.view)) return InvalidArgument("the model is compiled already");
-  Result<CompileOptions> compile = OptionsFor(ReadModelText(model.view), options);
+  const Result<SessionLimits> limits = ReadLimits(options.config);
+  if (!limits) return FromError(limits.error());
+  Result<CompileOptions> compile = CompileOptionsFor(ReadModelText(model.view), options, *limits);
   if (!compile) return FromError(compile.error());
   compile->compress = true;
   compile->cache.clear();
   std::optional<Compilation> compiled;
-  OrtStatus* const failed = CompileText(env, model.view, path, options, *compile, {}, &compiled);
+  OrtStatus* const failed =
+      CompileText(LoggerOf(env, options), model.view, path, options, *compile, {}, &compiled);
   if (failed == nullptr) *executable = std::move(compiled->executable);
   return failed;
 }

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "rewire/onnxruntime_api/sessions/ports.h"
+#include "rewire/onnxruntime_api/sessions/session_limits.h"
 #include "rewire/onnxruntime_api/sessions/session_options.h"
+#include "rewire/onnxruntime_api/vm_memory.h"
 #include "rewire/vm/program.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -25,15 +27,21 @@ class Model {
   using MakeOverriding =
       std::function<OrtStatus*(const std::set<std::string>& names, std::shared_ptr<const Model>* model)>;
 
-  Model(Program program, std::uint32_t function, Ports ports, MakeOverriding make)
+  Model(Program program, std::uint32_t function, Ports ports, const SessionLimits& limits,
+        MakeOverriding make)
       : program_(std::move(program)),
         function_(function),
         ports_(std::move(ports)),
+        limits_(limits),
         make_overriding_(std::move(make)) {}
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
   const Program& program() const { return program_; }
   std::uint32_t function() const { return function_; }
   const Ports& ports() const { return ports_; }
+  // TakeVm gives VMs with the limits of a run.
+  const SessionLimits& limits() const { return limits_; }
 
   // The model where these initializers are inputs, for runs that give them. It is compiled for the first such
   // run, and kept. Statuses as for OpenModel.
@@ -44,9 +52,14 @@ class Model {
   void GiveBack(std::unique_ptr<VirtualMachine> vm) const;
 
  private:
+  // Destroyed last: what the program and its VMs free is not kept.
+  struct LastOfAll {
+    ~LastOfAll() { FreeKeptBlocks(); }
+  } last_of_all_;
   Program program_;
   std::uint32_t function_;
   Ports ports_;
+  SessionLimits limits_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<VirtualMachine>> idle_;
   MakeOverriding make_overriding_;

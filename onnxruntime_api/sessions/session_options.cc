@@ -189,12 +189,7 @@ OrtStatus* GetSessionConfigEntry(const OrtSessionOptions* options, const char* k
   });
 }
 OrtStatus* GetSessionOptionsConfigEntries(const OrtSessionOptions* options, OrtKeyValuePairs** out) noexcept {
-  return Set([&] {
-    auto pairs = std::make_unique<OrtKeyValuePairs>();
-    pairs->entries = options->config;
-    pairs->List();
-    *out = pairs.release();
-  });
+  return NewPairs(options->config, out);
 }
 
 }  // namespace rewire::onnxruntime_api

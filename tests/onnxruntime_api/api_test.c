@@ -37,16 +37,6 @@ static Bytes SumModel(void) {
   return Model(&graph, 17);
 }
 
-static Bytes OneNode(const char* op, const char* domain, int type, const char* dims) {
-  Bytes graph = {{0}, 0};
-  Bytes part = Node(op, domain, "x", "y");
-  PutBytes(&graph, GRAPH_NODE, &part);
-  PutText(&graph, GRAPH_NAME, "one");
-  PutTensor(&graph, GRAPH_INPUT, "x", type, dims);
-  PutTensor(&graph, GRAPH_OUTPUT, "y", type, dims);
-  return Model(&graph, 17);
-}
-
 /* A Loop of n iterations that takes the sine of v, and adds x to it. */
 static Bytes LoopModel(void) {
   Bytes body = {{0}, 0};
@@ -1063,6 +1053,8 @@ int main(int count, char** arguments) {
   TestRunProfile();
   TestCustomOps(REWIRE_TEST_CUSTOM_OPS);
   TestInitializers();
+  TestSessionOptions();
+  TestSurface();
   TestAbsent();
   TestRefusedSlots();
   api->ReleaseEnv(env);

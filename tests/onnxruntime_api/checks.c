@@ -138,3 +138,13 @@ void PutTensor(Bytes* graph, int field, const char* name, int type, const char* 
   const Bytes part = TensorValue(name, type, dims);
   PutBytes(graph, field, &part);
 }
+
+Bytes OneNode(const char* op, const char* domain, int type, const char* dims) {
+  Bytes graph = {{0}, 0};
+  Bytes part = Node(op, domain, "x", "y");
+  PutBytes(&graph, GRAPH_NODE, &part);
+  PutText(&graph, GRAPH_NAME, "one");
+  PutTensor(&graph, GRAPH_INPUT, "x", type, dims);
+  PutTensor(&graph, GRAPH_OUTPUT, "y", type, dims);
+  return Model(&graph, 17);
+}

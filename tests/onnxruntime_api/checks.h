@@ -56,7 +56,12 @@ void TestInitializers(void);
 /* Declares an input or output of the graph. */
 void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims);
 
+/* A model of one node: y = op(x), both of one type and shape. */
+Bytes OneNode(const char* op, const char* domain, int type, const char* dims);
+
 /* Tests in files of their own. */
 void TestProfile(void);
 void TestRunProfile(void);
 void TestRefusedSlots(void);
+void TestSessionOptions(void);
+void TestSurface(void);

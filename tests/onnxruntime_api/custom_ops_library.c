@@ -96,6 +96,40 @@ typedef struct Facts {
   int64_t fail;
 } Facts;
 
+/* Writes down what a node says of itself. */
+static void ReadNode(const OrtKernelInfo* info, Facts* made) {
+  char text[64] = "";
+  size_t size = sizeof text;
+  int number = 1;
+  OrtTypeInfo* type = NULL;
+  OrtKernelInfo* copy = NULL;
+  OrtAllocator* allocator = NULL;
+  const OrtValue* constant = NULL;
+  const OrtTensorTypeAndShapeInfo* tensor = NULL;
+  ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  if (IsOk(api->KernelInfo_GetOperatorDomain(info, text, &size)))
+    made->facts[FACT_OPERATOR] += strcmp(text, "test.custom") == 0;
+  size = sizeof text;
+  if (IsOk(api->KernelInfo_GetOperatorType(info, text, &size)))
+    made->facts[FACT_OPERATOR] += 10 * (strcmp(text, "Facts") == 0);
+  if (!IsOk(api->KernelInfo_GetOperatorSinceVersion(info, &number))) made->facts[FACT_OPERATOR] += 100;
+  size = sizeof text;
+  if (IsOk(api->KernelInfo_GetOutputName(info, 0, text, &size)))
+    made->facts[FACT_OUTPUT] = 100 * (strcmp(text, "facts") == 0);
+  if (IsOk(api->KernelInfo_GetOutputTypeInfo(info, 0, &type))) {
+    IsOk(api->CastTypeInfoToTensorInfo(type, &tensor));
+    IsOk(api->GetTensorElementType(tensor, &element));
+    made->facts[FACT_OUTPUT] += element;
+    api->ReleaseTypeInfo(type);
+  }
+  IsOk(api->KernelInfoGetConstantInput_tensor(info, 0, &number, &constant));
+  made->facts[FACT_CONSTANT] = number;
+  made->facts[FACT_COPIED] = IsOk(api->CopyKernelInfo(info, &copy)) && copy != NULL &&
+                             IsOk(api->KernelInfoGetAllocator(info, OrtMemTypeDefault, &allocator));
+  if (allocator != NULL) api->ReleaseAllocator(allocator);
+  api->ReleaseKernelInfo(copy);
+}
+
 static OrtStatus* CreateFacts(const OrtCustomOp* op, const OrtApi* given, const OrtKernelInfo* info,
                               void** kernel) {
   Facts* made;
@@ -107,6 +141,7 @@ static OrtStatus* CreateFacts(const OrtCustomOp* op, const OrtApi* given, const 
   const OrtLogger* logger = NULL;
   OrtLoggingLevel level = ORT_LOGGING_LEVEL_VERBOSE;
   OrtValue* table = NULL;
+  OrtKeyValuePairs* entries = NULL;
   OrtTypeInfo* type = NULL;
   const OrtTensorTypeAndShapeInfo* tensor = NULL;
   ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
@@ -149,6 +184,12 @@ static OrtStatus* CreateFacts(const OrtCustomOp* op, const OrtApi* given, const 
     made->facts[FACT_TYPE] = element;
     api->ReleaseTypeInfo(type);
   }
+  ReadNode(info, made);
+  if (IsOk(api->KernelInfo_GetConfigEntries(info, &entries))) {
+    const char* entry = api->GetKeyValue(entries, "of.the.session");
+    made->facts[FACT_ENTRY] = entry != NULL && strcmp(entry, "yes") == 0;
+    api->ReleaseKeyValuePairs(entries);
+  }
   made->facts[FACT_LOGGED] = IsOk(api->KernelInfo_GetLogger(info, &logger)) &&
                              IsOk(api->Logger_GetLoggingSeverityLevel(logger, &level)) &&
                              level == ORT_LOGGING_LEVEL_FATAL &&
@@ -170,6 +211,8 @@ static OrtStatus* ComputeFacts(void* kernel, OrtKernelContext* context) {
   size_t i, count = 0;
   OrtStatus* status;
   OrtMemoryInfo* memory = NULL;
+  OrtAllocator* allocator = NULL;
+  const OrtLogger* logger = NULL;
   if (facts->fail == 2) return api->CreateStatus(ORT_FAIL, "the call fails");
   IsOk(api->KernelContext_GetInputCount(context, &count));
   facts->facts[FACT_GIVEN] = 0;
@@ -182,6 +225,10 @@ static OrtStatus* ComputeFacts(void* kernel, OrtKernelContext* context) {
   facts->facts[FACT_TOGETHER] = together[0] + 10 * together[1] + 100 * together[2];
   IsOk(api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &memory));
   if (IsOk(api->KernelContext_GetScratchBuffer(context, memory, 64, &scratch))) memset(scratch, 1, 64);
+  IsOk(api->KernelContext_GetOutputCount(context, &count));
+  facts->facts[FACT_CONTEXT] = count == 1 && IsOk(api->KernelContext_GetLogger(context, &logger)) &&
+                               IsOk(api->KernelContext_GetAllocator(context, memory, &allocator));
+  if (allocator != NULL) api->ReleaseAllocator(allocator);
   api->ReleaseMemoryInfo(memory);
   facts->facts[FACT_SCRATCH] = scratch != NULL;
   status = api->KernelContext_GetOutput(context, 0, dims, 1, &output);

@@ -172,6 +172,12 @@ static void TestFacts(const OrtSessionOptions* options) {
     EQUAL(facts[FACT_TOGETHER], 111);
     EQUAL(facts[FACT_SCRATCH], 1);
     EQUAL(facts[FACT_LOGGED], 1);
+    EQUAL(facts[FACT_ENTRY], 1);
+    EQUAL(facts[FACT_OPERATOR], 11);
+    EQUAL(facts[FACT_OUTPUT], 100 + ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64);
+    EQUAL(facts[FACT_CONSTANT], 0);
+    EQUAL(facts[FACT_CONTEXT], 1);
+    EQUAL(facts[FACT_COPIED], 1);
     api->ReleaseValue(output);
   }
   api->ReleaseSession(session);
@@ -198,6 +204,7 @@ void TestCustomOps(const char* library) {
   void* handle = NULL;
   OK(api->CreateSessionOptions(&options));
   OK(api->RegisterCustomOpsLibrary_V2(options, library));
+  OK(api->AddSessionConfigEntry(options, "of.the.session", "yes"));
   TestAbove(options);
   TestFacts(options);
   api->ReleaseSessionOptions(options);
