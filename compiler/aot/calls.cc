@@ -191,6 +191,7 @@ Status StaticProgram::Invoke(State* state, Next* next, std::uint32_t function, s
   frame_ = caller;
   pc_ = pc;
   code_ = code;
+  fresh_.clear();
   if (!callee->result) {
     *next = Next::kEnd;
     return {};
@@ -291,8 +292,10 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
                           given.back().kind == Kind::kTensor && aot::ElementsOf(given.back().dims) == 0;
   if (is_skipped) return {};
   if (Status placed = PlaceWorkspace(*state, &call); !placed) return placed;
+  if (pass_ == Pass::kMemory) NoteInPlace(*state, call);
   if (pass_ != Pass::kSource) return {};
   for (CallArgument& argument : call.arguments) {
+    if (!calls_->Reads(call, static_cast<std::size_t>(&argument - call.arguments.data()))) continue;
     argument.text = argument.value.kind == Kind::kTensor ? Address(argument.value.place)
                                                          : NumberText(argument.value.number);
     const bool is_short = argument.value.kind == Kind::kTensor &&

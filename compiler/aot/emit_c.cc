@@ -35,7 +35,7 @@ class Emitter {
         plans_(PlanOutputs(module)),
         literals_(module, options),
         calls_(form_.is_packed ? aot::MakePackedCalls(module, options.prefix)
-                               : aot::MakeEmbeddedCalls(options.prefix)) {}
+                               : aot::MakeEmbeddedCalls(module, options.prefix)) {}
 
   Result<CSource> Emit() {
     Result<std::vector<std::uint32_t>> functions = FindFunctions();

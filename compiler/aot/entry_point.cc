@@ -82,6 +82,16 @@ Status Widen(const std::vector<Leaf>& leaves, const std::string& function, std::
               function);
 }
 
+// The version for these sizes, with the smaller arena of both kinds of places.
+Result<std::unique_ptr<StaticProgram>> Analyzed(const SourceParts& parts, std::uint32_t function,
+                                                const std::map<std::uint32_t, std::int64_t>& sizes) {
+  auto program = std::make_unique<StaticProgram>(parts, function, sizes, PlacesOf::kStorages);
+  if (Status analyzed = program->Analyze(); !analyzed) return analyzed;
+  auto apart = std::make_unique<StaticProgram>(parts, function, sizes, PlacesOf::kTensors);
+  if (apart->Analyze() && apart->arena_bytes() < program->arena_bytes()) program = std::move(apart);
+  return program;
+}
+
 }  // namespace
 
 Result<EntryPoint> MakeEntryPoint(const SourceParts& parts, const std::string& name, std::uint32_t function,
@@ -97,9 +107,10 @@ Result<EntryPoint> MakeEntryPoint(const SourceParts& parts, const std::string& n
   do {
     std::map<std::uint32_t, std::int64_t> by_symbol;
     for (std::size_t i = 0; i < sizes.size(); ++i) by_symbol[entry.sizes[i].symbol] = sizes[i];
-    Version version{sizes, std::make_unique<StaticProgram>(parts, function, std::move(by_symbol)), {}};
+    Result<std::unique_ptr<StaticProgram>> analyzed = Analyzed(parts, function, by_symbol);
+    if (!analyzed) return Forward(analyzed);
+    Version version{sizes, *std::move(analyzed), {}};
     StaticProgram& program = *version.program;
-    if (Status analyzed = program.Analyze(); !analyzed) return analyzed;
     words += program.code_words();
     if (entry.IsOpen() && words > parts.options.max_instructions) {
       return Fail(

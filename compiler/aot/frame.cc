@@ -12,6 +12,8 @@ bool NeedsLive(Opcode opcode) {
     case Opcode::kInvokeClosure:
     case Opcode::kInvokePacked:
     case Opcode::kAllocStorage:
+    case Opcode::kAllocTensor:
+    case Opcode::kAllocTensorReg:
     case Opcode::kDeviceCopy:
       return true;
     default:

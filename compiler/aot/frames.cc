@@ -12,7 +12,7 @@
 namespace rewire::aot {
 
 StaticProgram::StaticProgram(const SourceParts& parts, std::uint32_t function,
-                             std::map<std::uint32_t, std::int64_t> sizes)
+                             std::map<std::uint32_t, std::int64_t> sizes, PlacesOf places)
     : module_(parts.module),
       options_(parts.options),
       literals_(parts.literals),
@@ -20,6 +20,7 @@ StaticProgram::StaticProgram(const SourceParts& parts, std::uint32_t function,
       known_calls_(parts.known_calls),
       plans_(parts.plans),
       sizes_(std::move(sizes)),
+      places_(places),
       meter_(WorkMeter::Budget{"emitting C"}) {
   root_.function = function;
   root_.facts = &FactsOf(function);
@@ -153,6 +154,7 @@ Status StaticProgram::Analyze() {
   FindTargets(&variables_);
   pass_ = Pass::kMemory;
   if (Status walked = WalkFrame(&root_); !walked) return walked;
+  if (Status separate = CheckOverlaps(); !separate) return separate;
   constexpr std::uint64_t kAlignment = 16;
   arena_bytes_ = PlaceSites(&sites_, kAlignment);
   return {};
@@ -208,6 +210,7 @@ Status StaticProgram::WalkBlock(Frame* frame, std::uint32_t block) {
   const Array<std::uint32_t>& code = module_.functions[frame->function].code;
   State state = *frame->entries[block];
   const std::uint32_t end = frame->facts->blocks[block].end;
+  fresh_.clear();
   for (std::uint32_t pc = frame->facts->blocks[block].begin; pc < end; pc += WordsOf(code[pc])) {
     frame_ = frame;
     pc_ = pc;

@@ -129,71 +129,6 @@ bool StaticProgram::TakesOutput(std::int32_t leaf, const Value& tensor) const {
   return output.is_tensor && output.dtype == tensor.dtype && bytes == tensor.bytes;
 }
 
-std::uint32_t StaticProgram::SiteHere(std::uint64_t bytes) {
-  const auto [found, made] =
-      site_numbers_.try_emplace({frame_->id, pc_}, static_cast<std::uint32_t>(sites_.size()));
-  if (made) sites_.push_back({});
-  sites_[found->second].bytes = bytes;
-  return found->second;
-}
-
-// Calls visit(const Value&) for each part of each value that is still of use behind the instruction, in the
-// frames that call too.
-template <typename Visit>
-void StaticProgram::ForEachLive(const State& state, Visit visit) const {
-  const State* values = &state;
-  std::uint32_t pc = pc_;
-  for (const Frame* frame = frame_; frame != nullptr; frame = frame->caller) {
-    frame->facts->live_after.at(pc).ForEach([&](std::uint32_t reg) { ForEachPart((*values)[reg], visit); });
-    values = &frame->caller_state;
-    pc = frame->call_pc;
-  }
-}
-
-// Notes what may hold something while the site reserves memory.
-Status StaticProgram::NoteLive(std::uint32_t site, const State& state) {
-  std::uint32_t own = 0;
-  bool is_lost = false;
-  ForEachLive(state, [&](const Value& part) {
-    NoteBeside(site, part.place);
-    is_lost = is_lost || (part.place.base == Place::Base::kStorage && part.place.index == site);
-    if (part.place.base == Place::Base::kVariable) {
-      own += variables_[part.place.index].sites.count(site) != 0 ? 1 : 0;
-    }
-  });
-  if (is_lost) return Refuse("memory of an earlier round is read that no path has carried");
-  sites_[site].instances = std::max(sites_[site].instances, own + 1);
-  return {};
-}
-
-// Notes that the memory of this place is in use together with the site.
-void StaticProgram::NoteBeside(std::uint32_t site, const Place& place) {
-  std::set<std::uint32_t>& beside = sites_[site].beside;
-  if (place.base == Place::Base::kStorage) beside.insert(place.index);
-  if (place.base == Place::Base::kVariable) {
-    const std::set<std::uint32_t>& may = variables_[place.index].sites;
-    beside.insert(may.begin(), may.end());
-  }
-}
-
-// The source takes an instance in which nothing lies that is still of use.
-void StaticProgram::EmitSite(std::uint32_t site, const State& state) {
-  const Site& taken = sites_[site];
-  if (taken.instances == 1 || !taken.is_used) return;
-  std::set<std::string> busy;
-  ForEachLive(state, [&](const Value& part) {
-    if (part.place.base != Place::Base::kVariable) return;
-    if (variables_[part.place.index].sites.count(site) == 0) return;
-    busy.insert(fmt::format("(uintptr_t){} - (uintptr_t)s{} < {}u",
-                            Address({Place::Base::kVariable, part.place.index, 0}), site, taken.bytes));
-  });
-  used_sites_.insert(site);
-  Emit(fmt::format("  s{} = arena + {};", site, taken.offsets[0]));
-  for (std::uint32_t i = 1; i < taken.instances; ++i) {
-    Emit(fmt::format("  if ({}) s{} = arena + {};", fmt::join(busy, " || "), site, taken.offsets[i]));
-  }
-}
-
 Status StaticProgram::AllocStorage(State* state, Next* next) {
   constexpr Opcode kOp = Opcode::kAllocStorage;
   const std::uint32_t size_register = code_[WordOf(kOp, "size")];
@@ -216,7 +151,7 @@ Status StaticProgram::AllocStorage(State* state, Next* next) {
     return Fails(StatusCode::kRuntimeFailed, fmt::format("a storage of {} bytes asked for", bytes), next);
   }
   const std::uint32_t site = SiteHere(static_cast<std::uint64_t>(bytes));
-  if (pass_ == Pass::kMemory) {
+  if (pass_ == Pass::kMemory && places_ == PlacesOf::kStorages) {
     if (Status noted = NoteLive(site, *state); !noted) return noted;
   }
   if (pass_ == Pass::kSource) EmitSite(site, *state);
@@ -269,6 +204,10 @@ Status StaticProgram::AllocTensor(State* state, Next* next, const std::vector<st
   const std::int32_t output = OutputHere();
   if (TakesOutput(output, tensor)) {
     tensor.place = {Place::Base::kOutput, static_cast<std::uint32_t>(output), 0};
+  } else if (places_ == PlacesOf::kTensors) {
+    Place origin = storage.place;
+    origin.offset += start;
+    if (Status placed = AllocTensorApart(*state, origin, &tensor); !placed) return placed;
   } else {
     tensor.place = storage.place;
     tensor.place.offset += start;

@@ -43,6 +43,10 @@ class KernelCalls {
   virtual Result<std::string> Call(const KernelCall& call, std::string* setup) = 0;
   // Bytes of the arena that the kernel needs while it runs.
   virtual std::uint64_t WorkspaceBytes(const KernelCall&) const { return 0; }
+  // Whether Call names the argument. A constant that no call names is not in the source.
+  virtual bool Reads(const KernelCall&, std::size_t) const { return true; }
+  // Whether the first output may begin where the first input does, beyond what the kernel's row says.
+  virtual bool MayWriteInPlace(const KernelCall&) const { return false; }
   // Lines of the source in front of the functions.
   virtual std::string Includes() const = 0;
   // The tables that the calls use stand in front of the functions too. They are known when all calls are
@@ -54,7 +58,7 @@ class KernelCalls {
 
 std::unique_ptr<KernelCalls> MakePackedCalls(const Module& module, const std::string& prefix);
 
-std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const std::string& prefix);
+std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const Module& module, const std::string& prefix);
 
 // The kernels that these calls know.
 std::vector<std::string> EmbeddedKernelNames();

@@ -12,6 +12,9 @@
 
 namespace rewire::aot {
 
+// The places of a site's instances.
+using Offsets = std::vector<std::uint64_t>;
+
 struct Site {
   std::uint64_t bytes = 0;
   // A tensor lies on it. Memory that is only reserved takes no place.
@@ -19,8 +22,12 @@ struct Site {
   // How many tensors of earlier rounds of a loop may still be read when the site reserves memory again, and
   // one. Each has its own place in the arena.
   std::uint32_t instances = 1;
-  std::set<std::uint32_t> beside;        // sites that may hold something when this one reserves memory
-  std::vector<std::uint64_t> offsets{};  // by instance
+  std::set<std::uint32_t> beside;  // sites that may hold something when this one reserves memory
+  // Sites beside that may begin at the same address: a kernel writes this one in place of them.
+  std::set<std::uint32_t> in_place_of{};
+  // The place that the executable gives the tensor: its storage and the offset there.
+  Place origin{};
+  Offsets offsets{};
 };
 
 // A variable of the source that is assigned at the ends of the paths that meet.
@@ -36,8 +43,9 @@ struct Variable {
 void FindTargets(std::vector<Variable>* variables);
 
 // Gives every instance of each used site an offset that is a multiple of `alignment`, and returns the bytes
-// of the arena. Sites beside each other do not overlap. The largest is placed first, and each as low as it
-// goes.
+// of the arena. Sites beside each other do not overlap, unless one is written in place of the other. Each is
+// placed as low as it goes. Several orders are tried: by size, by number, and with the sites first that made
+// an earlier order's arena large. The smallest arena is kept.
 std::uint64_t PlaceSites(std::vector<Site>* sites, std::uint64_t alignment);
 
 }  // namespace rewire::aot

@@ -47,11 +47,15 @@ struct SourceParts {
   KnownCalls* known_calls;  // null: every call is made when the program runs
 };
 
+// PlacesOf says what has a place of its own. Places of tensors make a smaller arena where the executable
+// keeps room between them, but not every program has them: see AllocTensorApart.
+enum class PlacesOf : std::uint8_t { kStorages, kTensors };
+
 class StaticProgram {
  public:
   // `sizes` are those of the symbolic dimensions of the function's inputs, by the module's symbol.
-  StaticProgram(const SourceParts& parts, std::uint32_t function,
-                std::map<std::uint32_t, std::int64_t> sizes);
+  StaticProgram(const SourceParts& parts, std::uint32_t function, std::map<std::uint32_t, std::int64_t> sizes,
+                PlacesOf places);
 
   // Finds the states, the types of the result, and the arena.
   Status Analyze();
@@ -103,6 +107,9 @@ class StaticProgram {
   Status Step(State* state, Next* next);
   Status AllocStorage(State* state, Next* next);
   Status AllocTensor(State* state, Next* next, const std::vector<std::int64_t>& dims);
+  Status AllocTensorApart(const State& state, const Place& origin, Value* tensor);
+  void NoteInPlace(const State& state, const KernelCall& call);
+  Status CheckOverlaps();
   Status Invoke(State* state, Next* next, std::uint32_t function, std::vector<Value> arguments,
                 bool carries_outputs);
   Status AllocTuple(State* state, Value::Kind kind, std::uint32_t number, const std::uint32_t* fields,
@@ -159,6 +166,7 @@ class StaticProgram {
   KnownCalls* known_calls_;
   const Array<FunctionPlan>& plans_;
   const std::map<std::uint32_t, std::int64_t> sizes_;
+  const PlacesOf places_;
   WorkMeter meter_;
   std::map<std::uint32_t, std::unique_ptr<FunctionFacts>> facts_{};
   Frame root_{};
@@ -173,6 +181,10 @@ class StaticProgram {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
       variable_numbers_{};
   std::uint64_t arena_bytes_ = 0;
+  // Pairs of sites that overlap in the executable while both are in use: the second one is reserved then.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> overlaps_{};
+  // Sites that the current block has reserved and that nothing has written or read yet.
+  std::set<std::uint32_t> fresh_{};
 
   // The instruction that is looked at.
   Pass pass_ = Pass::kStates;

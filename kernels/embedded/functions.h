@@ -19,8 +19,8 @@ static inline float rewire_embedded_polynomial(float x, const float* terms, int 
   return sum;
 }
 
-// exp(x) = power * 2^n, with n in the exponent's bits.
-static inline float rewire_embedded_exp(float x) {
+// exp(x) = power * 2^n, with n in the exponent's bits. The name says for which x no infinity is needed.
+static inline float rewire_embedded_exp_up_to_0(float x) {
   static const float terms[] = {4.99999940e-01f, 1.66665211e-01f, 4.16683927e-02f, 8.36874545e-03f,
                                 1.38145348e-03f};
   const float shift = 12582912.0F;  // 1.5 * 2^23
@@ -30,9 +30,12 @@ static inline float rewire_embedded_exp(float x) {
   const float rest = REWIRE_EMBEDDED_MUL_ADD(-n, -2.12194440e-4F, most);
   const float polynomial = rewire_embedded_polynomial(rest, terms, REWIRE_EMBEDDED_TERMS(terms));
   const float power = REWIRE_EMBEDDED_MUL_ADD(rest * rest, polynomial, rest) + 1.0F;
-  if (x > 88.72283F) return INFINITY;
   if (!(x >= -87.33654F)) return x != x ? x : 0;
   return rewire_embedded_float_of(rewire_embedded_bits(power) + (rewire_embedded_bits(shifted) << 23));
+}
+
+static inline float rewire_embedded_exp(float x) {
+  return x > 88.72283F ? INFINITY : rewire_embedded_exp_up_to_0(x);
 }
 
 // x, brought to at most `limit` of either sign. NaN stays.

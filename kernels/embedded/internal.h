@@ -52,9 +52,9 @@ static inline int32_t rewire_embedded_rounded(float value, float zero, float lea
 }
 
 // The range of taps for which the window of output position o lies inside the input: first >= last if there
-// are none.
-void rewire_embedded_inside(const struct rewire_embedded_axis* axis, int32_t o, int32_t* first,
-                            int32_t* last);
+// are none. Returns the input's position under the first one.
+int32_t rewire_embedded_inside(const struct rewire_embedded_axis* axis, int32_t o, int32_t* first,
+                               int32_t* last);
 
 // The part of a window that lies inside the image, at one output position: `taps` positions of `channels`
 // numbers in each of `rows` rows. Steps count elements of x; w_first and w_row_step count what is skipped of

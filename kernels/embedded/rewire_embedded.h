@@ -322,6 +322,21 @@ REWIRE_EMBEDDED_REDUCTION(sum_square);
 REWIRE_EMBEDDED_REDUCTION(l1);
 REWIRE_EMBEDDED_REDUCTION(l2);
 
+// rewire.argmax and rewire.argmin of x [outer, count, inner] with count in the middle; count is at least 1.
+// out [outer, inner] is of i64 if out_is_wide, else of i32. `last` is select_last_index.
+struct rewire_embedded_arg_reduce {
+  struct rewire_embedded_along view;
+  int32_t last, out_is_wide;
+};
+#define REWIRE_EMBEDDED_ARG_REDUCTION(name, T, dtype) \
+  void rewire_embedded_##name##_##dtype(const struct rewire_embedded_arg_reduce* p, const T* x, void* out)
+REWIRE_EMBEDDED_ARG_REDUCTION(argmax, float, f32);
+REWIRE_EMBEDDED_ARG_REDUCTION(argmax, int8_t, i8);
+REWIRE_EMBEDDED_ARG_REDUCTION(argmax, uint8_t, u8);
+REWIRE_EMBEDDED_ARG_REDUCTION(argmin, float, f32);
+REWIRE_EMBEDDED_ARG_REDUCTION(argmin, int8_t, i8);
+REWIRE_EMBEDDED_ARG_REDUCTION(argmin, uint8_t, u8);
+
 // Indexing.
 //
 // rewire.gather of x [outer, axis, inner] by `count` indices to out [outer, count, inner], for elements of

@@ -19,7 +19,7 @@ class Attributes {
  public:
   explicit Attributes(const KernelImport& import) : import_(import) {}
 
-  std::int64_t Integer(const char* name, std::int64_t otherwise) const {
+  std::int64_t Int(const char* name, std::int64_t otherwise) const {
     return Get<std::int64_t>(name, otherwise);
   }
   std::string Text(const char* name, const char* otherwise) const {
@@ -29,7 +29,7 @@ class Attributes {
   std::vector<std::int64_t> Ints(const char* name, const std::vector<std::int64_t>& otherwise) const {
     return Find(name) == nullptr ? otherwise : List(name, 0, 0);
   }
-  bool Bool(const char* name, bool otherwise) const { return Integer(name, otherwise ? 1 : 0) != 0; }
+  bool Bool(const char* name, bool otherwise) const { return Int(name, otherwise ? 1 : 0) != 0; }
   int Choice(const char* name, std::initializer_list<std::string_view> choices, int otherwise) const {
     const std::string value = Get<std::string>(name, {});
     const auto* found = std::find(choices.begin(), choices.end(), value);

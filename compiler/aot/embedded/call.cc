@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/literals.h"
 
@@ -18,6 +20,11 @@ Dims StridesOf(const Dims& dims) {
   Dims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
   return strides;
+}
+
+bool EmbeddedCall::Imports(std::string_view other) const {
+  return std::any_of(module_.kernels.begin(), module_.kernels.end(),
+                     [&](const KernelImport& import) { return import.name == other; });
 }
 
 Status EmbeddedCall::Refuse(const std::string& why) const {
@@ -66,7 +73,7 @@ Status EmbeddedCall::NeedFloats() const {
 }
 
 Result<std::size_t> EmbeddedCall::Axis(std::int64_t otherwise, std::size_t rank) const {
-  std::int64_t axis = attributes.Integer("axis", otherwise);
+  std::int64_t axis = attributes.Int("axis", otherwise);
   if (axis < 0) axis += static_cast<std::int64_t>(rank);
   if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) {
     return Refuse(fmt::format("axis {} is none of its {} axes", axis, rank));

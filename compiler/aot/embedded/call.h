@@ -30,14 +30,16 @@ Dims StridesOf(const Dims& dims);
 
 class EmbeddedCall {
  public:
-  EmbeddedCall(const KernelCall& kernel, Definitions* definitions)
-      : attributes(kernel.import), kernel_(kernel), definitions_(definitions) {}
+  EmbeddedCall(const KernelCall& kernel, const Module& module, Definitions* definitions)
+      : attributes(kernel.import), kernel_(kernel), module_(module), definitions_(definitions) {}
 
   const Attributes attributes;
 
   Definitions& definitions() { return *definitions_; }
   std::string_view name() const { return kernel_.import.name; }
   const KernelCall& kernel() const { return kernel_; }
+  // Whether the program imports this kernel.
+  bool Imports(std::string_view other) const;
 
   // The arguments in front of the outputs. One that has no elements, or is left out at the end, is not given.
   std::size_t inputs() const { return kernel_.arguments.size() - kernel_.outputs; }
@@ -78,6 +80,7 @@ class EmbeddedCall {
   std::string Pointer(const CallArgument& argument) const;
 
   const KernelCall& kernel_;
+  const Module& module_;
   Definitions* definitions_;
 };
 
@@ -91,6 +94,11 @@ struct EmbeddedKernel {
   Result<std::string> (*emit)(EmbeddedCall& call);
   // Bytes that the kernel needs while it runs; null: none.
   std::uint64_t (*workspace)(const EmbeddedCall& call) = nullptr;
+  // Whether the output may begin where the first input does; null: only where the kernel's row says so.
+  bool (*in_place)(const EmbeddedCall& call) = nullptr;
+  // An input that the embedded kernel does not take.
+  std::size_t unread = kNoInput;
+  static constexpr std::size_t kNoInput = ~std::size_t{0};
 };
 
 // The kernels of each family.

@@ -38,10 +38,10 @@ bool Fits(const EmbeddedKernel& row, const EmbeddedCall& call) {
 
 class EmbeddedCalls : public KernelCalls {
  public:
-  explicit EmbeddedCalls(const std::string& prefix) : definitions_(prefix) {}
+  EmbeddedCalls(const Module& module, const std::string& prefix) : module_(module), definitions_(prefix) {}
 
   Result<std::string> Call(const KernelCall& kernel, std::string* setup) override {
-    EmbeddedCall call(kernel, &definitions_);
+    EmbeddedCall call(kernel, module_, &definitions_);
     const EmbeddedKernel* const row = FindKernel(kernel.import.name);
     if (row == nullptr) return call.Refuse("use --kernels packed, or disable the pass that makes it");
     if (!Fits(*row, call)) return call.Refuse("it has other arguments");
@@ -56,8 +56,22 @@ class EmbeddedCalls : public KernelCalls {
   std::uint64_t WorkspaceBytes(const KernelCall& kernel) const override {
     const EmbeddedKernel* const row = FindKernel(kernel.import.name);
     if (row == nullptr || row->workspace == nullptr) return 0;
-    const EmbeddedCall call(kernel, nullptr);
+    const EmbeddedCall call(kernel, module_, nullptr);
     return Fits(*row, call) ? row->workspace(call) : 0;
+  }
+
+  bool Reads(const KernelCall& kernel, std::size_t argument) const override {
+    const EmbeddedKernel* const row = FindKernel(kernel.import.name);
+    const Value& value = kernel.arguments[argument].value;
+    const bool is_empty = value.kind == Value::Kind::kTensor && ElementsOf(value.dims) == 0;
+    return row == nullptr || (argument != row->unread && !is_empty);
+  }
+
+  bool MayWriteInPlace(const KernelCall& kernel) const override {
+    const EmbeddedKernel* const row = FindKernel(kernel.import.name);
+    if (row == nullptr || row->in_place == nullptr) return false;
+    const EmbeddedCall call(kernel, module_, nullptr);
+    return Fits(*row, call) && row->in_place(call);
   }
 
   std::string Includes() const override {
@@ -67,13 +81,14 @@ class EmbeddedCalls : public KernelCalls {
   std::string Locals(std::uint32_t) const override { return {}; }
 
  private:
+  const Module& module_;
   Definitions definitions_;
 };
 
 }  // namespace
 
-std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const std::string& prefix) {
-  return std::make_unique<EmbeddedCalls>(prefix);
+std::unique_ptr<KernelCalls> MakeEmbeddedCalls(const Module& module, const std::string& prefix) {
+  return std::make_unique<EmbeddedCalls>(module, prefix);
 }
 
 std::vector<std::string> EmbeddedKernelNames() {

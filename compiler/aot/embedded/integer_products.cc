@@ -27,7 +27,7 @@ Result<std::string> Finish(EmbeddedCall& call) {
     return call.Has(input) && ElementsOf(call.InputDims(input)) > 1 ? 1 : 0;
   };
   const auto number = [&](const char* name, std::int64_t otherwise) {
-    return FloatText(static_cast<double>(call.attributes.Integer(name, otherwise)));
+    return FloatText(static_cast<double>(call.attributes.Int(name, otherwise)));
   };
   return fmt::format("{{rewire_embedded_store_{}, {}, {}, {}, {}, {}, {}, {}}}", DTypeName(out),
                      x == kInt8 ? 1 : 0, is_for_each(kWZero), is_for_each(kScale), call.Activation(),
@@ -47,50 +47,58 @@ std::uint64_t IntegerWorkspace(const EmbeddedCall& call) {
   return w.empty() ? 0 : 2 * static_cast<std::uint64_t>(w.back());
 }
 
+std::string ConvolutionCall(EmbeddedCall& call, const std::string& content) {
+  return fmt::format("rewire_embedded_packed_conv_integer_bytes(&{}, {}, {}, {});",
+                     call.definitions().Struct("packed_conv_integer", "{" + content + "}"), Operands(call),
+                     call.Workspace(), call.Output());
+}
+
 Result<std::string> MatmulInteger(EmbeddedCall& call) {
   const Result<std::string> finish = Finish(call);
   if (!finish) return finish;
   const Dims& x = call.InputDims(kX);
+  const std::int64_t rows = Product(x, 0, x.size() - 1);
+  const std::int64_t columns = call.attributes.Int("columns", 0);
+  // A convolution under a window of one position takes no further code where the program has others.
+  if (call.Imports(names::kPackedConvInteger)) {
+    return ConvolutionCall(call,
+                           fmt::format("{}, {}, {}, {}, {}", rows, x.back(), columns, kOnePosition, *finish));
+  }
   const std::string sizes = call.definitions().Struct(
-      "packed_matmul_integer", fmt::format("{{{}, {}, {}, {}}}", Product(x, 0, x.size() - 1), x.back(),
-                                           call.attributes.Integer("columns", 0), *finish));
+      "packed_matmul_integer", fmt::format("{{{}, {}, {}, {}}}", rows, x.back(), columns, *finish));
   return fmt::format("rewire_embedded_packed_matmul_integer_bytes(&{}, {}, {}, {});", sizes, Operands(call),
                      call.Workspace(), call.Output());
 }
 
-Result<std::string> Convolution(EmbeddedCall& call, std::string* sizes) {
+// The content of a struct rewire_embedded_packed_conv_integer.
+Result<std::string> Convolution(EmbeddedCall& call) {
   const Result<std::string> finish = Finish(call);
   if (!finish) return finish;
   const ImageAxes x = AxesOf(call.InputDims(kX), true);
   const ImageAxes out = AxesOf(call.OutputDims(), true);
   const Result<Window> window = WindowOf(call, x.spatial, out.spatial);
   if (!window) return Forward(window);
-  *sizes = call.definitions().Struct(
-      "packed_conv_integer",
-      fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels, out.channels, window->axes(), *finish));
-  return Operands(call);
+  return fmt::format("{}, {}, {}, {}, {}", x.images, x.channels, out.channels, window->axes(), *finish);
 }
 
 Result<std::string> ConvInteger(EmbeddedCall& call) {
-  std::string sizes;
-  const Result<std::string> operands = Convolution(call, &sizes);
-  if (!operands) return operands;
-  return fmt::format("rewire_embedded_packed_conv_integer_bytes(&{}, {}, {}, {});", sizes, *operands,
-                     call.Workspace(), call.Output());
+  const Result<std::string> content = Convolution(call);
+  if (!content) return content;
+  return ConvolutionCall(call, *content);
 }
 
 Result<std::string> DepthwiseInteger(EmbeddedCall& call) {
-  std::string sizes;
-  const Result<std::string> operands = Convolution(call, &sizes);
-  if (!operands) return operands;
-  return fmt::format("rewire_embedded_packed_depthwise_integer_bytes(&{}, {}, {});", sizes, *operands,
+  const Result<std::string> content = Convolution(call);
+  if (!content) return content;
+  return fmt::format("rewire_embedded_packed_depthwise_integer_bytes(&{}, {}, {});",
+                     call.definitions().Struct("packed_conv_integer", "{" + *content + "}"), Operands(call),
                      call.Output());
 }
 
 constexpr EmbeddedKernel kIntegerProductKernels[] = {
-    {names::kPackedMatMulInteger, 3, 1, MatmulInteger, IntegerWorkspace},
-    {names::kPackedConvInteger, 3, 3, ConvInteger, IntegerWorkspace},
-    {names::kPackedDepthwiseInteger, 3, 3, DepthwiseInteger},
+    {names::kPackedMatMulInteger, 3, 1, MatmulInteger, IntegerWorkspace, nullptr, kSums},
+    {names::kPackedConvInteger, 3, 3, ConvInteger, IntegerWorkspace, nullptr, kSums},
+    {names::kPackedDepthwiseInteger, 3, 3, DepthwiseInteger, nullptr, nullptr, kSums},
 };
 
 }  // namespace

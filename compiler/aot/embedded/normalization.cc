@@ -52,7 +52,7 @@ Result<std::string> GroupNorm(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
   if (call.attributes.Text("layout", "NCHW") != "NCHW") return call.Refuse("its channels are last");
   const Dims& x = call.InputDims(0);
-  std::int64_t groups = call.attributes.Integer("num_groups", 0);
+  std::int64_t groups = call.attributes.Int("num_groups", 0);
   if (groups == 0) groups = x[1];
   if (groups < 1) return call.Refuse("its attribute num_groups is negative");
   if (call.InputDims(1) != Dims{x[1]} || call.InputDims(2) != Dims{x[1]}) {

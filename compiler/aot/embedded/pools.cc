@@ -2,6 +2,8 @@
 // The largest or the mean under a window.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/compiler/aot/embedded/window.h"
@@ -10,10 +12,11 @@
 namespace rewire::aot {
 namespace {
 
+bool IsChannelsLast(const EmbeddedCall& call) { return call.attributes.Text("layout", "NCHW") == "NHWC"; }
+
 // The content of a struct rewire_embedded_pool; `window` is what it was made of.
 Result<std::string> Pool(EmbeddedCall& call, Window* window) {
-  const std::string layout = call.attributes.Text("layout", "NCHW");
-  const bool is_last = layout == "NHWC";
+  const bool is_last = IsChannelsLast(call);
   const ImageAxes x = AxesOf(call.InputDims(0), is_last);
   Result<Window> found = WindowOf(call, x.spatial, AxesOf(call.OutputDims(), is_last).spatial);
   if (!found) return Forward(found);
@@ -41,14 +44,23 @@ Result<std::string> AvgPool(EmbeddedCall& call) {
   const Result<std::string> pool = Pool(call, &window);
   if (!pool) return pool;
   const std::string sizes = call.definitions().Struct(
-      "avg_pool", fmt::format("{{{}, {}, {}, {}}}", *pool, call.attributes.Integer("count_include_pad", 0),
+      "avg_pool", fmt::format("{{{}, {}, {}, {}}}", *pool, call.attributes.Int("count_include_pad", 0),
                               window.after.size() == 2 ? window.after[0] : 0, window.after.back()));
   return fmt::format("rewire_embedded_avg_pool_f32(&{}, {}, {});", sizes, call.Input(0), call.Output());
 }
 
+// Without padding in front, a window begins at or behind the output's own place.
+bool PoolInPlace(const EmbeddedCall& call) {
+  const bool is_last = IsChannelsLast(call);
+  const Result<Window> window =
+      WindowOf(call, AxesOf(call.InputDims(0), is_last).spatial, AxesOf(call.OutputDims(), is_last).spatial);
+  return window && std::all_of(window->before.begin(), window->before.end(),
+                               [](std::int64_t before) { return before == 0; });
+}
+
 constexpr EmbeddedKernel kPoolKernels[] = {
-    {names::kMaxPool, 1, 3, MaxPool},
-    {names::kAvgPool, 1, 3, AvgPool},
+    {names::kMaxPool, 1, 3, MaxPool, nullptr, PoolInPlace},
+    {names::kAvgPool, 1, 3, AvgPool, nullptr, PoolInPlace},
 };
 
 }  // namespace

@@ -10,12 +10,25 @@
 namespace rewire::aot {
 namespace {
 
+// A packed convolution with this content of its struct behind the images and channels.
+std::string PackedConvCall(EmbeddedCall& call, const std::string& content) {
+  const std::string sizes =
+      call.definitions().Struct("packed_conv", fmt::format("{{{}, {}}}", content, call.Activation()));
+  return fmt::format("rewire_embedded_packed_conv_f32(&{}, {}, {}, {}, {}, {});", sizes, call.Input(0),
+                     call.Input(1), call.Input(2), call.Input(3), call.Output());
+}
+
 Result<std::string> PackedMatmul(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
   const Dims& x = call.InputDims(0);
+  const std::int64_t rows = Product(x, 0, x.size() - 1);
+  const std::int64_t columns = call.attributes.Int("columns", 0);
+  // A convolution under a window of one position takes no further code where the program has others.
+  if (call.Imports(names::kPackedConv)) {
+    return PackedConvCall(call, fmt::format("{}, {}, {}, {}", rows, x.back(), columns, kOnePosition));
+  }
   const std::string sizes = call.definitions().Struct(
-      "packed_matmul", fmt::format("{{{}, {}, {}, {}}}", Product(x, 0, x.size() - 1), x.back(),
-                                   call.attributes.Integer("columns", 0), call.Activation()));
+      "packed_matmul", fmt::format("{{{}, {}, {}, {}}}", rows, x.back(), columns, call.Activation()));
   return fmt::format("rewire_embedded_packed_matmul_f32(&{}, {}, {}, {}, {}, {});", sizes, call.Input(0),
                      call.Input(1), call.Input(2), call.Input(3), call.Output());
 }
@@ -26,11 +39,8 @@ Result<std::string> PackedConv(EmbeddedCall& call) {
   const ImageAxes out = AxesOf(call.OutputDims(), true);
   const Result<Window> window = WindowOf(call, x.spatial, out.spatial);
   if (!window) return Forward(window);
-  const std::string sizes =
-      call.definitions().Struct("packed_conv", fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels,
-                                                           out.channels, window->axes(), call.Activation()));
-  return fmt::format("rewire_embedded_packed_conv_f32(&{}, {}, {}, {}, {}, {});", sizes, call.Input(0),
-                     call.Input(1), call.Input(2), call.Input(3), call.Output());
+  return PackedConvCall(call,
+                        fmt::format("{}, {}, {}, {}", x.images, x.channels, out.channels, window->axes()));
 }
 
 Result<std::string> PackedDepthwise(EmbeddedCall& call) {
@@ -40,7 +50,7 @@ Result<std::string> PackedDepthwise(EmbeddedCall& call) {
   if (!window) return Forward(window);
   const std::string sizes = call.definitions().Struct(
       "packed_depthwise",
-      fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels, call.attributes.Integer("multiplier", 1),
+      fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels, call.attributes.Int("multiplier", 1),
                   window->axes(), call.Activation()));
   return fmt::format("rewire_embedded_packed_depthwise_f32(&{}, {}, {}, {}, {});", sizes, call.Input(0),
                      call.Input(1), call.Input(2), call.Output());
@@ -74,7 +84,7 @@ Result<std::string> Conv(EmbeddedCall& call) {
   if (!window) return Forward(window);
   const std::string sizes = call.definitions().Struct(
       "conv", fmt::format("{{{}, {}, {}, {}, {}}}", x.images, x.channels, out.channels,
-                          call.attributes.Integer("group", 1), window->axes()));
+                          call.attributes.Int("group", 1), window->axes()));
   return fmt::format("rewire_embedded_conv_f32(&{}, {}, {}, {}, {});", sizes, call.Input(0), call.Input(1),
                      call.Input(2), call.Output());
 }
@@ -86,8 +96,8 @@ std::string Steps(bool is_transposed, std::int64_t rows, std::int64_t columns) {
 
 Result<std::string> Gemm(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  const bool left = call.attributes.Integer("transA", 0) != 0;
-  const bool right = call.attributes.Integer("transB", 0) != 0;
+  const bool left = call.attributes.Int("transA", 0) != 0;
+  const bool right = call.attributes.Int("transB", 0) != 0;
   const Dims& out = call.OutputDims();
   const std::int64_t m = out[0];
   const std::int64_t n = out[1];
@@ -113,7 +123,7 @@ Result<std::string> Dense(EmbeddedCall& call) {
   const Dims& x = call.InputDims(0);
   const std::int64_t m = Product(x, 0, x.size() - 1);
   const std::int64_t n = call.OutputDims().back();
-  const bool is_transposed = call.attributes.Integer("transpose_w", 1) != 0;
+  const bool is_transposed = call.attributes.Int("transpose_w", 1) != 0;
   const std::string sizes = call.definitions().Struct(
       "gemm", fmt::format("{{{}, {}, {}, {}, {}, 0, 1, 1.0f, 1.0f}}", m, n, x.back(),
                           Steps(false, m, x.back()), Steps(is_transposed, x.back(), n)));

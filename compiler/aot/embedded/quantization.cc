@@ -15,7 +15,7 @@ Result<std::string> Linear(EmbeddedCall& call, const Value& bytes) {
   if (bytes.dtype != kInt8 && bytes.dtype != kUInt8) {
     return call.Refuse(fmt::format("its integers are {}", DTypeName(bytes.dtype)));
   }
-  if (call.attributes.Integer("block_size", 0) != 0) return call.Refuse("its scales are those of blocks");
+  if (call.attributes.Int("block_size", 0) != 0) return call.Refuse("its scales are those of blocks");
   const Dims& x = call.InputDims(0);
   Dims view = {1, 1, Product(x)};
   if (Product(call.InputDims(1)) != 1) {
@@ -48,7 +48,7 @@ Result<std::string> AddQuantized(EmbeddedCall& call) {
   const std::string sizes = call.definitions().Struct(
       "add_quantized", fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", Product(call.OutputDims()),
                                    number("a_scale", 1), number("b_scale", 1), number("scale", 1),
-                                   call.attributes.Integer("a_zero", 0), call.attributes.Integer("b_zero", 0),
+                                   call.attributes.Int("a_zero", 0), call.attributes.Int("b_zero", 0),
                                    number("zero", 0), number("least", static_cast<double>(least)),
                                    number("most", static_cast<double>(least + 255))));
   return fmt::format("rewire_embedded_add_quantized_{}(&{}, {}, {}, {});", DTypeName(dtype), sizes,

@@ -63,7 +63,25 @@ Result<std::string> Reduce(EmbeddedCall& call) {
                      call.Output());
 }
 
+Result<std::string> ArgReduce(EmbeddedCall& call) {
+  const Value& x = call.InputValue(0);
+  const DLDataType out = call.OutputValue().dtype;
+  if (x.dtype != kFloat32 && x.dtype != kInt8 && x.dtype != kUInt8)
+    return call.Refuse(fmt::format("its input is {}", TensorText(x)));
+  contract::ArgReduceAttributes given;
+  given.Read(call.attributes);
+  const Result<std::size_t> axis = call.Axis(0, x.dims.size());
+  if (!axis) return Forward(axis);
+  const std::string sizes = call.definitions().Struct(
+      "arg_reduce",
+      fmt::format("{{{{{}, {}, {}}}, {}, {}}}", Product(x.dims, 0, *axis), x.dims[*axis],
+                  Product(x.dims, *axis + 1, x.dims.size()), given.last ? 1 : 0, out == kInt64 ? 1 : 0));
+  return fmt::format("rewire_embedded_{}_{}(&{}, {}, {});", names::Stem(call.name()), DTypeName(x.dtype),
+                     sizes, call.Input(0), call.Output());
+}
+
 constexpr EmbeddedKernel kReductionKernels[] = {
+    {names::kArgMax, 1, 0, ArgReduce},  {names::kArgMin, 1, 0, ArgReduce},
     {names::kReduceSum, 1, 0, Reduce},  {names::kReduceMean, 1, 0, Reduce},
     {names::kReduceProd, 1, 0, Reduce}, {names::kReduceMax, 1, 0, Reduce},
     {names::kReduceMin, 1, 0, Reduce},  {names::kReduceSumSquare, 1, 0, Reduce},

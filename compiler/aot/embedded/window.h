@@ -18,6 +18,9 @@ struct Window {
   std::string axes() const { return rows + ", " + columns; }
 };
 
+// The axes of a window of one position on an image of one.
+inline constexpr const char* kOnePosition = "REWIRE_EMBEDDED_NO_AXIS, REWIRE_EMBEDDED_NO_AXIS";
+
 // ImageAxes names the spatial axes of an image.
 struct ImageAxes {
   std::int64_t images = 0, channels = 0;

@@ -40,17 +40,12 @@ void rewire_embedded_integer_panels(const struct rewire_embedded_integer_product
                                     void* out, int32_t at) {
   const int32_t depth = product->depth, columns = product->columns;
   // The second and the third of each four change places, since words of weights come apart so.
-  for (int32_t k = 1; k < depth; k += 4) {
-    const int16_t second = x[k];
-    x[k] = x[k + 1];
-    x[k + 1] = second;
-  }
   uint32_t row_sum = 0;
-  if (product->w_zero != NULL) {
-    for (int32_t k = 0; k < depth; ++k) {
-      const uint32_t value = (uint32_t)x[k];
-      row_sum += value;
-    }
+  for (int16_t *four = x, *end = x + depth; four != end; four += 4) {
+    const int16_t second = four[1], third = four[2];
+    row_sum += (uint32_t)(four[0] + second + third + four[3]);
+    four[1] = third;
+    four[2] = second;
   }
   for (int32_t column = 0; column < columns; column += AT_ONCE) {
     const int32_t panel = column & ~(PANEL - 1);
@@ -70,21 +65,21 @@ void rewire_embedded_integer_panels(const struct rewire_embedded_integer_product
       ADD_QUAD(s2, 2);
       ADD_QUAD(s3, 3);
     }
-    uint32_t sums[AT_ONCE];
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
-    int32_t finished[AT_ONCE];
+    int32_t sums[AT_ONCE];
+    sums[0] = (int32_t)s0;
+    sums[1] = (int32_t)s1;
+    sums[2] = (int32_t)s2;
+    sums[3] = (int32_t)s3;
     for (int32_t j = 0; j < used; ++j) {
+      uint32_t sum = (uint32_t)sums[j];
       if (product->w_zero != NULL) {
         const uint32_t zero = (uint32_t)product->w_zero[(column + j) * product->finish->w_zero_step];
-        sums[j] -= row_sum * zero;
+        sum -= row_sum * zero;
       }
-      if (product->whole_bias != NULL) sums[j] += (uint32_t)product->whole_bias[column + j];
-      finished[j] = (int32_t)sums[j];
+      if (product->whole_bias != NULL) sum += (uint32_t)product->whole_bias[column + j];
+      sums[j] = (int32_t)sum;
     }
-    product->finish->store(product->finish, finished, column, used, product->scale, product->bias, out,
+    product->finish->store(product->finish, sums, column, used, product->scale, product->bias, out,
                            at + column);
   }
 }

@@ -11,7 +11,9 @@ static void gather(const struct rewire_embedded_packed_conv_integer* p, const ui
     const int32_t y = oy * p->rows.stride - p->rows.before + ky * p->rows.dilation;
     for (int32_t kx = 0; kx < p->columns.kernel; ++kx) {
       const int32_t x = ox * p->columns.stride - p->columns.before + kx * p->columns.dilation;
-      const int32_t inside = y >= 0 && y < p->rows.input && x >= 0 && x < p->columns.input;
+      // As unsigned numbers, negative positions are large.
+      const int32_t inside =
+          (uint32_t)y < (uint32_t)p->rows.input && (uint32_t)x < (uint32_t)p->columns.input;
       const uint8_t* from = image + (inside ? (y * p->columns.input + x) * p->in_channels : 0);
       for (int32_t c = 0; c < p->in_channels; ++c) *to++ = (int16_t)(inside ? (from[c] ^ flip) - zero : 0);
       if (p->columns.dilation == 1 && kx + 1 != p->columns.kernel) continue;

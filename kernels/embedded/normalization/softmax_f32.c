@@ -9,7 +9,7 @@ void rewire_embedded_softmax_f32(const struct rewire_embedded_along* p, const fl
       for (int32_t j = 0; j < size; j += p->inner) {
         if (x[j] > most || x[j] != x[j]) most = x[j];
       }
-      for (int32_t j = 0; j < size; j += p->inner) sum += out[j] = rewire_embedded_exp(x[j] - most);
+      for (int32_t j = 0; j < size; j += p->inner) sum += out[j] = rewire_embedded_exp_up_to_0(x[j] - most);
       const float factor = 1 / sum;
       for (int32_t j = 0; j < size; j += p->inner) out[j] *= factor;
     }

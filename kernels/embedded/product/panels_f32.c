@@ -21,8 +21,8 @@ void rewire_embedded_panels_f32(const struct rewire_embedded_covered* covered, c
     const int32_t width = columns - panel <= HALF_PANEL ? HALF_PANEL : PANEL;
     const int32_t used = columns - column < AT_ONCE ? columns - column : AT_ONCE;
     const float* first = w + panel * depth + (column - panel) + covered->w_first * width;
-    float sums[AT_ONCE];
-    for (int32_t j = 0; j < AT_ONCE; ++j) sums[j] = bias != NULL && j < used ? bias[column + j] : 0;
+    float sums[AT_ONCE] = {0};
+    if (bias != NULL) memcpy(sums, bias + column, (size_t)used * sizeof(float));
     float s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
     float s4 = sums[4], s5 = sums[5], s6 = sums[6], s7 = sums[7];
     for (int32_t row = 0; row < covered->rows; ++row) {
@@ -50,8 +50,8 @@ void rewire_embedded_panels_f32(const struct rewire_embedded_covered* covered, c
     sums[5] = s5;
     sums[6] = s6;
     sums[7] = s7;
-    for (int32_t j = 0; j < used; ++j)
-      out[column + j] = addend == NULL ? sums[j] : sums[j] + addend[column + j];
+    for (int32_t j = 0; addend != NULL && j < used; ++j) sums[j] += addend[column + j];
+    memcpy(out + column, sums, (size_t)used * sizeof(float));
   }
   rewire_embedded_activate(activation, out, columns);
 }

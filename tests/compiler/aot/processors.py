@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """processors.py BUILD: examples/digits as C source for other processors than the machine's.
 
-Compiles the network as docs/aot.md says and runs it on all images: AArch64, ARMv7 and RISC-V of 32 bits under
-qemu-user, WebAssembly in wasmtime. Fails if an image is seen as another digit than ONNX Runtime sees (examples/digits/expected.npy).
-A processor whose compiler or emulator is missing is skipped by name. Needs
+Compiles the network as docs/aot.md says, float32 and int8, and runs it on all images: AArch64, ARMv7 and RISC-V of 32 bits under
+qemu-user, WebAssembly in wasmtime. Fails if an image is seen as another digit than ONNX Runtime sees (examples/digits/expected.npy);
+one image may differ in int8. A processor whose compiler or emulator is missing is skipped by name. Needs
 third_party/install.sh processors, and for WebAssembly the environment of tests/compiler/aot/requirements/wasmtime.txt:
 
     tests/support/environments.py --run tests/compiler/aot/requirements/wasmtime.txt tests/compiler/aot/processors.py build/release
@@ -127,7 +127,7 @@ def main():
     tools = parser.parse_args().build.resolve() / "bin"
     expected = digits.expected_digits()
     faults = []
-    for precision, allowed in (("f32", 0),):
+    for precision, allowed in (("f32", 0), ("int8", 1)):
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             digits.write_images(folder)

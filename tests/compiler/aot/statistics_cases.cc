@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawn calls of reductions and of kernels that normalize.
+#include <cmath>
+
 #include "rewire/tests/compiler/aot/kernel_cases.h"
 
 namespace rewire::test {
@@ -64,6 +66,23 @@ Maker Reduction(double bound = 0) {
   };
 }
 
+// Ties are frequent, and one element may be NaN.
+Case ArgReduction(Random& random) {
+  const Dims dims = random.Shape(1, 4);
+  std::int64_t axis = 0;
+  const std::string attribute = AxisOf(random, dims.size(), &axis);
+  Dims out = dims;
+  out.erase(out.begin() + axis);
+  const int kind = random.Int(0, 3);
+  Tensor x = kind == 0   ? random.Integers<std::int8_t>(dims, -2, 2)
+             : kind == 1 ? random.Integers<std::uint8_t>(dims, 0, 3)
+                         : random.Floats(dims, -2, 2);
+  if (kind == 3) x.data<float>()[0] = NAN;
+  return {attribute + ", keepdims=0, select_last_index=" + std::to_string(random.Int(0, 1)),
+          {x},
+          {(random.Bool() ? "i64" : "i32") + ShapeOf(out)}};
+}
+
 }  // namespace
 
 void AddStatisticsCases(Makers* makers) {
@@ -74,6 +93,8 @@ void AddStatisticsCases(Makers* makers) {
       {"rewire.rms_norm", RowNorm(false)},
       {"rewire.group_norm", GroupNorm},
       {"rewire.batch_norm", BatchNorm},
+      {"rewire.argmax", ArgReduction},
+      {"rewire.argmin", ArgReduction},
       {"rewire.reduce_sum", Reduction()},
       {"rewire.reduce_mean", Reduction(kClose)},
       {"rewire.reduce_prod", Reduction(kClose)},

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/reduction/arg_reduce.h"
+
+REWIRE_EMBEDDED_ARG_REDUCE(argmax, uint8_t, u8, >)
