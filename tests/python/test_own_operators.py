@@ -107,7 +107,8 @@ def test_without_a_schema_the_error_says_what_to_do():
 def test_the_page_runs_as_it_stands_and_the_example_has_its_files(tmp_path):
     # The headers of this tree, and the tools of this module.
     commands = {"pkg-config": f"echo -I{ROOT}/include", "vm-run": f'exec "{sys.executable}" -m rewire run "$@"',
-                "vm-compile": f'exec "{sys.executable}" -m rewire compile "$@"'}
+                "vm-compile": f'exec "{sys.executable}" -m rewire compile "$@"',
+                "vm-inspect": f'exec "{sys.executable}" -m rewire inspect "$@"'}
     for name, command in commands.items():
         script = tmp_path / "bin" / name
         script.parent.mkdir(exist_ok=True)
@@ -119,7 +120,7 @@ def test_the_page_runs_as_it_stands_and_the_example_has_its_files(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run([sys.executable, "-B", *page], capture_output=True, text=True, check=False, env={**os.environ, **path})
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "12 blocks" in done.stdout
+    assert "15 blocks" in done.stdout
     example = ROOT / "examples/own_operator"
     for name in "acme.c", "acme.json":
         assert (work / name).read_text(encoding="utf-8") == (example / name).read_text(encoding="utf-8"), name
