@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of a call in a run. The compiler has copies of what stands in kernel_work.cc; this needs the
-// linker.
+// The work of a call in a run. The compiler and librewire_prepare have kernel_work.cc; this needs the linker.
 #include <cstdint>
 
 #include "rewire/vm/kernel/kernel.h"
