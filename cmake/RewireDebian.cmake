@@ -42,6 +42,13 @@ macro(rewire_package component package)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
+# rewire_library_package(<component> <package> SUMMARY <line> DETAILS <text>): a package of a library above librewire that programs
+# link. Its headers are in librewire-dev, which therefore needs it.
+macro(rewire_library_package component package)
+  rewire_package(${component} ${package} ${ARGN} SECTION libs DEPENDS "librewire${soname} (= ${version})")
+  string(APPEND CPACK_DEBIAN_REWIRE_DEV_PACKAGE_DEPENDS ", ${package} (= ${version})")
+endmacro()
+
 find_program(REWIRE_GZIP gzip)
 if(REWIRE_GZIP)
   execute_process(COMMAND ${REWIRE_GZIP} -9nc ${PROJECT_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz)
@@ -75,10 +82,8 @@ if(REWIRE_BUILD_DEVICES AND REWIRE_WITH_DLOPEN)
                  RECOMMENDS "rewire-kernels (= ${version})" SUGGESTS "ocl-icd-libopencl1")
 endif()
 if(TARGET rewire_compiler)
-  rewire_package(rewire_compiler librewire-compiler${soname} SECTION libs SUMMARY "compiler of ONNX models for Rewire"
-                 DETAILS "${intro} This package has librewire_compiler, by which a program compiles ONNX models."
-                 DEPENDS "librewire${soname} (= ${version})")
-  string(APPEND CPACK_DEBIAN_REWIRE_DEV_PACKAGE_DEPENDS ", librewire-compiler${soname} (= ${version})")
+  rewire_library_package(rewire_compiler librewire-compiler${soname} SUMMARY "compiler of ONNX models for Rewire"
+                         DETAILS "${intro} This package has librewire_compiler, by which a program compiles ONNX models.")
 endif()
 if(TARGET rewire_onnxruntime)
   rewire_package(rewire_onnxruntime rewire-onnxruntime SECTION libs SUMMARY "ONNX Runtime's C interface over Rewire"
@@ -86,10 +91,8 @@ if(TARGET rewire_onnxruntime)
                  DEPENDS "librewire-compiler${soname} (= ${version}), rewire-kernels (= ${version})")
 endif()
 if(TARGET rewire_remote)
-  rewire_package(rewire_remote librewire-remote${soname} SECTION libs SUMMARY "models on a server as programs of Rewire"
-                 DETAILS "${intro} This package has librewire_remote, by which a program runs models that are on a server."
-                 DEPENDS "librewire${soname} (= ${version})")
-  string(APPEND CPACK_DEBIAN_REWIRE_DEV_PACKAGE_DEPENDS ", librewire-remote${soname} (= ${version})")
+  rewire_library_package(rewire_remote librewire-remote${soname} SUMMARY "models on a server as programs of Rewire"
+                         DETAILS "${intro} This package has librewire_remote, by which a program runs models that are on a server.")
 endif()
 if(REWIRE_BUILD_TOOLS)
   rewire_package(rewire_tools rewire-tools SECTION science SUMMARY "tools of Rewire: compile, run and look into models"

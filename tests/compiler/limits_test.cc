@@ -18,9 +18,6 @@ constexpr const char kDomain[] = "local";
 
 onnx::ModelProto ModelWithFunctions() {
   onnx::ModelProto model = EmptyModel();
-  onnx::OperatorSetIdProto* local = model.add_opset_import();
-  local->set_domain(kDomain);
-  local->set_version(1);
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {2});
   AddNode(graph, "f0", {"x"}, "y")->set_domain(kDomain);
@@ -31,12 +28,7 @@ onnx::ModelProto ModelWithFunctions() {
 // A function of "a" that gives "c" by calling `callee` twice, one call after the other.
 void AddCallingTwice(onnx::ModelProto* model, const std::string& name, const std::string& callee,
                      const std::string& domain) {
-  onnx::FunctionProto* function = model->add_functions();
-  function->set_domain(kDomain);
-  function->set_name(name);
-  function->add_input("a");
-  function->add_output("c");
-  *function->mutable_opset_import() = model->opset_import();
+  onnx::FunctionProto* function = AddFunction(model, name, {"a"}, {"c"});
   onnx::GraphProto body;
   AddNode(&body, callee, {"a"}, "b")->set_domain(domain);
   AddNode(&body, callee, {"b"}, "c")->set_domain(domain);

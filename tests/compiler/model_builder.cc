@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/compiler/model_builder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <utility>
@@ -92,6 +93,25 @@ void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vect
                const std::vector<float>& values) {
   onnx::TensorProto* tensor = AddWeight(graph, name, onnx::TensorProto::FLOAT, shape);
   for (const float value : values) tensor->add_float_data(value);
+}
+
+onnx::FunctionProto* AddFunction(onnx::ModelProto* model, const std::string& name,
+                                 const std::vector<std::string>& inputs,
+                                 const std::vector<std::string>& outputs) {
+  static constexpr char kDomain[] = "local";
+  onnx::FunctionProto* function = model->add_functions();
+  function->set_domain(kDomain);
+  function->set_name(name);
+  for (const std::string& input : inputs) function->add_input(input);
+  for (const std::string& output : outputs) function->add_output(output);
+  function->add_opset_import()->set_version(13);
+  onnx::OperatorSetIdProto* own = function->add_opset_import();
+  own->set_domain(kDomain);
+  own->set_version(1);
+  const auto& imported = model->opset_import();
+  if (std::none_of(imported.begin(), imported.end(), [](const auto& set) { return set.domain() == kDomain; }))
+    *model->add_opset_import() = *own;
+  return function;
 }
 
 Outcome CompileBytes(const std::string& bytes, const std::string& folder,

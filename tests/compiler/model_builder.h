@@ -38,6 +38,12 @@ void AddInts(onnx::GraphProto* graph, const std::string& name, const std::vector
 void AddFloats(onnx::GraphProto* graph, const std::string& name, const std::vector<std::int64_t>& shape,
                const std::vector<float>& values);
 
+// A function of the domain "local", without nodes. It uses operator set 13 and, like the model, version 1 of
+// "local".
+onnx::FunctionProto* AddFunction(onnx::ModelProto* model, const std::string& name,
+                                 const std::vector<std::string>& inputs,
+                                 const std::vector<std::string>& outputs);
+
 struct Outcome {
   std::string message;  // empty: it compiled
   std::vector<compiler::Unsupported> unsupported;

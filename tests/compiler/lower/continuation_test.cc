@@ -184,14 +184,7 @@ TEST_CASE("one in a branch or in a function leads out of it") {
   onnx::ModelProto model = SqueezeModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SECTION("in a function") {
-    model.add_opset_import()->set_domain("local");
-    model.mutable_opset_import(1)->set_version(1);
-    onnx::FunctionProto* function = model.add_functions();
-    function->set_domain("local");
-    function->set_name("SqueezeFirst");
-    function->add_input("value");
-    function->add_output("result");
-    function->add_opset_import()->set_version(13);
+    onnx::FunctionProto* function = AddFunction(&model, "SqueezeFirst", {"value"}, {"result"});
     onnx::GraphProto body;
     AddSqueeze(&body, "value", "result");
     for (const char* constant : {"zero", "one", "zeroth"}) {

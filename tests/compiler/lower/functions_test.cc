@@ -13,15 +13,7 @@ namespace {
 
 TEST_CASE("an input that the call of a function leaves out is left out in its body") {
   onnx::ModelProto model = EmptyModel();
-  onnx::OperatorSetIdProto* local = model.add_opset_import();
-  local->set_domain("local");
-  local->set_version(1);
-  onnx::FunctionProto* function = model.add_functions();
-  function->set_domain("local");
-  function->set_name("Between");
-  for (const char* input : {"value", "low", "high"}) function->add_input(input);
-  function->add_output("result");
-  function->add_opset_import()->set_version(13);
+  onnx::FunctionProto* function = AddFunction(&model, "Between", {"value", "low", "high"}, {"result"});
   onnx::GraphProto body;
   AddNode(&body, "Clip", {"value", "low", "high"}, "result");
   *function->add_node() = body.node(0);
@@ -43,15 +35,7 @@ void AddDefault(onnx::FunctionProto* function, const onnx::AttributeProto& attri
 
 TEST_CASE("attributes of a function have defaults") {
   onnx::ModelProto model = EmptyModel();
-  onnx::OperatorSetIdProto* local = model.add_opset_import();
-  local->set_domain("local");
-  local->set_version(1);
-  onnx::FunctionProto* function = model.add_functions();
-  function->set_domain("local");
-  function->set_name("Scale");
-  function->add_input("a");
-  function->add_output("b");
-  function->add_opset_import()->set_version(13);
+  onnx::FunctionProto* function = AddFunction(&model, "Scale", {"a"}, {"b"});
   onnx::GraphProto body;
   onnx::AttributeProto* value = AddNode(&body, "Constant", {}, "factor")->add_attribute();
   value->set_name("value_float");
@@ -83,18 +67,10 @@ TEST_CASE("attributes of a function have defaults") {
   }
 }
 
-// A function of the domain "local" with one node, from "a" to "b".
-onnx::FunctionProto* AddFunction(onnx::ModelProto* model, const std::string& name, const std::string& type,
-                                 const std::string& domain) {
-  onnx::FunctionProto* function = model->add_functions();
-  function->set_domain("local");
-  function->set_name(name);
-  function->add_input("a");
-  function->add_output("b");
-  function->add_opset_import()->set_version(13);
-  onnx::OperatorSetIdProto* local = function->add_opset_import();
-  local->set_domain("local");
-  local->set_version(1);
+// A function with one node, from "a" to "b".
+onnx::FunctionProto* AddFunctionOf(onnx::ModelProto* model, const std::string& name, const std::string& type,
+                                   const std::string& domain) {
+  onnx::FunctionProto* function = AddFunction(model, name, {"a"}, {"b"});
   onnx::GraphProto body;
   AddNode(&body, type, {"a"}, "b")->set_domain(domain);
   *function->add_node() = body.node(0);
@@ -109,15 +85,12 @@ TEST_CASE(
   constexpr float kOwn = 0.01F;
   for (unsigned form = 0; form < 1U << (2 * kDepth); ++form) {
     onnx::ModelProto model = EmptyModel();
-    onnx::OperatorSetIdProto* local = model.add_opset_import();
-    local->set_domain("local");
-    local->set_version(1);
     float expected = kOwn;
     for (int i = 0; i < kDepth; ++i) {
       const bool innermost = i == 0;
       onnx::FunctionProto* function =
-          AddFunction(&model, "F" + std::to_string(i), innermost ? "LeakyRelu" : "F" + std::to_string(i - 1),
-                      innermost ? "" : "local");
+          AddFunctionOf(&model, "F" + std::to_string(i),
+                        innermost ? "LeakyRelu" : "F" + std::to_string(i - 1), innermost ? "" : "local");
       const bool hands_on = innermost || (form >> (2 * i) & 1) != 0,
                  has_default = (form >> (2 * i + 1) & 1) != 0;
       const std::string own = "own" + std::to_string(i);
@@ -168,16 +141,7 @@ TEST_CASE(
 // A function with two results, of which calls may use one: the largest along axis 1, and 2 x.
 TEST_CASE("what a call's results do not need is left out of a function") {
   onnx::ModelProto model = EmptyModel();
-  onnx::OperatorSetIdProto* local = model.add_opset_import();
-  local->set_domain("local");
-  local->set_version(1);
-  onnx::FunctionProto* function = model.add_functions();
-  function->set_domain("local");
-  function->set_name("Both");
-  function->add_input("a");
-  function->add_output("double");
-  function->add_output("largest");
-  function->add_opset_import()->set_version(13);
+  onnx::FunctionProto* function = AddFunction(&model, "Both", {"a"}, {"double", "largest"});
   onnx::GraphProto body;
   AddNode(&body, "Add", {"a", "a"}, "double");
   // Read by nothing, within a node that nothing reads.
@@ -211,11 +175,7 @@ TEST_CASE("what a call's results do not need is left out of a function") {
 
 TEST_CASE("two functions of one name are refused") {
   onnx::ModelProto model = EmptyModel();
-  for (int i = 0; i < 2; ++i) {
-    onnx::FunctionProto* function = model.add_functions();
-    function->set_domain("local");
-    function->set_name("Twice");
-  }
+  for (int i = 0; i < 2; ++i) AddFunction(&model, "Twice", {}, {});
   CHECK(CompileProto(model).message ==
         "model: there are two functions 'Twice' of domain 'local'; overloads are not supported");
 }
