@@ -71,7 +71,8 @@ Status CheckModelNames(Span<const std::string> names) {
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (!IsUtf8(sorted[i])) return Fail(StatusCode::kInvalidArgument, "the name of a model is not UTF-8");
     if (i == 0 || sorted[i] != sorted[i - 1]) continue;
-    return Fail(StatusCode::kInvalidArgument, "two models are called '{}'", sorted[i]);
+    return Fail(StatusCode::kInvalidArgument, "two models are called '{}'; give each a name of its own",
+                sorted[i]);
   }
   return {};
 }

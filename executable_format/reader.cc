@@ -60,9 +60,7 @@ void Decode(SectionId id, ArchiveReader& archive, Module& module, Pieces& pieces
       return;
     case SectionId::kModels:
     case SectionId::kBlobs:
-      return archive.Reject(
-          "this is a bundle of several models, of which one must be chosen (OpenBundle, "
-          "vm-run --model)");
+      return archive.Reject("this is a bundle of several models; choose one (OpenBundle, vm-run --model)");
     case SectionId::kData:
       pieces.data = archive.ReadBytes(archive.remaining());
       return;

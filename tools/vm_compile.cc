@@ -137,17 +137,11 @@ std::string UnboundedText(const Executable& executable) {
 Status RefuseOtherInput(const std::string& path, Span<const std::byte> content) {
   if (Status refused = RefuseForeignModel(path, content); !refused) return refused;
   const FileKind kind = FindFileKind(path, content);
-  if (kind == FileKind::kAssembly) {
-    return Fail(StatusCode::kUnsupported, path + ": this is text assembly; vm-as makes an executable of it");
-  }
-  if (kind == FileKind::kRelayExecutable || kind == FileKind::kGraph) {
-    return Fail(StatusCode::kUnsupported, fmt::format("{}: this is {}; vm-convert makes an executable of it",
-                                                      path, FileKindName(kind)));
-  }
-  if (IsExecutable(content)) {
-    return Fail(StatusCode::kUnsupported, path + ": this model is compiled already; vm-run runs it");
-  }
-  return {};
+  const bool compiled = IsExecutable(content);
+  // The compiler tells of unknown content.
+  if (!compiled && (kind == FileKind::kOnnx || kind == FileKind::kExecutable)) return {};
+  return Fail(StatusCode::kUnsupported,
+              fmt::format("{}: {}", path, KindAndTaker(compiled ? FileKind::kExecutable : kind)));
 }
 
 Result<int> Run(const Options& options) {

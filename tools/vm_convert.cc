@@ -40,7 +40,8 @@ struct Options {
 Status CheckConvertible(const Options& options, const OpenedModel& model) {
   switch (model.kind) {
     case FileKind::kExecutable:
-      return Fail(StatusCode::kInvalidArgument, options.input + ": this is an executable of Rewire already");
+      return Fail(StatusCode::kInvalidArgument,
+                  options.input + ": this is an executable of Rewire already; vm-run runs it");
     case FileKind::kAssembly:
       return Fail(StatusCode::kInvalidArgument, options.input + ": vm-as assembles text");
     case FileKind::kOnnx:

@@ -13,6 +13,7 @@
 #include "rewire/executable_format/text/disassembler.h"
 #include "rewire/executable_format/verifier.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/file_kind.h"
 
 namespace {
 
@@ -36,6 +37,8 @@ struct Options {
 rewire::Result<int> Run(const Options& options) {
   rewire::Result<rewire::SharedBytes> bytes = rewire::MapFile(options.input);
   if (!bytes) return Forward(bytes);
+  const rewire::Status kind = rewire::tools::RefuseNoExecutable(options.input, bytes->view);
+  if (!kind) return Forward(kind);
   const rewire::Result<rewire::Module> module = rewire::ReadModule(*bytes);
   if (!module) return Forward(module, options.input);
 

@@ -114,6 +114,7 @@ Result<int> Inspect(const Options& options) {
   if (!bytes) return Forward(bytes);
   switch (FindFileKind(options.file, bytes->view)) {
     case FileKind::kExecutable:
+      if (Status kind = RefuseNoExecutable(options.file, bytes->view); !kind) return Forward(kind);
       return InspectOwn(options);
     case FileKind::kSharedLibrary: {
       const Result<LibraryReport> library = InspectLibrary(options.file);

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "rewire/base/dtype.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/file_kind.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
 #include "rewire/tools/options/option_types.h"
@@ -88,8 +90,11 @@ Result<int> Convert(const Options& options) {
 
 Result<int> Compress(const Options& options) {
   const std::string& input = options.inputs.front();
-  const Result<Executable> executable = Executable::Open(input);
-  if (!executable) return Forward(executable);
+  const Result<SharedBytes> file = MapFile(input);
+  if (!file) return Forward(file);
+  if (Status kind = RefuseNoExecutable(input, file->view); !kind) return Forward(kind);
+  const Result<Executable> executable = Executable::FromBytes(*file);
+  if (!executable) return Forward(executable, input);
   Module module = executable->module();
   const Result<std::uint64_t> saved = CompressConstants(&module, options.level);
   if (!saved) return Forward(saved, input);

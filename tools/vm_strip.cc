@@ -14,6 +14,7 @@
 #include "rewire/executable_format/verifier.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/io/file_kind.h"
 
 namespace rewire::tools {
 namespace {
@@ -40,6 +41,7 @@ struct Options {
 Result<int> Strip(const Options& options) {
   const Result<SharedBytes> bytes = MapFile(options.input);
   if (!bytes) return Forward(bytes);
+  if (Status kind = RefuseNoExecutable(options.input, bytes->view); !kind) return Forward(kind);
   const Result<Module> module = ReadModule(*bytes);
   if (!module) return Forward(module, options.input);
   if (Status verified = VerifyModule(*module); !verified) return Forward(verified, options.input);

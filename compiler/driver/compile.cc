@@ -124,8 +124,8 @@ Status CheckPrecision(const CompileOptions& options) {
   if (options.precision == Precision::kInt8 && !calibrates) {
     return Fail(
         StatusCode::kInvalidArgument,
-        "precision int8 needs samples of the model's inputs to calibrate with (--calibrate DATA.npz); "
-        "random ones would give wrong ranges");
+        "precision int8 calibrates with samples of the model's inputs, because random ones would give wrong "
+        "ranges; give some (--calibrate DATA.npz)");
   }
   if (options.precision == Precision::kModel && calibrates)
     return Fail(StatusCode::kInvalidArgument, "samples are for precision int8 or bf16 alone");

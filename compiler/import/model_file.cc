@@ -61,7 +61,9 @@ Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData extern
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.view.data()),
                                                 static_cast<int>(bytes.view.size()));
   if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return Fail(StatusCode::kInvalidFile, fmt::format("{}: not an ONNX model, or a truncated one", what));
+    return Fail(StatusCode::kInvalidFile, fmt::format("{}: not an ONNX model, or a truncated one; copy it "
+                                                      "again, or export one as docs/from-pytorch.md says",
+                                                      what));
   }
   if (!model->has_graph()) return Fail(StatusCode::kInvalidFile, fmt::format("{}: it has no graph", what));
   if (model->opset_import().empty()) {

@@ -102,6 +102,10 @@ Status CheckInputs(Op& op, const Operator& row) {
   return {};
 }
 
+// The error ends with this if no operator has a name that is near.
+constexpr const char kHowToAdd[] =
+    "; docs/operators.md lists those that are, docs/own-operators.md says how to add one";
+
 }  // namespace
 
 Result<const Operator*> RowOf(const Op& op) {
@@ -128,7 +132,8 @@ Result<const Operator*> RowOf(const Op& op) {
   if (found == operators.end()) {
     std::vector<std::string> known;
     for (const auto& [name, rows] : operators) known.emplace_back(name);
-    return op.Unsupported("the operator is not known{}", DidYouMean(op.type(), {known.data(), known.size()}));
+    const std::string near = DidYouMean(op.type(), {known.data(), known.size()});
+    return op.Unsupported("the operator is not known{}", near.empty() ? kHowToAdd : near);
   }
   for (const Operator* row : found->second) {
     if (row->since > op.opset() || (row->until != 0 && row->until < op.opset())) continue;

@@ -53,7 +53,8 @@ SharedBytes RowMajor(const NpyHeader& header, Span<const std::byte> source) {
 Result<HostTensor> ParseNpy(const SharedBytes& bytes) {
   ByteReader reader(bytes.view);
   if (reader.ReadString(kMagic.size()) != kMagic) {
-    return Fail(StatusCode::kInvalidFile, "not an .npy file (it does not begin with \\x93NUMPY)");
+    return Fail(StatusCode::kInvalidFile,
+                "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
   }
   const auto major = reader.Read<std::uint8_t>();
   reader.Read<std::uint8_t>();

@@ -129,9 +129,13 @@ std::string_view SafetensorsDType(DLDataType dtype) {
 Result<std::vector<NamedTensor>> ParseSafetensors(const SharedBytes& bytes) {
   ByteReader reader(bytes.view);
   const auto header_size = reader.Read<std::uint64_t>();
-  if (header_size > kMaxHeaderBytes) return Damaged("not a .safetensors file, or its header is damaged");
+  if (header_size > kMaxHeaderBytes)
+    return Damaged(
+        "not a .safetensors file, or its header is damaged; safetensors.numpy.save_file writes one");
   const std::string_view text = reader.ReadString(header_size);
-  if (!reader.ok()) return Damaged("not a .safetensors file, or it ends inside its header");
+  if (!reader.ok())
+    return Damaged(
+        "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
   std::optional<std::vector<json::Member>> header;
   if (IsUtf8(text)) header = json::Members(json::Value(text));
   if (!header) return Damaged("its header is no JSON object");

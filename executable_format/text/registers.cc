@@ -72,8 +72,9 @@ void Registers::ReportUnwritten(Diagnostics& diagnostics) const {
   }
   for (const auto& [name, named] : names_) {
     if (named.written) continue;
-    diagnostics.Report(named.first,
-                       fmt::format("%{} is read, but nothing writes it{}", name, DidYouMean(name, written)));
+    std::string names = DidYouMean(name, written);
+    if (names.empty()) names = KnownNames("written registers", name, written);
+    diagnostics.Report(named.first, fmt::format("%{} is read, but nothing writes it{}", name, names));
   }
 }
 

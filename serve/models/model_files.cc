@@ -115,7 +115,7 @@ Status AddPath(const std::string& text, Models* models) {
   const fs::path path(text);
   std::error_code error;
   if (!fs::exists(path, error)) {
-    return Fail(StatusCode::kNotFound, "'{}' does not exist", text);
+    return Fail(StatusCode::kNotFound, "cannot open '{}': No such file or directory", text);
   }
   if (!fs::is_directory(path)) return AddModel(path, path.stem().string(), models);
   const Result<std::vector<VersionFile>> versions = VersionsIn(path);
@@ -151,7 +151,8 @@ Result<std::map<std::string, std::vector<VersionFile>>> FindModels(const ServeSe
   for (const auto& [name, model] : settings.models) {
     if (!model.file.empty()) {
       if (!fs::exists(model.file)) {
-        return Fail(StatusCode::kNotFound, "model '{}': '{}' does not exist", name, model.file);
+        return Fail(StatusCode::kNotFound, "model '{}': cannot open '{}': No such file or directory", name,
+                    model.file);
       }
       if (Status added = AddModel(model.file, name, &models); !added) return Forward(added);
     } else if (models.count(name) == 0) {

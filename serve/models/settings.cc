@@ -150,7 +150,8 @@ void FromFolder(const std::filesystem::path& folder, std::string* path) {
 }  // namespace
 
 Status ReadSettings(const std::string& path, ServeSettings* settings) {
-  if (!std::filesystem::exists(path)) return Fail(StatusCode::kNotFound, "'{}' does not exist", path);
+  if (!std::filesystem::exists(path))
+    return Fail(StatusCode::kNotFound, "cannot open '{}': No such file or directory", path);
   toml::table file;
   try {
     file = toml::parse_file(path);

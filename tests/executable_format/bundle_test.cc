@@ -73,15 +73,17 @@ TEST_CASE("what cannot be a bundle is not written") {
   const std::vector<BundledExecutable> bytes = {{"a\xFF", model.executable}};
   CHECK(SerializeBundle(bytes).error().message() == "the name of a model is not UTF-8");
   const std::vector<BundledExecutable> twice = {model, model};
-  CHECK(SerializeBundle(twice).error().message() == "two models are called '" + model.name + "'");
+  CHECK(SerializeBundle(twice).error().message() ==
+        "two models are called '" + model.name + "'; give each a name of its own");
 }
 
 TEST_CASE("a bundle is no executable and an executable no bundle") {
   const Bytes bundle = *SerializeBundle(test::SampleBundle());
   const Result<Executable> executable = Executable::FromBytes(Share(bundle));
   REQUIRE_FALSE(executable);
-  CHECK(executable.error().message().find("this is a bundle of several models, of which one must be chosen "
-                                          "(OpenBundle, vm-run --model)") != std::string::npos);
+  CHECK(executable.error().message().find(
+            "this is a bundle of several models; choose one (OpenBundle, vm-run --model)") !=
+        std::string::npos);
   const Bytes plain = *SerializeModule(test::SampleModules().front().module);
   CHECK_FALSE(IsBundle(plain));
   CHECK(OpenError(plain).substr(0, 34) == "this is no bundle: it has section ");

@@ -17,7 +17,7 @@ GENERAL = (
     r"stack.* strings",
     r"^the rank of input \d+, '.*', is not known",
 )
-_UNKNOWN = r"^(not known in this version of the operator set|the operator is not known(; did you mean .*)?)$"
+_UNKNOWN = r"^(not known in this version of the operator set|the operator is not known; .*)$"
 
 
 @functools.lru_cache(None)

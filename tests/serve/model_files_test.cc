@@ -62,7 +62,7 @@ TEST_CASE("folders and files without a model are refused") {
   };
   CHECK_THAT(error("a"), Catch::Contains("holds 2 models"));
   CHECK_THAT(error("empty"), Catch::Contains("holds no model"));
-  CHECK_THAT(error("nothing"), Catch::Contains("does not exist"));
+  CHECK_THAT(error("nothing"), Catch::Contains("nothing': No such file or directory"));
   CHECK_THAT(error("c.txt"), Catch::Contains("is no .rwx, .onnx or folder of models"));
   ServeSettings settings = SettingsOf((files.folder.path() / "b.onnx").string());
   settings.paths.push_back((files.folder.path() / "b").string());
@@ -71,7 +71,8 @@ TEST_CASE("folders and files without a model are refused") {
   settings.models["z"] = {};
   CHECK_THAT(files.Error(settings), Catch::Contains("the settings have a model 'z', and there is none"));
   settings.models["z"].file = "/nothing.rwx";
-  CHECK_THAT(files.Error(settings), Catch::Contains("model 'z': '/nothing.rwx' does not exist"));
+  CHECK_THAT(files.Error(settings),
+             Catch::Contains("model 'z': cannot open '/nothing.rwx': No such file or directory"));
   settings.models = {};
   settings.models["b"].versions = {1, 2};
   CHECK_THAT(files.Error(settings), Catch::Contains("1 of the 2 versions of its settings are there"));

@@ -315,7 +315,7 @@ std::vector<Refusal> Refusals() {
        "vm-convert",
        {"own.rwx", "-o", "other.rwx"},
        11,
-       "own.rwx: this is an executable of Rewire already"},
+       "own.rwx: this is an executable of Rewire already; vm-run runs it"},
       {"text to convert", "vm-convert", {"text.asm"}, 11, "text.asm: vm-as assembles text"},
       {"parameters of a Relay VM executable",
        "vm-convert",

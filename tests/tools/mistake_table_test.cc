@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -56,6 +57,23 @@ bool Matches(const std::string& text, const std::string& pattern) {
     if (Matches(text.substr(at), rest)) return true;
   }
   return false;
+}
+
+// Each message offers one of these to somebody who does not know how to go on.
+constexpr const char* kWaysOut[] = {
+    R"(did you mean ')",                                   // the name that was meant
+    R"([;?] [Tt]he [a-z ]+: \S)",                          // the names that there are
+    R"(it has \d+, counted from 0|its registers are \S)",  // or the numbers
+    R"(\bexpected\b|such as \S)",                          // what belongs there
+    R"(; (add|call|choose|compile|copy|download|export|give|leave|link|load|name|raise|run|see|use|write) \S)",
+    R"(; (vm-[a-z]+|python -m|numpy|safetensors|docs/)\S* )",  // what does it
+    R"(cannot (open|write) '.+': [A-Z])",  // a name of the command, and what the system says of it
+    R"(was not found; tried /\S)",         // where it was looked for
+};
+
+bool HasWayOut(const std::string& message) {
+  return std::any_of(std::begin(kWaysOut), std::end(kWaysOut),
+                     [&](const char* way) { return std::regex_search(message, std::regex(way)); });
 }
 
 class Table {
@@ -113,6 +131,20 @@ class Table {
   std::vector<Mistake> mistakes_;
 };
 
+TEST_CASE("a message that only says what is wrong has no way out") {
+  for (const char* message : {
+           "notes.onnx: not an ONNX model, or a truncated one",
+           "same.asm: this is not a Rewire executable: it does not start with the bytes 89 'RWX' of one",
+           "only (Nonsense, opset 13): the operator is not known",
+           "two models are called 'a'",
+           "model.rwx: --model chooses one model of a bundle, and this is none",
+       }) {
+    INFO(message);
+    CHECK_FALSE(HasWayOut(message));
+  }
+  CHECK(HasWayOut("two models are called 'a'; give each a name of its own"));
+}
+
 bool IsBuilt(const std::string& tool) { return fs::exists(fs::path(test::BuildDir()) / "bin" / tool); }
 
 TEST_CASE("each mistake of the tables is told in one message with a way out") {
@@ -134,6 +166,7 @@ TEST_CASE("each mistake of the tables is told in one message with a way out") {
       INFO("told:     " << finished.err << "expected: " << expected);
       CHECK(Matches(finished.err, expected));
       CHECK(finished.exit_code == mistake.exit_code);
+      CHECK(HasWayOut(finished.err.substr(tool.size())));
       // Names of C++ are no names of options.
       CHECK(finished.err.find("::") == std::string::npos);
     }

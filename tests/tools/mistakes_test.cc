@@ -302,7 +302,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
   given("image=2x3xf64=1", "mask=2xi64=0", 11, "f32[2, 3] expected, f64[2, 3] given");
   given("image=3x2xf32=1", "mask=2xi64=0", 11, "f32[2, 3] expected, f32[3, 2] given");
   given("image=2x3xf99=1", "mask=2xi64=0", 11, "f99");
-  given("image=2x3xf32=1,2", "mask=2xi64=0", 11, "2 numbers for the 6 elements");
+  given("image=2x3xf32=1,2", "mask=2xi64=0", 11, "2 numbers for f32[2, 3], expected 6");
   given("image=", "mask=2xi64=0", 11, "");
   given("image=@none.npy", "mask=2xi64=0", 12, "none.npy");
   given("image=2x3xf32=1", "mask=1000000000000000xi64=0", 11, "a tensor of ");

@@ -56,10 +56,12 @@ struct Case {
 std::vector<Case> BadModels() {
   std::vector<Case> cases;
   const std::string good = Relu().SerializeAsString();
-  cases.push_back(
-      {"corrupt", "\xFF\xFF\xFF" + good, kInvalidFile, "model.onnx: not an ONNX model, or a truncated one"});
+  cases.push_back({"corrupt", "\xFF\xFF\xFF" + good, kInvalidFile,
+                   "model.onnx: not an ONNX model, or a truncated one; copy it again, or export one as "
+                   "docs/from-pytorch.md says"});
   cases.push_back({"truncated", good.substr(0, good.size() / 2), kInvalidFile,
-                   "model.onnx: not an ONNX model, or a truncated one"});
+                   "model.onnx: not an ONNX model, or a truncated one; copy it again, or export one as "
+                   "docs/from-pytorch.md says"});
   cases.push_back({"empty", "", kInvalidFile, "model.onnx: it has no graph"});
   cases.push_back({"external data missing", WithExternalData("gone.bin").SerializeAsString(), kNotFound, ""});
   cases.push_back({"external data too short", WithExternalData("short.bin").SerializeAsString(), kInvalidFile,
@@ -284,7 +286,8 @@ TEST_CASE("everything that is not supported is listed, and nothing written") {
   CHECK(done.exit_code == kUnsupported);
   CHECK(done.err ==
         "not supported:\n"
-        "  first (Frobnicate, opset 13): the operator is not known\n"
+        "  first (Frobnicate, opset 13): the operator is not known; docs/operators.md lists those that are, "
+        "docs/own-operators.md says how to add one\n"
         "  u (com.example.Mystery, opset 0): the model imports no operator set of domain 'com.example'\n"
         "vm-compile: error: model.onnx: 2 of 3 nodes are not supported\n");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "model.rwx"));

@@ -115,11 +115,12 @@ TEST_CASE("vm-params: wrong inputs, each with its message and exit code") {
       {{"list", "none.rwx"}, 12, "cannot open 'none.rwx': No such file or directory"},
       {{"list", "no.safetensors"},
        14,
-       "no.safetensors: not a .safetensors file, or it ends inside its header"},
+       "no.safetensors: not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file "
+       "writes one"},
       {{"convert", "model.rwx"}, 11, "--output is required; vm-params --help lists the options"},
       {{"convert", "model.rwx", "-o", "x.txt"},
        11,
-       "cannot tell the format of 'x.txt': it ends in .safetensors, .rwx, .npz or .params (TVM's)"},
+       "cannot tell the format of 'x.txt': expected .safetensors, .rwx, .npz or .params (TVM's) at its end"},
       {{"convert", "model.rwx", "-o", "x.npz", "--level", "3"},
        11,
        "only .rwx files are compressed, not 'x.npz'"},
@@ -130,8 +131,9 @@ TEST_CASE("vm-params: wrong inputs, each with its message and exit code") {
        13,
        "cannot write 'gone/x.rwx': No such file or directory"},
       {{"compress", "no.safetensors", "-o", "x.rwx"},
-       14,
-       "no.safetensors: this is not a Rewire executable: it does not start with the bytes 89 'RWX' of one"},
+       15,
+       "no.safetensors: these are weights without a graph; give the model as FILE and this as --params of "
+       "vm-run"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.message);

@@ -63,7 +63,8 @@ std::vector<Row> Rows() {
       {"not an executable",
        {"text.rwx"},
        14,
-       "text.rwx: this is not a Rewire executable: it does not start with the bytes 89 'RWX' of one"},
+       "text.rwx: this is not a Rewire executable, which begins with the bytes 89 'RWX'; vm-compile makes "
+       "one of an ONNX model, vm-as of text assembly, vm-convert of a model of TVM"},
       {"cut off", {"cut.rwx"}, 14, "cut.rwx: the file is cut off: its header says SIZE bytes, it has 100"},
       {"newer version",
        {"newer.rwx"},
@@ -83,7 +84,7 @@ std::vector<Row> Rows() {
        {"model.rwx", "-i", "2=2x3xf32=1"},
        12,
        "--input: function main has no input 2: it has 2, counted from 0"},
-      {"input given twice", Works({"-i", "0=2x3xf32=1"}), 11, "input 'image' is given twice"},
+      {"input given twice", Works({"-i", "0=2x3xf32=1"}), 11, "input 'image' is given twice; leave one out"},
       {"wrong name of an output", Works({"-o", "scors=@y.npy"}), 12,
        "--output: function main has no output 'scors'; did you mean 'scores'?"},
       {"wrong name of a function", Works({"-f", "mian"}), 12,
@@ -130,7 +131,8 @@ std::vector<Row> Rows() {
        "object "
        "file: No such file or directory)"},
       {"not a library", Works({"--kernels", "./lib.so"}), 14,
-       "kernel library 'FOLDER/lib.so': not a shared library: it does not begin as an ELF file does"},
+       "kernel library 'FOLDER/lib.so': not a shared library: it does not begin as an ELF file does; link "
+       "one with -shared"},
       {"missing parameters",
        {"params.asm"},
        17,
@@ -140,7 +142,7 @@ std::vector<Row> Rows() {
       {"unreadable npy",
        {"model.rwx", "-i", "image=@bad.npy"},
        14,
-       "input 'image': bad.npy: not an .npy file (it does not begin with \\x93NUMPY)"},
+       "input 'image': bad.npy: not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one"},
       {"missing npy",
        {"model.rwx", "-i", "image=@none.npy"},
        12,

@@ -230,7 +230,7 @@ Result<AgainstReport> Comparing::Run(Span<const Value> inputs) {
   if (ValueNames(module_).empty()) {
     return Fail(
         StatusCode::kInvalidArgument,
-        "the executable does not say which of its values are the model's: compile it again, or give the "
+        "the executable does not say which of its values are the model's; compile it again, or give the "
         "map of names if it was stripped (--map)");
   }
   const Result<std::vector<NamedTensor>> feeds = Feeds(inputs);

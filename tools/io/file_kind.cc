@@ -136,6 +136,45 @@ Status RefuseForeignModel(const std::string& path, Span<const std::byte> content
   return Fail(StatusCode::kUnsupported, fmt::format("{}: {}", path, what));
 }
 
+Status RefuseNoExecutable(const std::string& path, Span<const std::byte> content) {
+  // The reader tells of a damaged one.
+  constexpr std::size_t kTold = 4;
+  if (StartsWith(content, {reinterpret_cast<const char*>(kMagic.data()), kTold})) return {};
+  if (Status refused = RefuseForeignModel(path, content); !refused) return refused;
+  const FileKind kind = FindFileKind(path, content);
+  if (kind == FileKind::kExecutable) {
+    return Fail(
+        StatusCode::kInvalidFile,
+        path +
+            ": this is not a Rewire executable, which begins with the bytes 89 'RWX'; vm-compile makes "
+            "one of an ONNX model, vm-as of text assembly, vm-convert of a model of TVM");
+  }
+  return Fail(StatusCode::kUnsupported, fmt::format("{}: {}", path, KindAndTaker(kind)));
+}
+
+std::string KindAndTaker(FileKind kind) {
+  const auto taken = [&](std::string_view taker) {
+    return fmt::format("this is {}; {}", FileKindName(kind), taker);
+  };
+  switch (kind) {
+    case FileKind::kExecutable:
+      return "this model is compiled already; vm-run runs it";
+    case FileKind::kAssembly:
+      return taken("vm-as makes an executable of it");
+    case FileKind::kOnnx:
+      return taken("vm-compile makes an executable of it");
+    case FileKind::kRelayExecutable:
+    case FileKind::kGraph:
+    case FileKind::kObjectArchive:
+      return taken("vm-convert makes an executable of it");
+    case FileKind::kSharedLibrary:
+      return taken("give the model as FILE, and this as --kernels of vm-run");
+    case FileKind::kParameterList:
+      return taken("give the model as FILE, and this as --params of vm-run");
+  }
+  return {};
+}
+
 std::string_view FileKindName(FileKind kind) {
   switch (kind) {
     case FileKind::kExecutable:

@@ -33,6 +33,12 @@ bool IsExecutable(Span<const std::byte> content);
 // what to do. Does nothing for content that is an executable of ours.
 Status RefuseForeignModel(const std::string& path, Span<const std::byte> content);
 
+// Refuses a file that is no executable of ours: says what it is, and which tool takes it.
+Status RefuseNoExecutable(const std::string& path, Span<const std::byte> content);
+
+// "this is text assembly; vm-as makes an executable of it".
+std::string KindAndTaker(FileKind kind);
+
 // "a graph-executor artifact of TVM".
 std::string_view FileKindName(FileKind kind);
 

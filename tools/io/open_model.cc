@@ -139,13 +139,15 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
   const FileKind kind = FindFileKind(path, bytes->view);
   if (IsBundle(bytes->view)) return OpenBundled(path, options, model_name);
   if (!model_name.empty()) {
-    return Fail(StatusCode::kInvalidArgument,
-                fmt::format("{}: --model chooses one model of a bundle, and this is none", path));
+    return Fail(
+        StatusCode::kInvalidArgument,
+        fmt::format("{}: --model chooses one model of a bundle, and this is none; leave it out", path));
   }
-  if (kind == FileKind::kExecutable || kind == FileKind::kOnnx) {
+  if (kind == FileKind::kOnnx) {
     if (Status refused = RefuseForeignModel(path, bytes->view); !refused) return Forward(refused);
   }
   if (kind == FileKind::kExecutable) {
+    if (Status refused = RefuseNoExecutable(path, bytes->view); !refused) return Forward(refused);
     Result<Executable> executable = Executable::Open(path, options);
     if (!executable) return Forward(executable);
     return OpenedModel{kind, *std::move(executable), false, {}};

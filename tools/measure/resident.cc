@@ -32,9 +32,10 @@ Status CheckMachineHas(std::uint64_t bytes) {
   if (pages <= 0 || page_bytes <= 0) return {};
   const std::uint64_t machine = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
   if (bytes <= machine) return {};
-  return Fail(StatusCode::kOutOfMemory,
-              fmt::format("a tensor of {} is asked for, and the machine has {} of memory", BytesText(bytes),
-                          BytesText(machine)));
+  return Fail(
+      StatusCode::kOutOfMemory,
+      fmt::format("a tensor of {} is asked for, and the machine has {} of memory; write a smaller size",
+                  BytesText(bytes), BytesText(machine)));
 }
 
 }  // namespace rewire::tools

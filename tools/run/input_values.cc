@@ -86,7 +86,7 @@ Status InputMaker::ReadDims() {
 Status InputMaker::AddInput(std::uint32_t index, ValueSpec spec) {
   if (!specs_[index].empty()) {
     return Fail(StatusCode::kInvalidArgument,
-                fmt::format("input '{}' is given twice", function_.inputs[index].name));
+                fmt::format("input '{}' is given twice; leave one out", function_.inputs[index].name));
   }
   specs_[index] = std::move(spec);
   return {};

@@ -157,10 +157,11 @@ Status WriteParameterFile(const std::string& path, Span<const NamedTensor> tenso
   if (path.ends_with(".safetensors")) return WriteSafetensors(path, tensors);
   if (path.ends_with(".npz")) return WriteNpz(path, tensors);
   if (path.ends_with(".params")) return WriteParameterList(path, tensors);
-  return Fail(StatusCode::kInvalidArgument,
-              fmt::format("cannot tell the format of '{}': it ends in .safetensors, .rwx, .npz or .params "
-                          "(TVM's)",
-                          path));
+  return Fail(
+      StatusCode::kInvalidArgument,
+      fmt::format("cannot tell the format of '{}': expected .safetensors, .rwx, .npz or .params (TVM's) at "
+                  "its end",
+                  path));
 }
 
 Result<std::uint64_t> CompressConstants(Module* module, int level) {

@@ -188,8 +188,8 @@ class Parser {
     if (given == 1 && expected > 1) {
       for (std::size_t i = 1; i < expected; ++i) std::copy_n(first, element_bytes, data + i * element_bytes);
     } else if (given != expected) {
-      return Wrong(fmt::format("{} numbers for the {} elements of {}", given, expected,
-                               TensorTypeText(tensor->dtype, tensor->shape)));
+      return Wrong(fmt::format("{} numbers for {}, expected {}, or one for all", given,
+                               TensorTypeText(tensor->dtype, tensor->shape), expected));
     }
     return {};
   }

@@ -64,7 +64,8 @@ Status ElfFile::ReadHeaders(Dynamic* dynamic) {
   ByteReader reader(file_.view);
   const auto header = reader.Read<Elf64_Ehdr>();
   if (file_.view.size() < SELFMAG || std::memcmp(file_.view.data(), ELFMAG, SELFMAG) != 0) {
-    return Fail(StatusCode::kInvalidFile, "not a shared library: it does not begin as an ELF file does");
+    return Fail(StatusCode::kInvalidFile,
+                "not a shared library: it does not begin as an ELF file does; link one with -shared");
   }
   if (!reader.ok()) return DamagedElf("it ends inside the ELF header");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||

@@ -128,7 +128,7 @@ TEST_CASE("C: wrong samples and options are refused") {
   CHECK_THAT(refused([](CSamples* s) { s->options_.calibration_method = 3; }),
              Catch::Contains("calibration_method is 3, which stands for nothing"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.calibration_count = 0; }),
-             Catch::Contains("precision int8 needs samples"));
+             Catch::Contains("precision int8 calibrates with samples"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.calibration = nullptr; }),
              Catch::Contains("calibration is NULL"));
   CHECK_THAT(refused([](CSamples* s) { s->options_.max_error = -0.5; }),

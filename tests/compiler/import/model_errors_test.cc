@@ -17,7 +17,8 @@ TEST_CASE("a truncated model") {
   const std::string bytes = model.SerializeAsString();
   CHECK(CompileBytes(bytes).message.empty());
   CHECK(CompileBytes(bytes.substr(0, bytes.size() - 9)).message ==
-        "model: not an ONNX model, or a truncated one");
+        "model: not an ONNX model, or a truncated one; copy it again, or export one as docs/from-pytorch.md "
+        "says");
   CHECK(CompileBytes("").message == "model: it has no graph");
 }
 
@@ -183,7 +184,9 @@ TEST_CASE("everything that is not supported is listed") {
   CHECK(outcome.unsupported[0].node == "a");
   CHECK(outcome.unsupported[0].op_type == "Frobnicate");
   CHECK(outcome.unsupported[0].opset == 13);
-  CHECK(outcome.unsupported[0].reason == "the operator is not known");
+  CHECK(outcome.unsupported[0].reason ==
+        "the operator is not known; docs/operators.md lists those that are, docs/own-operators.md says how "
+        "to add one");
   CHECK(outcome.unsupported[1].reason == "shapes [2, 3] and [2, 3] do not multiply");
 }
 

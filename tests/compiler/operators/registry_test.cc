@@ -215,9 +215,13 @@ TEST_CASE("nodes behind one that is not supported are judged too") {
   std::vector<std::string> nodes;
   for (const compiler::Unsupported& node : outcome.unsupported)
     nodes.push_back(node.node + ": " + node.reason);
-  CHECK(nodes == std::vector<std::string>{"a: the operator is not known", "c: attribute 'bogus' is not known",
-                                          "inner_then_branch: the operator is not known",
-                                          "inner_else_branch: the operator is not known"});
+  CHECK(nodes == std::vector<std::string>{"a: the operator is not known; docs/operators.md lists those that "
+                                          "are, docs/own-operators.md says how to add one",
+                                          "c: attribute 'bogus' is not known",
+                                          "inner_then_branch: the operator is not known; docs/operators.md "
+                                          "lists those that are, docs/own-operators.md says how to add one",
+                                          "inner_else_branch: the operator is not known; docs/operators.md "
+                                          "lists those that are, docs/own-operators.md says how to add one"});
   CHECK(outcome.message == "model: 4 of 7 nodes are not supported");
 }
 

@@ -120,8 +120,9 @@ TEST_CASE("npy: strings are code points, with zeros behind them") {
 }
 
 TEST_CASE("npy: bad files") {
-  CHECK(Message("") == "not an .npy file (it does not begin with \\x93NUMPY)");
-  CHECK(Message("PK\3\4 is a zip") == "not an .npy file (it does not begin with \\x93NUMPY)");
+  CHECK(Message("") == "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
+  CHECK(Message("PK\3\4 is a zip") ==
+        "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
   CHECK(Message(File("{}", "", 9)) == "it is of version 9 of the .npy format; versions 1 to 3 are supported");
   CHECK(Message(File(Header("<f4", "(1,)"), "").substr(0, 30)) == "it ends inside its header");
   CHECK(Message(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{", 13)) == "it ends inside its header");
@@ -182,7 +183,8 @@ TEST_CASE("npy: errors of files name them") {
   REQUIRE_FALSE(bad.has_value());
   CHECK(bad.error().code() == StatusCode::kInvalidFile);
   CHECK(bad.error().message() ==
-        (folder / "bad.npy") + ": not an .npy file (it does not begin with \\x93NUMPY)");
+        (folder / "bad.npy") +
+            ": not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
   const Status written = WriteNpy(folder / "x.npy", Counting(MakeDType(kBFloat, 16), {1}));
   REQUIRE_FALSE(written.has_value());
   CHECK(written.error().message() ==

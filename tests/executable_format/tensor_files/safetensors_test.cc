@@ -73,12 +73,14 @@ TEST_CASE("safetensors: metadata is passed over") {
 }
 
 TEST_CASE("safetensors: bad files") {
-  CHECK(Message("") == "not a .safetensors file, or it ends inside its header");
-  CHECK(Message("1234567") == "not a .safetensors file, or it ends inside its header");
+  CHECK(Message("") ==
+        "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
+  CHECK(Message("1234567") ==
+        "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
   CHECK(Message(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)) ==
-        "not a .safetensors file, or its header is damaged");
+        "not a .safetensors file, or its header is damaged; safetensors.numpy.save_file writes one");
   CHECK(Message(std::string("\x64\0\0\0\0\0\0\0{}", 10)) ==
-        "not a .safetensors file, or it ends inside its header");
+        "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
   for (const char* header : {"", "{", "[]", "3", "{\"x\":}", "{} {}", "\xff\xff"}) {
     CAPTURE(header);
     CHECK(Message(File(header, "")) == "its header is no JSON object");

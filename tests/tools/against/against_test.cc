@@ -77,7 +77,7 @@ TEST_CASE("what cannot be compared is refused before anything is started") {
   const Finished plain = session.Run({"plain.asm", "--random"});
   CHECK(plain.exit_code == 11);
   CHECK(plain.err ==
-        "vm-run: error: the executable does not say which of its values are the model's: compile it again, "
+        "vm-run: error: the executable does not say which of its values are the model's; compile it again, "
         "or give "
         "the map of names if it was stripped (--map)\n");
   const Finished tree = session.Run({"named.asm", "-f", "tree", "-i", "x=(f32=1,f32=2)"});

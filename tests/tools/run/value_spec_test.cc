@@ -83,7 +83,8 @@ TEST_CASE("what is wrong is said with its column") {
   CHECK(ErrorOf("(@a.npy") == "expected ',' or ')' at column 8 of '(@a.npy'");
   CHECK(ErrorOf("(1)x") == "unexpected text after the value at column 4 of '(1)x'");
   CHECK(ErrorOf("3xq32=1") == "'3xq32' is no shape and dtype such as 1x3xf32 at column 1 of '3xq32=1'");
-  CHECK(ErrorOf("3xf32=1,2") == "2 numbers for the 3 elements of f32[3] at column 10 of '3xf32=1,2'");
+  CHECK(ErrorOf("3xf32=1,2") ==
+        "2 numbers for f32[3], expected 3, or one for all at column 10 of '3xf32=1,2'");
   CHECK(ErrorOf("2xf32=1,x") == "unexpected text after the value at column 8 of '2xf32=1,x'");
   CHECK(ErrorOf("2xi8=1,300") == "'300' does not fit i8 at column 8 of '2xi8=1,300'");
   CHECK(ErrorOf("99999999999x99xf32=0").rfind("a tensor of 36.0 TiB is asked for, and the machine has ", 0) ==

@@ -63,9 +63,9 @@ TEST_CASE("what is no shared library of this machine is refused by name") {
   const auto error = [](std::vector<std::byte> bytes) {
     return MessageOf(ElfFile::Parse(Own(std::move(bytes))));
   };
-  CHECK(error({}) == "not a shared library: it does not begin as an ELF file does");
+  CHECK(error({}) == "not a shared library: it does not begin as an ELF file does; link one with -shared");
   CHECK(error(std::vector<std::byte>(4096, std::byte{'x'})) ==
-        "not a shared library: it does not begin as an ELF file does");
+        "not a shared library: it does not begin as an ELF file does; link one with -shared");
 
   std::vector<std::byte> bytes = Content("plain");
   bytes.resize(20);

@@ -73,7 +73,8 @@ TEST_CASE("what is no kernel library is refused before its code runs, and says w
   std::ofstream(text) << "int main() {}\n";
   CHECK(Refusal(text).code() == StatusCode::kInvalidFile);
   CHECK(Refusal(text).message() ==
-        "kernel library '" + text + "': not a shared library: it does not begin as an ELF file does");
+        "kernel library '" + text +
+            "': not a shared library: it does not begin as an ELF file does; link one with -shared");
   CHECK(Refusal(folder.path).code() == StatusCode::kIo);
 
   const std::string archive = folder.path + "/model.tar";

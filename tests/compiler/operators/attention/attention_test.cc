@@ -140,7 +140,9 @@ TEST_CASE("attention refuses what does not fit") {
   }
   SECTION("an operator of another domain") {
     OneNode model(23, "NoSuchAttention", {"x"}, four, "com.microsoft");
-    CHECK(model.Reason() == "the operator is not known");
+    CHECK(model.Reason() ==
+          "the operator is not known; docs/operators.md lists those that are, docs/own-operators.md says how "
+          "to add one");
   }
   SECTION("an activation that nobody knows") {
     OneNode model(23, "FusedConv", {"x", "w"}, four, "com.microsoft");

@@ -168,7 +168,8 @@ TEST_CASE("samples that do not fit are refused") {
   const Tensor x = Samples({1, 2}, {0, 1});
   CompileOptions none;
   none.precision = Precision::kInt8;
-  CHECK_THAT(MessageOf(none), Catch::Contains("precision int8 needs samples of the model's inputs"));
+  CHECK_THAT(MessageOf(none),
+             Catch::Contains("precision int8 calibrates with samples of the model's inputs"));
   CompileOptions unused = ByInt8(x);
   unused.precision = Precision::kModel;
   const std::string alone = "samples are for precision int8 or bf16 alone";
@@ -402,7 +403,7 @@ TEST_CASE("vm-compile reads samples from an archive, and reports") {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunProgram("vm-compile", arguments, folder.path());
   };
-  CHECK_THAT(compile({}).err, Catch::Contains("needs samples of the model's inputs") &&
+  CHECK_THAT(compile({}).err, Catch::Contains("calibrates with samples of the model's inputs") &&
                                   Catch::Contains("--calibrate DATA.npz"));
   CHECK_THAT(compile({"--calibrate", "gone.npz"}).err,
              Catch::Contains("--calibrate: ") && Catch::Contains("gone.npz"));
