@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/core/token.h"
 #include "rewire/serve/grpc/grpc_front_end.h"
 #include "rewire/serve/http/http_front_end.h"
 #include "rewire/serve/models/settings.h"
@@ -43,6 +44,7 @@ struct Options {
   std::string config;
   std::string http;
   std::string grpc;
+  std::string token_file;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
   std::int32_t threads = 0;
@@ -106,6 +108,11 @@ Result<int> Serve(const Options& options) {
   }
   serve::FrontEndLimits limits;
   limits.body_bytes = options.max_body;
+  if (!options.token_file.empty()) {
+    Result<std::string> token = serve::ReadTokenFile(options.token_file);
+    if (!token) return Forward(token, "--token-file");
+    limits.token = *std::move(token);
+  }
   serve::Server server(*std::move(service), loops);
   const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
   if (!port) return Forward(port, "--http");
@@ -140,6 +147,9 @@ int main(int argc, char** argv) {
       ->type_name("ADDRESS");
   app.add_option("--grpc", options.grpc, "serve gRPC here, too: ADDRESS:PORT or unix:PATH")
       ->type_name("ADDRESS");
+  app.add_option("--token-file", options.token_file,
+                 "serve clients that send the token in this file's first line, and no others")
+      ->type_name("FILE");
   AddWholeNumber(&app, "--loops", &options.loops, "N",
                  "threads that serve connections; one per core otherwise", 1, 1024);
   AddWholeNumber(&app, "--instances", &options.instances, "N",

@@ -96,7 +96,7 @@ void WritePlace(const RegionPlace& place, std::uint64_t bytes, std::uint32_t fie
 class GrpcChannel final : public Channel {
  public:
   GrpcChannel(ClientSocket socket, const RemoteUrl& url)
-      : exchange_(std::move(socket), url.Authority()), model_(url.model), version_(url.version) {}
+      : exchange_(std::move(socket), url.Authority(), url.token), model_(url.model), version_(url.version) {}
 
   Result<RemoteSignature> Describe(const Patience& patience) override {
     RemoteSignature signature;

@@ -105,8 +105,11 @@ struct GrpcExchange::Callbacks {
   }
 };
 
-GrpcExchange::GrpcExchange(ClientSocket socket, std::string authority)
-    : socket_(std::move(socket)), authority_(std::move(authority)), room_(kFrameRoom) {
+GrpcExchange::GrpcExchange(ClientSocket socket, std::string authority, const std::string& token)
+    : socket_(std::move(socket)),
+      authority_(std::move(authority)),
+      authorization_(token.empty() ? std::string() : "Bearer " + token),
+      room_(kFrameRoom) {
   nghttp2_session_callbacks* callbacks = nullptr;
   if (nghttp2_session_callbacks_new(&callbacks) != 0) return;
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::OnHeader);
@@ -225,13 +228,19 @@ Status GrpcExchange::Begin(std::string_view method, const std::vector<Span<const
                       reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())), name.size(),
                       value.size(), NGHTTP2_NV_FLAG_NONE};
   };
-  const std::array<nghttp2_nv, 6> headers = {
-      pair(":method", "POST"),        pair(":scheme", "http"), pair(":path", path),
-      pair(":authority", authority_), pair("te", "trailers"),  pair("content-type", "application/grpc"),
+  const std::array<nghttp2_nv, 7> headers = {
+      pair(":method", "POST"),
+      pair(":scheme", "http"),
+      pair(":path", path),
+      pair(":authority", authority_),
+      pair("te", "trailers"),
+      pair("content-type", "application/grpc"),
+      pair("authorization", authorization_),
   };
+  const std::size_t header_count = headers.size() - (authorization_.empty() ? 1 : 0);
   nghttp2_data_provider body = {};
   body.read_callback = Callbacks::Read;
-  stream_ = nghttp2_submit_request(session_, nullptr, headers.data(), headers.size(), &body, nullptr);
+  stream_ = nghttp2_submit_request(session_, nullptr, headers.data(), header_count, &body, nullptr);
   Status sent = stream_ < 0 ? NoMemory() : Status();
   while (sent && stream_ >= 0 && spare_.empty() && (part_ < message_.size() || !output_.empty()))
     sent = Turn(false, patience);

@@ -20,7 +20,8 @@ namespace rewire::serve {
 
 class GrpcExchange {
  public:
-  GrpcExchange(ClientSocket socket, std::string authority);
+  // An empty token is not sent.
+  GrpcExchange(ClientSocket socket, std::string authority, const std::string& token);
   ~GrpcExchange();
   GrpcExchange(const GrpcExchange&) = delete;
   GrpcExchange& operator=(const GrpcExchange&) = delete;
@@ -50,6 +51,7 @@ class GrpcExchange {
 
   ClientSocket socket_;
   std::string authority_;
+  std::string authorization_;  // the header's value; may be empty
   nghttp2_session* session_ = nullptr;
   OutputQueue output_;
   bool usable_ = true, nothing_arrived_ = true;

@@ -76,7 +76,7 @@ void ReadJsonDims(object root, std::string_view prefix, std::vector<RemoteTensor
 class HttpChannel final : public Channel {
  public:
   HttpChannel(ClientSocket socket, const RemoteUrl& url)
-      : exchange_(std::move(socket), url.Authority()),
+      : exchange_(std::move(socket), url.Authority(), url.token),
         model_("/v2/models/" + PercentEncoded(url.model, IsPlainInPath) +
                (url.version.empty() ? "" : "/versions/" + url.version)) {}
 

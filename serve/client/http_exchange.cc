@@ -110,6 +110,7 @@ Result<HttpResponse> HttpExchange::Send(std::string_view method, std::string_vie
   for (const Span<const std::byte> tensor : tensors) bytes += tensor.size();
   std::string head;
   head.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: ").append(authority_);
+  if (!token_.empty()) head.append("\r\nAuthorization: Bearer ").append(token_);
   if (method != "GET") head.append("\r\nContent-Length: ").append(std::to_string(bytes));
   if (!tensors.empty())
     head.append("\r\nInference-Header-Content-Length: ").append(std::to_string(json.size()));

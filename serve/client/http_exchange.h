@@ -24,8 +24,9 @@ struct HttpResponse {
 
 class HttpExchange {
  public:
-  HttpExchange(ClientSocket socket, std::string authority)
-      : socket_(std::move(socket)), authority_(std::move(authority)) {}
+  // An empty token is not sent.
+  HttpExchange(ClientSocket socket, std::string authority, std::string token)
+      : socket_(std::move(socket)), authority_(std::move(authority)), token_(std::move(token)) {}
 
   // Sends a request and receives the head of its response. `tensors` stand in the body behind `json`; if
   // there are any, the head says how long the JSON is.
@@ -45,7 +46,7 @@ class HttpExchange {
   Status ReadHead(HttpResponse* response, const Patience& patience);
 
   ClientSocket socket_;
-  std::string authority_;
+  std::string authority_, token_;
   std::string received_;  // and not yet read
   std::uint64_t left_ = 0;
   bool usable_ = true, keeps_ = true, nothing_arrived_ = true;

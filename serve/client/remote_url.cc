@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/client/remote_url.h"
 
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -49,6 +50,9 @@ bool IsRemoteUrl(std::string_view text) {
 
 Result<RemoteUrl> ParseRemoteUrl(std::string_view text) {
   RemoteUrl url;
+  if (const char* const token = std::getenv("REWIRE_SERVER_TOKEN"); token != nullptr) url.token = token;
+  if (url.token.find_first_of("\r\n") != std::string::npos)
+    return Fail(StatusCode::kInvalidArgument, "REWIRE_SERVER_TOKEN has more than one line");
   std::string_view rest = text;
   if (TakePrefix(&rest, kGrpc)) {
     url.protocol = RemoteUrl::Protocol::kGrpc;

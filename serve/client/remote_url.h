@@ -18,6 +18,9 @@ struct RemoteUrl {
   std::string model;           // %XX decoded
   std::string version;         // empty: the newest that is ready
   bool shared_memory = false;  // `?shared_memory` stands behind it
+  // It is sent with every request; from the variable REWIRE_SERVER_TOKEN, so that it stands in no command
+  // line and no message. Empty: none is sent.
+  std::string token;
 
   // "localhost:8001", as HTTP and gRPC name the server.
   std::string Authority() const;

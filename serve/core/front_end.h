@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/core/service.h"
@@ -13,8 +14,11 @@
 
 namespace rewire::serve {
 
-// FrontEndLimits: how much one client may use, whatever the protocol.
+// FrontEndLimits: who is served, and how much one client may use, whatever the protocol.
 struct FrontEndLimits {
+  // Requests must have it (core/token.h), but for those that ask whether the server is there. Empty:
+  // everybody is served.
+  std::string token;
   std::size_t header_bytes = 16 << 10;  // of the head of one request
   std::size_t header_count = 100;
   std::size_t body_bytes = std::size_t{1} << 30;

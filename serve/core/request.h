@@ -42,6 +42,8 @@ struct InputTensor {
 // One output that the client names. A request that names none gets all outputs, in the model's order.
 struct WantedOutput {
   std::string_view name;
+  // Above 0: as many of its largest elements are wanted in place of the tensor (run/classification.h).
+  std::uint32_t classes = 0;
   // The tensor is written here, in a region of the client's. Empty: in memory of the response.
   Span<std::byte> place;
   std::shared_ptr<const void> owner;  // keeps the region

@@ -2,6 +2,7 @@
 #include "rewire/serve/core/wire_types.h"
 
 #include <array>
+#include <cstring>
 
 namespace rewire::serve {
 namespace {
@@ -40,7 +41,26 @@ constexpr std::array kClientCodes = {
 
 }  // namespace
 
+void AppendWireText(std::string_view text, std::string* wire) {
+  const auto size = static_cast<std::uint32_t>(text.size());
+  char bytes[sizeof size];
+  std::memcpy(bytes, &size, sizeof size);
+  wire->append(bytes, sizeof bytes);
+  wire->append(text);
+}
+
+std::optional<std::string_view> TakeWireText(std::string_view* wire) {
+  std::uint32_t size = 0;
+  if (wire->size() < sizeof size) return std::nullopt;
+  std::memcpy(&size, wire->data(), sizeof size);
+  if (size > wire->size() - sizeof size) return std::nullopt;
+  const std::string_view text = wire->substr(sizeof size, size);
+  wire->remove_prefix(sizeof size + size);
+  return text;
+}
+
 std::string_view WireName(DLDataType dtype) {
+  if (dtype == kWireText) return "BYTES";
   for (const Row& row : kRows) {
     if (row.dtype == dtype) return row.name;
   }

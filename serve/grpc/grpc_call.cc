@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rewire/serve/core/token.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/grpc/grpc_connection.h"
 #include "rewire/serve/grpc/grpc_status.h"
@@ -51,13 +52,14 @@ void GrpcQuestion::Finish() {
 }
 
 void GrpcCall::OnHead(std::vector<Http2Header> headers, bool complete) {
-  std::string_view method, path, type, timeout, encoding;
+  std::string_view method, path, type, timeout, encoding, authorization;
   for (const Http2Header& header : headers) {
     if (header.name == ":method") method = header.value;
     if (header.name == ":path") path = header.value;
     if (header.name == "content-type") type = header.value;
     if (header.name == "grpc-timeout") timeout = header.value;
     if (header.name == "grpc-encoding") encoding = header.value;
+    if (header.name == "authorization") authorization = header.value;
   }
   if (!complete) return Refuse(GrpcCode::kResourceExhausted, "the headers are more than the server takes");
   constexpr std::string_view kGrpc = "application/grpc";
@@ -80,6 +82,10 @@ void GrpcCall::OnHead(std::vector<Http2Header> headers, bool complete) {
                                                 "' are not supported; send them as they are");
   }
   method_ = FindGrpcMethod(path);
+  const bool is_open =
+      method_ != nullptr && (method_->name == "ServerLive" || method_->name == "ServerReady");
+  if (!is_open && !HasToken(authorization, home_->limits->token))
+    return Refuse(GrpcCode::kUnauthenticated, kNoToken);
   if (method_ == nullptr) Refuse(GrpcCode::kUnimplemented, "there is no method '" + std::string(path) + "'");
 }
 

@@ -17,7 +17,8 @@ enum class GrpcCode : int {
   kNotFound = 5,
   kResourceExhausted = 8,
   kUnimplemented = 12,
-  kInternal = 13
+  kInternal = 13,
+  kUnauthenticated = 16
 };
 
 // The trailers that end a call. The message may have any bytes; they are sent as gRPC encodes them.

@@ -46,6 +46,7 @@ struct TensorParameters {
   std::string_view region;
   std::int64_t offset = 0;
   std::optional<std::int64_t> bytes;
+  std::uint32_t classes = 0;
 
   Status Add(const Parameter& parameter, const std::string& where) {
     const auto* const text = std::get_if<std::string_view>(&parameter.value);
@@ -65,8 +66,9 @@ struct TensorParameters {
         bytes = *number;
       }
     } else if (parameter.name == "classification") {
-      if (number != nullptr && *number == 0) return {};
-      return Fail(StatusCode::kUnsupported, where + ": the extension 'classification' is not supported");
+      if (number == nullptr || *number < 0 || *number >= std::int64_t{1} << 32)
+        return wrong("a number of classes");
+      classes = static_cast<std::uint32_t>(*number);
     }
     return {};
   }
@@ -128,9 +130,10 @@ Status ReadInput(std::string_view message, const SharedRegions& regions, Request
     }
   }
   if (reader.malformed()) return Malformed("an input");
-  const std::optional<DLDataType> dtype = ParseWireName(datatype);
+  const std::optional<DLDataType> dtype =
+      datatype == WireName(kWireText) ? kWireText : ParseWireName(datatype);
   if (!dtype) {
-    return Fail(datatype == "BYTES" ? StatusCode::kUnsupported : StatusCode::kInvalidArgument,
+    return Fail(StatusCode::kInvalidArgument,
                 where + ": there is no datatype '" + std::string(datatype) + "' here");
   }
   input.dtype = *dtype;
@@ -163,7 +166,13 @@ Status ReadOutput(std::string_view message, const SharedRegions& regions, Reques
     }
   }
   if (reader.malformed()) return Malformed("an output");
+  wanted.classes = parameters.classes;
   if (parameters.region.empty()) return {};
+  if (parameters.classes > 0) {
+    return Fail(StatusCode::kInvalidArgument,
+                Quoted("output", wanted.name) +
+                    ": one of 'classification' and 'shared_memory_region' is expected, both are given");
+  }
   Result<RegionPart> part = parameters.Find(regions, Quoted("output", wanted.name));
   if (!part) return Forward(part);
   wanted.place = part->data;

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstring>
+#include <string>
 
 #include "rewire/base/dtype.h"
 #include "rewire/serve/core/wire_types.h"
@@ -39,10 +40,32 @@ bool Fits(std::uint64_t number, DLDataType dtype) {
   return value >= -most && value < most;
 }
 
+// Texts are a list of bytes; each takes its size in front.
+Status ReadTexts(std::string_view contents, const std::string& where, Arena* memory, InputTensor* input) {
+  constexpr std::uint32_t kTexts = 8;
+  std::string wire;
+  WireReader reader(contents);
+  while (reader.Next()) {
+    if (!reader.Is(kTexts, WireType::kBytes)) {
+      return Fail(StatusCode::kInvalidArgument,
+                  where + ": the datatype BYTES has another list of 'contents'");
+    }
+    AppendWireText(reader.bytes(), &wire);
+  }
+  if (reader.malformed()) return Fail(StatusCode::kInvalidArgument, where + ": 'contents' is malformed");
+  std::byte* const elements = memory->Allocate(wire.size() + 1);
+  if (elements == nullptr)
+    return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
+  std::memcpy(elements, wire.data(), wire.size());
+  input->data = {elements, wire.size()};
+  return {};
+}
+
 }  // namespace
 
 Status ReadTensorContents(std::string_view contents, const std::string& where, Arena* memory,
                           InputTensor* input) {
+  if (input->dtype == kWireText) return ReadTexts(contents, where, memory, input);
   const List known = ListOf(input->dtype);
   if (known == List::kNone) {
     return Fail(StatusCode::kUnsupported, where + ": 'contents' has no list for " +

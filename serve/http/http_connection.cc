@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "rewire/serve/core/token.h"
 #include "rewire/serve/http/json_text.h"
 
 namespace rewire::serve {
@@ -129,6 +130,8 @@ bool HttpConnection::ReadHead() {
 
 HttpError HttpConnection::CheckHead(const HttpHead& head) const {
   const FrontEndLimits& limits = *home_->limits;
+  const bool is_open = route_.kind == Route::kLive || route_.kind == Route::kReady;
+  if (!is_open && !HasToken(head.authorization, limits.token)) return {401, std::string(kNoToken)};
   if (head.content_length > limits.body_bytes) {
     return {413, "the body has " + std::to_string(head.content_length) + " bytes, and " +
                      std::to_string(limits.body_bytes) + " are allowed"};
@@ -308,6 +311,7 @@ void HttpConnection::BeginSending(int code, const char* type, std::string_view e
   head_ += type;
   head_ += "\r\n";
   head_ += extra;
+  if (code == 401) head_ += "WWW-Authenticate: Bearer\r\n";
   if (!keep_alive_) head_ += "Connection: close\r\n";
   head_ += "Content-Length: ";
   append(text_.size() + tensor_bytes);

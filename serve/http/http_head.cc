@@ -88,6 +88,9 @@ HttpError ReadHeader(std::string_view line, HttpHead* head, Seen* seen) {
   } else if (EqualsIgnoringCase(name, "connection")) {
     if (HasWord(value, "close")) head->keep_alive = false;
     if (HasWord(value, "keep-alive")) head->keep_alive = true;
+  } else if (EqualsIgnoringCase(name, "authorization")) {
+    if (!head->authorization.empty()) return Bad("Authorization is given twice");
+    head->authorization = value;
   } else if (EqualsIgnoringCase(name, "expect")) {
     if (!EqualsIgnoringCase(value, "100-continue")) return {417, "only 100-continue can be expected"};
     head->expects_continue = true;
@@ -149,6 +152,8 @@ const char* HttpReason(int status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
     case 404:
       return "Not Found";
     case 405:

@@ -21,6 +21,7 @@ struct HttpHead {
   bool keep_alive = true;
   bool expects_continue = false;
   bool has_length = false;
+  std::string_view authorization;
   std::uint64_t content_length = 0;
   std::optional<std::uint64_t> json_bytes;  // Inference-Header-Content-Length
 };

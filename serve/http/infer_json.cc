@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rewire/base/max_rank.h"
+#include "rewire/serve/core/text_bytes.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/http/json_text.h"
 
@@ -51,6 +52,7 @@ struct TensorParameters {
   std::string_view region;
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> bytes;
+  std::uint32_t classes = 0;
 };
 
 Status ReadTensorParameters(const std::string& where, object tensor, TensorParameters* parameters) {
@@ -77,14 +79,17 @@ Status ReadTensorParameters(const std::string& where, object tensor, TensorParam
       parameters->bytes = number;
       good = number.has_value();
     } else if (key == "classification") {
-      if (number != std::uint64_t{0}) {
-        return Fail(StatusCode::kUnsupported, where + ": the extension 'classification' is not supported");
-      }
+      good = number.has_value() && *number < std::uint64_t{1} << 32;
+      parameters->classes = static_cast<std::uint32_t>(number.value_or(0));
     }
     if (!good) return Invalid(where + ": the parameter '" + std::string(key) + "' has a wrong value");
   }
   if (!parameters->region.empty() && !parameters->bytes) {
     return Invalid(where + ": 'shared_memory_region' needs 'shared_memory_byte_size'");
+  }
+  if (!parameters->region.empty() && parameters->classes > 0) {
+    return Invalid(where +
+                   ": one of 'classification' and 'shared_memory_region' is expected, both are given");
   }
   return {};
 }
@@ -181,10 +186,36 @@ Status ReadElements(const std::string& where, array data, std::byte* memory, std
   return {};
 }
 
+// The texts of a list, whose lists inside stand for rows, in the form of BYTES. The parser limits the depth.
+bool AppendTexts(array list, std::string* wire) {
+  for (const element value : list) {
+    std::string_view text;
+    if (value.type() == element_type::ARRAY) {
+      if (!AppendTexts(value.get_array().value_unsafe(), wire)) return false;
+    } else if (value.get(text) == simdjson::SUCCESS) {
+      AppendWireText(text, wire);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status ReadTexts(const std::string& where, array data, Request* request, InputTensor* input) {
+  std::string wire;
+  if (!AppendTexts(data, &wire)) return Invalid(where + ": an element of 'data' is no text");
+  const std::string_view kept = Kept(wire, request);
+  if (kept.size() != wire.size())
+    return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
+  input->data = AsBytes(kept);
+  return {};
+}
+
 Status ReadData(const std::string& where, element found, std::size_t most_elements, Request* request,
                 InputTensor* input) {
   array data;
   if (found.get(data) != simdjson::SUCCESS) return Invalid(where + ": 'data' must be a list");
+  if (input->dtype == kWireText) return ReadTexts(where, data, request, input);
   std::uint64_t count = 1;
   for (const std::int64_t size : input->shape) {
     if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
@@ -228,11 +259,8 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
   std::string_view dtype;
   if (tensor["datatype"].get(dtype) != simdjson::SUCCESS)
     return Invalid(where + ": 'datatype' must be a text");
-  const std::optional<DLDataType> known = ParseWireName(dtype);
-  if (!known) {
-    return Fail(dtype == "BYTES" ? StatusCode::kUnsupported : StatusCode::kInvalidArgument,
-                where + ": there is no datatype '" + std::string(dtype) + "' here");
-  }
+  const std::optional<DLDataType> known = dtype == WireName(kWireText) ? kWireText : ParseWireName(dtype);
+  if (!known) return Invalid(where + ": there is no datatype '" + std::string(dtype) + "' here");
   input.dtype = *known;
   if (Status read = ReadShape(where, tensor, &input.shape); !read) return read;
   TensorParameters parameters;
@@ -275,6 +303,7 @@ Status ReadOutput(element value, const SharedRegions& regions, Request* request,
   WantedOutput& wanted = request->wanted.emplace_back();
   OutputForm& one = form->wanted.emplace_back();
   wanted.name = Kept(name, request);
+  wanted.classes = parameters.classes;
   one.binary = parameters.binary.value_or(form->binary);
   if (parameters.region.empty()) return {};
   Result<RegionPart> part = regions.Find(parameters.region, parameters.offset, *parameters.bytes);

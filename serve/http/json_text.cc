@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "rewire/base/utf8.h"
@@ -142,6 +143,9 @@ Status JsonText::Elements(const OutputTensor& tensor) {
     AppendElements<std::uint32_t>(tensor, text_);
   } else if (dtype == MakeDType(kUInt, 64)) {
     AppendElements<std::uint64_t>(tensor, text_);
+  } else if (dtype == kWireText) {
+    std::string_view rest(reinterpret_cast<const char*>(tensor.data), static_cast<std::size_t>(tensor.bytes));
+    while (const std::optional<std::string_view> one = TakeWireText(&rest)) String(*one);
   } else if (dtype == kBool8) {
     for (std::uint64_t i = 0; i < tensor.bytes; ++i) Bool(tensor.data[i] != std::byte{0});
   } else {

@@ -2,6 +2,9 @@
 #include "rewire/serve/models/signature.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 
 #include "rewire/executable_format/module.h"
 #include "rewire/serve/core/dim_names.h"
@@ -21,6 +24,36 @@ Status CheckTensor(const char* what, const std::string& name, const TypeNode& ty
                 DTypeName(type.dtype));
   }
   return {};
+}
+
+// The number behind a key in what the metadata says of an input of texts: {"offsets": 1, "bytes": 2}.
+std::optional<std::uint32_t> NumberBehind(std::string_view text, std::string_view key) {
+  const std::size_t found = text.find(key);
+  if (found == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(found + key.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" :"), text.size()));
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+bool IsList(const ModelInput& input, DLDataType dtype) {
+  return input.dtype == dtype && input.dims.size() == 1;
+}
+
+// Finds the inputs of texts. What the metadata says wrongly of them is passed over: it is of no use for
+// safety.
+void FindTexts(const Module& module, const std::string& function, std::vector<ModelInput>* inputs) {
+  for (std::size_t i = 0; i < inputs->size(); ++i) {
+    const std::string key = "input strings " + function + "." + std::to_string(i);
+    for (const auto& [name, text] : module.metadata) {
+      if (name != key) continue;
+      const auto offsets = NumberBehind(text, "\"offsets\""), bytes = NumberBehind(text, "\"bytes\"");
+      if (!offsets || !bytes || *offsets >= inputs->size() || *bytes >= inputs->size()) continue;
+      if (!IsList((*inputs)[*offsets], kInt64) || !IsList((*inputs)[*bytes], kUInt8)) continue;
+      if ((*inputs)[i].dtype == kInt64) (*inputs)[i].texts = TextParts{*offsets, *bytes};
+    }
+  }
 }
 
 template <typename Tensors>
@@ -66,6 +99,7 @@ Result<ModelSignature> ReadSignature(const Program& program) {
       if (IsSymbol(dim)) given[SymbolOf(dim)] = true;
     }
   }
+  FindTexts(module, function.name, &signature.inputs);
   const Array<std::uint32_t> leaves = Leaves(function.result);
   for (std::uint32_t i = 0; i < leaves.size(); ++i) {
     ModelOutput& output = signature.outputs.emplace_back();

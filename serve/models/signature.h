@@ -15,11 +15,18 @@
 
 namespace rewire::serve {
 
+// The two inputs that hold the list of texts in which the elements of a third are positions.
+struct TextParts {
+  std::uint32_t offsets = 0;  // where each text begins, and the last one's end
+  std::uint32_t bytes = 0;
+};
+
 struct ModelInput {
   std::string name;
   DLDataType dtype{};
   std::vector<Dim> dims;
   InputHandle handle;
+  std::optional<TextParts> texts;  // a client may give a BYTES tensor in place of the three
 };
 
 struct ModelOutput {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rewire/serve/run/classification.h"
 #include "rewire/serve/run/request_check.h"
 
 namespace rewire::serve {
@@ -240,6 +241,18 @@ Status Instance::TryRunBatch(Span<Request* const> members, std::int64_t padded, 
   return {};
 }
 
+Status Instance::ClassifyResults(Request* request) const {
+  for (OutputTensor& result : request->results) {
+    if (result.wanted >= request->wanted.size() || request->wanted[result.wanted].classes == 0) continue;
+    const bool rows = model_.signature.batch_symbol.has_value();
+    if (Status done = Classify(request->wanted[result.wanted].classes, rows, &request->memory, &result);
+        !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
 RunTimes Instance::Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded) {
   Prepare();
   RunTimes times;
@@ -270,6 +283,7 @@ RunTimes Instance::Run(Span<Request* const> members, std::int64_t rows, std::int
       member->status =
           Fail(StatusCode::kDeadlineExceeded, "the request's time was over before its run ended");
     }
+    if (member->status) member->status = ClassifyResults(member);
     if (!member->status) member->results.clear();
   }
   return times;

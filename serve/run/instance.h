@@ -50,6 +50,7 @@ class Instance {
   Status TryRunAlone(Request* request, RunTimes* times);
   Status BindOutput(const ModelOutput& output, Request* request, std::uint32_t wanted);
   Status TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times);
+  Status ClassifyResults(Request* request) const;
   void Unbind();
   Clock::time_point LastDeadline(Span<Request* const> members) const;
 

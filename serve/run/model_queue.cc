@@ -7,6 +7,7 @@
 
 #include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/request_check.h"
+#include "rewire/serve/run/text_inputs.h"
 
 namespace rewire::serve {
 namespace {
@@ -62,7 +63,8 @@ bool ModelQueue::Enqueue(Request* request) {
   if (model_->settings.timeout_us != 0 && request->deadline == Clock::time_point::max()) {
     request->deadline = request->submitted + std::chrono::microseconds(model_->settings.timeout_us);
   }
-  request->status = CheckRequest(model_->signature, request, &sizes);
+  request->status = ReplaceTexts(model_->signature, request);
+  if (request->status) request->status = CheckRequest(model_->signature, request, &sizes);
   const std::int64_t most = model_->settings.batching.max_batch_size;
   if (request->status && most != 0 && request->inputs[0].shape[0] > most) {
     request->status =

@@ -100,8 +100,8 @@ class ModelService : public Service {
   ServerDescription Describe() const override {
     return {"rewire",
             REWIRE_VERSION,
-            {"binary_tensor_data", "model_configuration", "model_repository", "parameters", "schedule_policy",
-             "statistics", "system_shared_memory"}};
+            {"binary_tensor_data", "classification", "model_configuration", "model_repository", "parameters",
+             "schedule_policy", "statistics", "system_shared_memory"}};
   }
 
   bool Ready() const override { return !runners_.draining; }

@@ -245,11 +245,11 @@ TEST_CASE("requests that do not fit the model are refused before they wait") {
        },
        "has more bytes than there are"},
       {[](TestRequest* r) {
-         r->wanted.push_back({"q", {}, nullptr});
+         r->wanted.push_back({"q", 0, {}, nullptr});
        },
        "the model has no output 'q'"},
       {[](TestRequest* r) {
-         r->wanted = {{"y", {}, nullptr}, {"y", {}, nullptr}};
+         r->wanted = {{"y", 0, {}, nullptr}, {"y", 0, {}, nullptr}};
        },
        "output 'y' is asked for twice"},
   };

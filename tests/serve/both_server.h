@@ -18,10 +18,10 @@ class BothServer {
  public:
   explicit BothServer(const std::string& path, KernelSet kernels = {})
       : BothServer(SettingsOf(path), std::move(kernels)) {}
-  explicit BothServer(ServeSettings settings, KernelSet kernels = {})
+  explicit BothServer(ServeSettings settings, KernelSet kernels = {}, const FrontEndLimits& limits = {})
       : server_(ServiceOf(std::move(settings), std::move(kernels)), 2) {
-    http_ = Port(MakeHttpFrontEnd(server_.service(), {}));
-    grpc_ = Port(MakeGrpcFrontEnd(server_.service(), {}));
+    http_ = Port(MakeHttpFrontEnd(server_.service(), limits));
+    grpc_ = Port(MakeGrpcFrontEnd(server_.service(), limits));
     REQUIRE(server_.Start());
   }
   std::string Http(const std::string& model) const {
@@ -34,6 +34,7 @@ class BothServer {
   std::vector<std::string> Urls(const std::string& model) const {
     return {Http(model), Grpc(model), Http(model) + "?shared_memory", Grpc(model) + "?shared_memory"};
   }
+  int http_port() const { return http_; }
   Service* service() { return server_.service(); }
 
  private:

@@ -134,6 +134,12 @@ class Calls:
         result = self.client.infer("model", inputs(), request_id="7", client_timeout=60)
         assert (result.as_numpy("z") == X + Y).all() and result.get_response().id == "7"
 
+    def infer_classes(self):
+        """The largest elements in place of the output."""
+        wanted = [triton.InferRequestedOutput("z", class_count=2)]
+        result = self.client.infer("model", inputs(), outputs=wanted)
+        assert result.as_numpy("z").tolist() == [b"44:3", b"33:2"], result.as_numpy("z")
+
     def infer_wrong(self):
         """A wrong shape, a missing input and an unknown model are errors of the request alone."""
         wrong = triton.InferInput("x", [3], "FP32")

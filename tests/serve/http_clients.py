@@ -116,6 +116,14 @@ def test_loading_again_fails_no_request(client, _):
     assert client.is_model_ready("model")
 
 
+def test_classification(client, w):
+    for binary in (False, True):
+        result = client.infer("model", given(), outputs=[http.InferRequestedOutput("y", binary_data=binary, class_count=1)])
+        found = [bytes(text) if binary else text.encode() for text in result.as_numpy("y").ravel().tolist()]
+        y = client.infer("model", given()).as_numpy("y")
+        assert [int(text.split(b":")[1]) for text in found] == y.argmax(1).tolist(), found
+
+
 def test_shared_memory(client, _):
     client.unregister_system_shared_memory()
     region = shared_memory.create_shared_memory_region("region", "/rewire_clients_test", 4096)
@@ -139,8 +147,6 @@ def test_shared_memory(client, _):
 def test_what_is_not_there_is_refused_by_name(client, _):
     refused(lambda: client.infer("other", given()), "there is no model 'other'")
     refused(lambda: client.infer("model", given(), sequence_id=3), "the extension 'sequence' is not supported")
-    classes = [http.InferRequestedOutput("y", class_count=2)]
-    refused(lambda: client.infer("model", given(), outputs=classes), "'classification' is not supported")
     refused(client.get_log_settings, "does not have the extension")
     refused(client.get_trace_settings, "does not have the extension")
     refused(lambda: client.load_model("model", config="{}"), "the parameter 'config' is not supported")

@@ -37,7 +37,7 @@ TEST_CASE("the kernel writes the client's region") {
   Served served;
   const auto region = std::make_shared<std::vector<float>>(8);
   TestRequest request(1, 1);
-  request.wanted.push_back({"y", {reinterpret_cast<std::byte*>(region->data()), 32}, region});
+  request.wanted.push_back({"y", 0, {reinterpret_cast<std::byte*>(region->data()), 32}, region});
   served.service->Submit(&request, nullptr);
   request.Wait();
   CHECK(request.message().empty());

@@ -126,7 +126,6 @@ TEST_CASE("gRPC: requests for inference that are wrong say what is") {
     return [=](WireWriter* writer) { writer->AlwaysNumber(2, value); };
   };
   refused(3, "input 'x': there is no datatype 'FP7' here", input("FP7"));
-  refused(12, "input 'x': there is no datatype 'BYTES' here", input("BYTES"));
   refused(3, "1 of raw_input_contents expected, 0 given", input("FP32"));
   refused(3, "0 of raw_input_contents expected, 1 given", input("INT32", contents("\x01\x02", 2)),
           [](WireWriter* writer) { writer->AlwaysText(7, "12345678"); });
@@ -155,11 +154,12 @@ TEST_CASE("gRPC: requests for inference that are wrong say what is") {
             contents("\x01\x02", 2)(writer);
           }));
   refused(12, "'sequence'", input("INT32", contents("\x01\x02", 2)), parameter("sequence_id", number(4)));
-  refused(12, "'classification'", input("INT32", contents("\x01\x02", 2)), [](WireWriter* writer) {
+  refused(3, "'classification'", input("INT32", contents("\x01\x02", 2)), [](WireWriter* writer) {
     writer->Message(6, [](WireWriter* output) {
-      output->Text(1, "y").Entry(2, "classification", [](WireWriter* value) { value->AlwaysNumber(2, 3); });
+      output->Text(1, "y").Entry(2, "classification", [](WireWriter* value) { value->AlwaysText(3, "3"); });
     });
   });
+  refused(3, "BYTES has another list of 'contents'", input("BYTES", contents("\x01\x02", 2)));
   refused(3, "'timeout'", input("INT32", contents("\x01\x02", 2)), parameter("timeout", text("1")));
 }
 
