@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/elements.h"
@@ -89,35 +90,39 @@ struct LeakyRelu {
   static constexpr const char* kName = names::kOnDevice<names::kLeakyRelu>;
   static constexpr int kOperation = kLeakyRelu;
   static void Read(Attributes& attributes, Unary<LeakyRelu>* unary) {
-    unary->p = attributes.Float("alpha", 0.01);
+    unary->p = contract::kLeakyReluAlpha.Read(attributes);
   }
 };
 struct Elu {
   static constexpr const char* kName = names::kOnDevice<names::kElu>;
   static constexpr int kOperation = kElu;
-  static void Read(Attributes& attributes, Unary<Elu>* unary) { unary->p = attributes.Float("alpha", 1); }
+  static void Read(Attributes& attributes, Unary<Elu>* unary) {
+    unary->p = contract::kEluAlpha.Read(attributes);
+  }
 };
 struct Selu {
   static constexpr const char* kName = names::kOnDevice<names::kSelu>;
   static constexpr int kOperation = kSelu;
   static void Read(Attributes& attributes, Unary<Selu>* unary) {
-    unary->q = attributes.Float("gamma", 1.05070102214813232421875);
-    unary->p = unary->q * attributes.Float("alpha", 1.67326319217681884765625);
+    unary->q = contract::kSeluGamma.Read(attributes);
+    unary->p = unary->q * contract::kSeluAlpha.Read(attributes);
   }
 };
 struct Gelu {
   static constexpr const char* kName = names::kOnDevice<names::kGelu>;
   static constexpr int kOperation = kGelu;
   static void Read(Attributes& attributes, Unary<Gelu>* unary) {
-    if (attributes.Choice("approximate", {"none", "tanh"}, 0) == 1) unary->operation = kGeluTanh;
+    contract::GeluAttributes given;
+    given.Read(attributes);
+    if (given.tanh) unary->operation = kGeluTanh;
   }
 };
 struct HardSigmoid {
   static constexpr const char* kName = names::kOnDevice<names::kHardSigmoid>;
   static constexpr int kOperation = kHardSigmoid;
   static void Read(Attributes& attributes, Unary<HardSigmoid>* unary) {
-    unary->p = attributes.Float("alpha", 0.2);
-    unary->q = attributes.Float("beta", 0.5);
+    unary->p = contract::kHardSigmoidAlpha.Read(attributes);
+    unary->q = contract::kHardSigmoidBeta.Read(attributes);
   }
 };
 struct Clip {
@@ -126,9 +131,8 @@ struct Clip {
   static constexpr int kIntegerOperation = kIntegerClip;
   static constexpr ElementTypes kIntegerTypes = kIntegers;
   static void Read(Attributes& attributes, Unary<Clip>* unary) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    unary->p = attributes.Float("min", -kInfinity);
-    unary->q = attributes.Float("max", kInfinity);
+    unary->p = contract::kClipMin.Read(attributes);
+    unary->q = contract::kClipMax.Read(attributes);
   }
 };
 
@@ -174,13 +178,10 @@ struct IsNaN {
   Status operator()(TensorView x, TensorView out) const { return Classify(x, out, false, false, true); }
 };
 
-struct IsInf {
+struct IsInf : contract::IsInfAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kIsInf>;
-  bool positive = true;
-  bool negative = true;
   static Status Make(Attributes& attributes, IsInf* isinf) {
-    isinf->positive = attributes.Bool("detect_positive", true);
-    isinf->negative = attributes.Bool("detect_negative", true);
+    isinf->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {

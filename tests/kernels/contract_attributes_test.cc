@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/product_attributes.h"
@@ -33,6 +34,10 @@ class Asked {
     return otherwise;
   }
   bool Bool(const char* name, bool otherwise) { return Int(name, otherwise ? 1 : 0) != 0; }
+  int Choice(const char* name, std::initializer_list<std::string_view> /*choices*/, int otherwise) {
+    defaults[name] = std::nullopt;
+    return otherwise;
+  }
   std::vector<std::int64_t> Ints(const char* name, const std::vector<std::int64_t>& otherwise) {
     defaults[name] = std::nullopt;
     return otherwise;
@@ -118,7 +123,17 @@ TEST_CASE("rows show the attributes and the defaults that kernels read") {
       &libraries, {"rewire.reduce_sum", "rewire.reduce_mean", "rewire.reduce_max", "rewire.reduce_min"});
   CheckAll<ArgReduceAttributes>(&libraries, {"rewire.argmax", "rewire.argmin"});
   CheckAll<RunningAttributes>(&libraries, {"rewire.cumsum", "rewire.cumprod"});
-  CHECK(libraries.rows > 20);
+  CheckAll<GeluAttributes>(&libraries, {"rewire.gelu"});
+  CheckAll<IsInfAttributes>(&libraries, {"rewire.isinf"});
+  for (const NumberedKernel& kernel : kNumberedKernels) {
+    Asked asked;
+    for (const NumberAttribute& number : kernel.numbers) {
+      if (number.name != nullptr && number.otherwise != kUnlimited && number.otherwise != -kUnlimited)
+        number.Read(asked);
+    }
+    libraries.Check(asked, kernel.kernel);
+  }
+  CHECK(libraries.rows > 40);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "rewire/compiler/aot/embedded/rows.h"
 #include "rewire/compiler/aot/literals.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/contract/fused_operations.h"
 #include "rewire/kernels/contract/names.h"
 
@@ -88,42 +89,23 @@ Result<std::string> Where(EmbeddedCall& call) {
   return RowCall(call, fmt::format("rewire_embedded_where_{}", bytes));
 }
 
-// Kernels whose attributes are numbers of their rows.
-struct Numbered {
-  const char* kernel;
-  struct {
-    const char* attribute;
-    double otherwise;
-  } numbers[2];
-};
-constexpr double kUnlimited = names::kFusedUnlimited;
-constexpr Numbered kNumbered[] = {
-    {names::kLeakyRelu, {{"alpha", 0.01}, {}}},
-    {names::kElu, {{"alpha", 1}, {}}},
-    {names::kCelu, {{"alpha", 1}, {}}},
-    {names::kThresholdedRelu, {{"alpha", 1}, {}}},
-    {names::kClip, {{"min", -kUnlimited}, {"max", kUnlimited}}},
-    {names::kHardSigmoid, {{"alpha", 0.2}, {"beta", 0.5}}},
-    {names::kShrink, {{"lambd", 0.5}, {"bias", 0}}},
-};
-
 Result<std::string> NumberedRow(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  const Numbered& row = *std::find_if(std::begin(kNumbered), std::end(kNumbered),
-                                      [&](const Numbered& each) { return call.name() == each.kernel; });
+  const contract::NumberedKernel& row =
+      *std::find_if(std::begin(contract::kNumberedKernels), std::end(contract::kNumberedKernels),
+                    [&](const contract::NumberedKernel& each) { return call.name() == each.kernel; });
   std::vector<double> numbers;
-  for (const auto& number : row.numbers) {
-    if (number.attribute != nullptr) {
-      numbers.push_back(call.attributes.Number(number.attribute, number.otherwise));
-    }
+  for (const contract::NumberAttribute& number : row.numbers) {
+    if (number.name != nullptr) numbers.push_back(call.attributes.Number(number.name, number.otherwise));
   }
   return RowCall(call, RowName(call), numbers);
 }
 
 Result<std::string> Gelu(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  const bool is_tanh = call.attributes.Text("approximate", "none") == "tanh";
-  return RowCall(call, is_tanh ? "rewire_embedded_gelu_tanh_f32" : "rewire_embedded_gelu_f32");
+  contract::GeluAttributes given;
+  given.Read(call.attributes);
+  return RowCall(call, given.tanh ? "rewire_embedded_gelu_tanh_f32" : "rewire_embedded_gelu_f32");
 }
 
 // Floats are truncated and held in the range of an integer, and NaN becomes 0. Integers wrap.

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
@@ -50,7 +51,7 @@ struct LeakyRelu {
   static constexpr const char* kName = names::kLeakyRelu;
   using Accepts = AnyFloats;
   double alpha;
-  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 0.01); }
+  void Read(Attributes& attributes) { alpha = contract::kLeakyReluAlpha.Read(attributes); }
   template <typename T>
   auto For() const {
     return [slope = static_cast<T>(alpha)](T x) { return functions::PRelu(x, slope); };
@@ -61,7 +62,7 @@ struct Elu {
   static constexpr const char* kName = names::kElu;
   using Accepts = AnyFloats;
   double alpha;
-  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  void Read(Attributes& attributes) { alpha = contract::kEluAlpha.Read(attributes); }
   auto Rows() const {
     return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](
                const float* in, float* out, std::int64_t count) { elu(in, scale, out, count); };
@@ -94,8 +95,8 @@ struct Selu {
   double alpha;
   double gamma;
   void Read(Attributes& attributes) {
-    alpha = attributes.Float("alpha", 1.67326319217681884765625);
-    gamma = attributes.Float("gamma", 1.05070102214813232421875);
+    alpha = contract::kSeluAlpha.Read(attributes);
+    gamma = contract::kSeluGamma.Read(attributes);
   }
   auto Rows() const {
     return [elu = BestVectorMath().elu, low = static_cast<float>(gamma * alpha),
@@ -113,11 +114,9 @@ struct Selu {
   }
 };
 
-struct Gelu {
+struct Gelu : contract::GeluAttributes {
   static constexpr const char* kName = names::kGelu;
   using Accepts = AnyFloats;
-  bool tanh;
-  void Read(Attributes& attributes) { tanh = attributes.Choice("approximate", {"none", "tanh"}, 0) == 1; }
   VectorMath::Row Rows() const { return tanh ? BestVectorMath().gelu_tanh : BestVectorMath().gelu; }
   template <typename T>
   auto For() const {
@@ -129,7 +128,7 @@ struct Celu {
   static constexpr const char* kName = names::kCelu;
   using Accepts = AnyFloats;
   double alpha;
-  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  void Read(Attributes& attributes) { alpha = contract::kCeluAlpha.Read(attributes); }
   auto Rows() const {
     return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](const float* in, float* out,
                                                                            std::int64_t count) {
@@ -156,7 +155,7 @@ struct ThresholdedRelu {
   static constexpr const char* kName = names::kThresholdedRelu;
   using Accepts = AnyFloats;
   double alpha;
-  void Read(Attributes& attributes) { alpha = attributes.Float("alpha", 1); }
+  void Read(Attributes& attributes) { alpha = contract::kThresholdedReluAlpha.Read(attributes); }
   template <typename T>
   auto For() const {
     return [least = static_cast<T>(alpha)](T x) { return functions::ThresholdedRelu(x, least); };
@@ -169,8 +168,8 @@ struct Shrink {
   double lambda;
   double bias;
   void Read(Attributes& attributes) {
-    lambda = attributes.Float("lambd", 0.5);
-    bias = attributes.Float("bias", 0);
+    lambda = contract::kShrinkLambda.Read(attributes);
+    bias = contract::kShrinkBias.Read(attributes);
   }
   template <typename T>
   auto For() const {
@@ -197,8 +196,8 @@ struct HardSigmoid {
   double alpha;
   double beta;
   void Read(Attributes& attributes) {
-    alpha = attributes.Float("alpha", 0.2);
-    beta = attributes.Float("beta", 0.5);
+    alpha = contract::kHardSigmoidAlpha.Read(attributes);
+    beta = contract::kHardSigmoidBeta.Read(attributes);
   }
   template <typename T>
   auto For() const {
@@ -235,8 +234,8 @@ struct Clip {
   double min;
   double max;
   void Read(Attributes& attributes) {
-    min = attributes.Float("min", -std::numeric_limits<double>::infinity());
-    max = attributes.Float("max", std::numeric_limits<double>::infinity());
+    min = contract::kClipMin.Read(attributes);
+    max = contract::kClipMax.Read(attributes);
   }
   template <typename T>
   auto For() const {

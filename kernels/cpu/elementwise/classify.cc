@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
@@ -28,13 +29,10 @@ struct IsNaN {
   }
 };
 
-struct IsInf {
+struct IsInf : contract::IsInfAttributes {
   static constexpr const char* kName = names::kIsInf;
-  bool positive = true;
-  bool negative = true;
   static Status Make(Attributes& attributes, IsInf* isinf) {
-    isinf->positive = attributes.Bool("detect_positive", true);
-    isinf->negative = attributes.Bool("detect_negative", true);
+    isinf->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
