@@ -7,7 +7,8 @@ usage: check_kernels.py [ROOT]       check kernels/ (default: of the tree that t
 
 Three rules, each with the helper that is used in place of what it refuses:
   float to integer   a conversion of a floating expression by static_cast, lround and the like is undefined for what the
-                     integer does not hold; ToType (kernels/cpu/support/convert.h) is defined for every float.
+                     integer does not hold; ToType (kernels/cpu/support/convert.h) is defined for every float, and ToTypeInRange
+                     beside it is for those that the caller knows to fit.
   product of sizes   a product of dimensions may overflow; Times and Product (kernels/cpu/support/checked.h) do not. A small
                      literal times a size is allowed, and so is the arithmetic of an index, which is added to an offset
                      or divides: what it names lies in memory.

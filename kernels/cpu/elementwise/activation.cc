@@ -14,6 +14,7 @@
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -81,10 +82,12 @@ void RunBySign(const Below& below, const Above& above, const float* in, float* o
     const std::int64_t size = std::min<std::int64_t>(count - at, std::ssize(block));
     below(in + at, block, size);
     // Both sides are computed: signs are random, and a branch would be guessed wrong for half of them.
-    for (std::int64_t i = 0; i < size; ++i) {
-      const float x = in[at + i], low = block[i], high = above(x);
-      block[i] = x < 0 ? low : high;
-    }
+    WideLoop([from = in + at, to = block, size, above] {
+      for (std::int64_t i = 0; i < size; ++i) {
+        const float x = from[i], low = to[i], high = above(x);
+        to[i] = x < 0 ? low : high;
+      }
+    });
     std::copy_n(block, size, out + at);
   }
 }
@@ -133,7 +136,9 @@ struct Celu {
     return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](const float* in, float* out,
                                                                            std::int64_t count) {
       const auto below = [=](const float* from, float* to, std::int64_t size) {
-        for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] / scale;
+        WideLoop([=] {
+          for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] / scale;
+        });
         // The function of rows leaves numbers that are not below 0 as they are. A scale below 0 makes such
         // numbers, and so does an infinite one, whose product with 0 is NaN.
         if (scale > 0 && scale <= std::numeric_limits<float>::max())

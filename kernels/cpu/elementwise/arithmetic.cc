@@ -7,6 +7,7 @@
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
+#include "rewire/kernels/cpu/elementwise/integer_division.h"
 #include "rewire/kernels/cpu/elementwise/pair_rows.h"
 #include "rewire/kernels/cpu/math/pair_math.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
@@ -15,24 +16,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-template <typename T>
-T DivideIntegers(T a, T b) {
-  if (b == 0) return 0;
-  if (b == static_cast<T>(-1)) {
-    if constexpr (std::is_signed_v<T>) return static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(a));
-  }
-  return static_cast<T>(a / b);
-}
-
-template <typename T>
-T RemainderOfIntegers(T a, T b) {
-  if (b == 0) return 0;
-  if constexpr (std::is_signed_v<T>) {
-    if (b == -1) return 0;
-  }
-  return static_cast<T>(a % b);
-}
 
 struct Add {
   static constexpr bool kIgnoresSign = true;
@@ -75,44 +58,35 @@ struct Multiply {
 
 struct Divide {
   static constexpr const char* kName = names::kDiv;
+  static constexpr DivisionResult kDivision = DivisionResult::kQuotient;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return a / b;
-    else
-      return DivideIntegers(a, b);
+    return a / b;
   }
 };
 
 // The result has the divisor's sign.
 struct Modulo {
   static constexpr const char* kName = names::kMod;
+  static constexpr DivisionResult kDivision = DivisionResult::kRestOfDivisorSign;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      const T rest = std::fmod(a, b);
-      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    } else {
-      const T rest = RemainderOfIntegers(a, b);
-      if constexpr (std::is_unsigned_v<T>) return rest;
-      return rest != 0 && (rest ^ b) < 0 ? static_cast<T>(rest + b) : rest;
-    }
+    const T rest = std::fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
   }
 };
 
 // The result has the dividend's sign.
 struct Remainder {
   static constexpr const char* kName = names::kFmod;
+  static constexpr DivisionResult kDivision = DivisionResult::kRestOfDividendSign;
   static constexpr PairMath::Row PairMath::*kRow = &PairMath::fmod;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return std::fmod(a, b);
-    else
-      return RemainderOfIntegers(a, b);
+    return std::fmod(a, b);
   }
 };
 
@@ -163,6 +137,12 @@ inline constexpr bool kIgnoresSign = false;
 template <typename Op>
 inline constexpr bool kIgnoresSign<Op, std::void_t<decltype(Op::kIgnoresSign)>> = true;
 
+// An operation on integers that divides has a DivisionResult here.
+template <typename Op, typename = void>
+inline constexpr bool kDivides = false;
+template <typename Op>
+inline constexpr bool kDivides<Op, std::void_t<decltype(Op::kDivision)>> = true;
+
 // The function of two rows of floats, if there is one.
 template <typename Op, typename = void>
 inline constexpr PairMath::Row PairMath::*kRowOf = nullptr;
@@ -181,6 +161,8 @@ struct Binary {
       using T = std::conditional_t<kIgnoresSign<Op>, Signless<Given>, Given>;
       if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
         return loop.Run<T, T, T>(OnPairs<T>{BestPairMath().*kRowOf<Op>});
+      else if constexpr (std::is_integral_v<T> && kDivides<Op>)
+        return loop.Run<T, T, T>(OnDivision<T, Op::kDivision>());
       else
         return loop.Run<T, T, T>(OnElementsInBlocks<T>(Op()));
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of floats: the output is boolean.
-#include <cmath>
+#include <bit>
+#include <type_traits>
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/elementwise_attributes.h"
@@ -10,6 +11,19 @@
 namespace rewire::kernel::cpu {
 namespace {
 
+// The bits of a float of type T.
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+template <typename T>
+constexpr BitsOf<T> kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (8 * sizeof(T) - 1));
+template <typename T>
+constexpr BitsOf<T> kInfinityBits = static_cast<BitsOf<T>>(std::is_same_v<T, Float16>    ? 0x7C00U
+                                                           : std::is_same_v<T, BFloat16> ? 0x7F80U
+                                                           : std::is_same_v<T, float>    ? 0x7F800000U
+                                                                                      : 0x7FF0000000000000U);
+
+// predicate(Tag<T>(), bits) says whether a float of type T is of the kind.
 template <typename Predicate>
 Status Classify(TensorView x, TensorView out, const Predicate& predicate) {
   Elementwise<1> loop(out, {x}, {"x"});
@@ -18,14 +32,17 @@ Status Classify(TensorView x, TensorView out, const Predicate& predicate) {
   return ForType(AnyFloats(), "x", x, [&](auto tag) {
     using T = typename decltype(tag)::type;
     return loop.Run<std::uint8_t, T>(
-        [&](T value) -> std::uint8_t { return predicate(static_cast<Computed<T>>(value)); });
+        [=](T value) -> std::uint8_t { return predicate(tag, std::bit_cast<BitsOf<T>>(value)); });
   });
 }
 
 struct IsNaN {
   static constexpr const char* kName = names::kIsNan;
   Status operator()(TensorView x, TensorView out) const {
-    return Classify(x, out, [](auto value) { return value != value; });
+    return Classify(x, out, [](auto tag, auto bits) {
+      using T = typename decltype(tag)::type;
+      return static_cast<BitsOf<T>>(bits & ~kSignBit<T>) > kInfinityBits<T>;
+    });
   }
 };
 
@@ -36,8 +53,12 @@ struct IsInf : contract::IsInfAttributes {
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
-    return Classify(x, out,
-                    [this](auto value) { return std::isinf(value) && (value > 0 ? positive : negative); });
+    return Classify(x, out, [above = positive, below = negative](auto tag, auto bits) {
+      using T = typename decltype(tag)::type;
+      const bool is_positive = bits == kInfinityBits<T>;
+      const bool is_negative = bits == static_cast<BitsOf<T>>(kInfinityBits<T> | kSignBit<T>);
+      return (is_positive & above) | (is_negative & below);
+    });
   }
 };
 

@@ -2,6 +2,7 @@
 // Comparisons and logic with broadcasting: the output is boolean.
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
@@ -89,7 +90,10 @@ struct Comparison {
     if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
     return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      return loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<Op, T>());
+      if constexpr (std::is_same_v<T, Float16>)
+        return loop.Run<std::uint8_t, T, T>(OnHalves<Op, std::uint8_t>{Op()});
+      else
+        return loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<Op, T>());
     });
   }
 };

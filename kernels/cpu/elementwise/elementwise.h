@@ -14,6 +14,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 
@@ -36,12 +37,13 @@ struct RowOf {
 #endif
 
 // Contiguous elements. A function of its own, because compilers do not vectorize the loop in a branch of a
-// kernel that they take for a rare one. The operation is a copy: its members then stay in registers, where
-// elements that are written cannot change them.
+// kernel that they take for a rare one.
 template <typename Op, typename Out, typename... Ins>
 [[gnu::noinline]] void RunContiguous(const Op op, std::int64_t count, Out* out, const Ins*... in) {
-  REWIRE_ELEMENTS_APART
-  for (std::int64_t i = 0; i < count; ++i) out[i] = op(in[i]...);
+  WideLoop([=] {
+    REWIRE_ELEMENTS_APART
+    for (std::int64_t i = 0; i < count; ++i) out[i] = op(in[i]...);
+  });
 }
 
 // One run of elements. The common patterns have loops of their own, which the compiler vectorizes.
@@ -59,13 +61,9 @@ void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B
   if (out.step == 1 && a.step == 1 && b.step == 1) {
     RunContiguous(op, count, out.data, a.data, b.data);
   } else if (out.step == 1 && a.step == 1 && b.step == 0) {
-    const B repeated = *b.data;
-    REWIRE_ELEMENTS_APART
-    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(a.data[i], repeated);
+    RunContiguous([op, repeated = *b.data](A x) { return op(x, repeated); }, count, out.data, a.data);
   } else if (out.step == 1 && a.step == 0 && b.step == 1) {
-    const A repeated = *a.data;
-    REWIRE_ELEMENTS_APART
-    for (std::int64_t i = 0; i < count; ++i) out.data[i] = op(repeated, b.data[i]);
+    RunContiguous([op, repeated = *a.data](B x) { return op(repeated, x); }, count, out.data, b.data);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       out.data[i * out.step] = op(a.data[i * a.step], b.data[i * b.step]);
@@ -77,6 +75,18 @@ template <typename Op, typename Out, typename A, typename B, typename C>
 void RunRow(const Op op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b, RowOf<C> c) {
   if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 1) {
     RunContiguous(op, count, out.data, a.data, b.data, c.data);
+  } else if (out.step == 1 && a.step == 1 && b.step == 1 && c.step == 0) {
+    RunContiguous([op, repeated = *c.data](A x, B y) { return op(x, y, repeated); }, count, out.data, a.data,
+                  b.data);
+  } else if (out.step == 1 && a.step == 1 && b.step == 0 && c.step == 1) {
+    RunContiguous([op, repeated = *b.data](A x, C y) { return op(x, repeated, y); }, count, out.data, a.data,
+                  c.data);
+  } else if (out.step == 1 && a.step == 1 && b.step == 0 && c.step == 0) {
+    RunContiguous([op, second = *b.data, third = *c.data](A x) { return op(x, second, third); }, count,
+                  out.data, a.data);
+  } else if (out.step == 1 && a.step == 0 && b.step == 1 && c.step == 1) {
+    RunContiguous([op, repeated = *a.data](B x, C y) { return op(repeated, x, y); }, count, out.data, b.data,
+                  c.data);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       out.data[i * out.step] = op(a.data[i * a.step], b.data[i * b.step], c.data[i * c.step]);

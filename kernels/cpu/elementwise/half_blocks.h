@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
@@ -15,13 +16,14 @@ namespace rewire::kernel::cpu {
 
 inline constexpr std::int64_t kHalfBlock = 256;
 
-// OnElements of Float16, with the operation within reach of the loops below.
-template <typename Op>
+// OnElements of Float16, with the operation within reach of the loops below. `Out` is Float16, or what the
+// operation itself returns.
+template <typename Op, typename Out = Float16>
 struct OnHalves {
   Op op;
   template <typename... Ins>
-  Float16 operator()(Ins... x) const {
-    return Float16(op(static_cast<float>(x)...));
+  Out operator()(Ins... x) const {
+    return static_cast<Out>(op(static_cast<float>(x)...));
   }
 };
 
@@ -58,28 +60,34 @@ inline void WidenRow(RowOf<const Float16> row, std::int64_t at, std::int64_t cou
     BestHalfRows().widen(row.data + at, block, count);
 }
 
-template <typename Op, typename... Ins>
-[[gnu::noinline]] void RunHalves(const Op op, std::int64_t count, Float16* out, RowOf<Ins>... in) {
-  float blocks[1 + sizeof...(Ins)][kHalfBlock];
+template <typename Op, typename Out, typename... Ins>
+[[gnu::noinline]] void RunHalves(const Op op, std::int64_t count, Out* out, RowOf<Ins>... in) {
+  constexpr bool kNarrows = std::is_same_v<Out, Float16>;
+  using Result = std::conditional_t<kNarrows, float, Out>;
+  float blocks[sizeof...(Ins)][kHalfBlock];
+  Result results[kHalfBlock];
   for (std::int64_t at = 0; at < count; at += kHalfBlock) {
     const std::int64_t size = std::min(count - at, kHalfBlock);
-    int next = 1;
+    int next = 0;
     (WidenRow({in.data, in.step}, at, size, blocks[next++]), ...);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      for (std::int64_t i = 0; i < size; ++i) blocks[0][i] = op(blocks[I + 1][i]...);
+      RunContiguous(op, size, results, static_cast<const float*>(blocks[I])...);
     }
     (std::index_sequence_for<Ins...>());
-    BestHalfRows().narrow(blocks[0], out + at, size);
+    if constexpr (kNarrows)
+      BestHalfRows().narrow(results, out + at, size);
+    else
+      std::copy_n(results, size, out + at);
   }
 }
 
 // The loops that Elementwise calls, of such operations.
-template <typename Op, typename... Ins>
-void RunContiguous(const OnHalves<Op> op, std::int64_t count, Float16* out, const Ins*... in) {
+template <typename Op, typename Out, typename... Ins>
+void RunContiguous(const OnHalves<Op, Out> op, std::int64_t count, Out* out, const Ins*... in) {
   RunHalves(op.op, count, out, RowOf<const Float16>{in, 1}...);
 }
-template <typename Op, typename A, typename B>
-void RunRow(const OnHalves<Op> op, std::int64_t count, RowOf<Float16> out, RowOf<A> a, RowOf<B> b) {
+template <typename Op, typename Out, typename A, typename B>
+void RunRow(const OnHalves<Op, Out> op, std::int64_t count, RowOf<Out> out, RowOf<A> a, RowOf<B> b) {
   if (out.step == 1 && (a.step == 0 || a.step == 1) && (b.step == 0 || b.step == 1)) {
     RunHalves(op.op, count, out.data, a, b);
   } else {

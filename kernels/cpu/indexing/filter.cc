@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -22,7 +23,7 @@ Status WithNonZero(TensorView x, const Body& body) {
     const bool has_sign_bit = x.dtype().code == kDLFloat || x.dtype().code == kDLBfloat;
     const T mask = static_cast<T>(has_sign_bit ? static_cast<T>(-1) >> 1 : static_cast<T>(-1));
     const T* data = x.data<T>();
-    return body([data, mask](std::int64_t i) { return (data[i] & mask) != 0; });
+    return body([data, mask](std::int64_t i) { return static_cast<T>(data[i] & mask) != 0; });
   });
 }
 
@@ -33,7 +34,11 @@ struct NonZeroShape {
     return WithNonZero(x, [&](auto is_nonzero) -> Status {
       std::int64_t count = 0;
       Status counted = SerialFor(x.size(), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) count += is_nonzero(i) ? 1 : 0;
+        WideLoop([=, &count] {
+          std::int64_t found = 0;
+          for (std::int64_t i = begin; i < end; ++i) found += is_nonzero(i) ? 1 : 0;
+          count += found;
+        });
       });
       if (!counted.ok()) return counted;
       const std::int64_t shape[] = {x.ndim(), count};
@@ -54,15 +59,17 @@ struct NonZero {
       const std::int64_t size = x.size();
       std::int64_t found = 0;
       if (Status s = CheckShape("out", out, Pair(x.ndim(), room).view()); !s.ok()) return s;
+      const std::int64_t line = x.ndim() == 0 ? 1 : x.dim(x.ndim() - 1);
       Status searched = SerialFor(size, 2, [&](std::int64_t i, std::int64_t end) {
-        for (; i < end; ++i) {
-          if (!is_nonzero(i)) continue;
-          std::int64_t rest = i;
-          for (int axis = x.ndim() - 1; found < room && axis >= 0; --axis) {
-            out.data<std::int64_t>()[axis * room + found] = rest % x.dim(axis);
-            rest /= x.dim(axis);
-          }
-          ++found;
+        while (i < end) {
+          const std::int64_t first = i % line;
+          const std::int64_t count = std::min({end - i, line - first, kPlaces});
+          std::int64_t places[kPlaces];
+          const std::int64_t here = PlacesOf(is_nonzero, i, count, first, places);
+          const std::int64_t fitting = std::clamp<std::int64_t>(room - found, 0, here);
+          WritePlaces(x, i / line, places, fitting, room, out.data<std::int64_t>() + found);
+          found += here;
+          i += count;
         }
       });
       if (!searched.ok()) return searched;
@@ -71,6 +78,33 @@ struct NonZero {
   }
 
  private:
+  static constexpr std::int64_t kPlaces = 256;
+
+  // The positions along the last axis, from `first` on, of those of `count` elements that are not 0. Without
+  // a branch, which would be guessed wrong.
+  template <typename IsNonZero>
+  static std::int64_t PlacesOf(IsNonZero is_nonzero, std::int64_t i, std::int64_t count, std::int64_t first,
+                               std::int64_t* places) {
+    std::int64_t found = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      places[found] = first + k;
+      found += is_nonzero(i + k) ? 1 : 0;
+    }
+    return found;
+  }
+
+  // `outer` numbers the line of the last axis in which the places are.
+  static void WritePlaces(TensorView x, std::int64_t outer, const std::int64_t* places, std::int64_t count,
+                          std::int64_t room, std::int64_t* to) {
+    const int last = x.ndim() - 1;
+    if (last < 0 || count == 0) return;
+    std::copy_n(places, count, to + last * room);
+    for (int axis = last - 1; axis >= 0; --axis) {
+      std::fill_n(to + axis * room, count, outer % x.dim(axis));
+      outer /= x.dim(axis);
+    }
+  }
+
   static Dims Pair(std::int64_t a, std::int64_t b) {
     const std::int64_t pair[] = {a, b};
     return Dims(ShapeView(pair, 2));
@@ -149,6 +183,14 @@ struct Compress {
     if (out.size() == 0) return Status();
     const auto* taken = condition.data<std::uint8_t>();
     const std::int64_t run = Times(sizes[2], x.element_bytes());
+    const std::int64_t bytes = x.element_bytes();  // of several lanes, perhaps
+    if (sizes[2] == 1 && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
+      return ForElementSize("x", x, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        return TakeElements(static_cast<const T*>(x.raw_data()), sizes, taken, condition.dim(0),
+                            out.size() / sizes[0], static_cast<T*>(out.raw_data()));
+      });
+    }
     Pace pace;
     const auto* from = static_cast<const char*>(x.raw_data());
     auto* to = static_cast<char*>(out.raw_data());
@@ -159,6 +201,28 @@ struct Compress {
         if (!pace.Copy(to, from + (o * sizes[1] + i) * run, run)) return Stopped();
         to += run;
       }
+    }
+    return Status();
+  }
+
+ private:
+  // Lines of single elements, of which each leaves `kept`. An element is written before it is known whether
+  // it is taken, since a branch would be guessed wrong.
+  template <typename T>
+  static Status TakeElements(const T* from, const std::int64_t (&sizes)[3], const std::uint8_t* taken,
+                             std::int64_t conditions, std::int64_t kept, T* to) {
+    Pace pace;
+    for (std::int64_t o = 0; o < sizes[0]; ++o, from += sizes[1], to += kept) {
+      std::int64_t found = 0;
+      const bool done = pace.For(conditions, 1, [&](std::int64_t i, std::int64_t end) {
+        std::int64_t place = found;
+        for (; i < end && place < kept; ++i) {
+          to[place] = from[i];
+          place += taken[i] != 0 ? 1 : 0;
+        }
+        found = place;
+      });
+      if (!done) return Stopped();
     }
     return Status();
   }

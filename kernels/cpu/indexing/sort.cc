@@ -97,6 +97,7 @@ struct TopK : contract::TopKAttributes {
   template <typename T>
   bool Sort(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
             Pace& pace) const {
+    if (k <= kFew && k * 4 <= count + 12) return SortFew(in, step, count, k, order, pace);
     if (!Enumerate(order, count, pace)) return false;
     const auto is_before = [&](std::int64_t i, std::int64_t j) {
       const auto a = static_cast<Computed<T>>(in[i * step]);
@@ -106,6 +107,32 @@ struct TopK : contract::TopKAttributes {
       return i < j;
     };
     return PacedSort(is_before, 1, pace).SortFirst(order, k, order + count);
+  }
+
+  // The same for so few that the first ones so far are kept in order: most elements are compared with the
+  // last of them alone.
+  static constexpr std::int64_t kFew = 16;
+  template <typename T>
+  bool SortFew(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
+               Pace& pace) const {
+    using Number = Computed<T>;
+    Number first[kFew];
+    std::int64_t found = 0;
+    return pace.For(count, 2, [&, is_largest = largest](std::int64_t i, std::int64_t end) {
+      const auto is_before = [=](Number a, Number b) { return is_largest ? IsBelow(b, a) : IsBelow(a, b); };
+      for (; i < end; ++i) {
+        const auto x = static_cast<Number>(in[i * step]);
+        std::int64_t place = found;
+        if (found == k && !is_before(x, first[--place])) continue;
+        for (; place > 0 && is_before(x, first[place - 1]); --place) {
+          first[place] = first[place - 1];
+          order[place] = order[place - 1];
+        }
+        first[place] = x;
+        order[place] = i;
+        found += found < k ? 1 : 0;
+      }
+    });
   }
 };
 

@@ -13,8 +13,10 @@
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -25,9 +27,10 @@ using Dequantizable = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16
 
 template <typename Q>
 Q Saturate(float value) {
-  using Limits = std::numeric_limits<Q>;
-  if (!(value > static_cast<float>(Limits::min()))) return Limits::min();  // NaN too
-  return value >= static_cast<float>(Limits::max()) ? Limits::max() : static_cast<Q>(value);
+  constexpr auto kLeast = static_cast<float>(std::numeric_limits<Q>::min());
+  constexpr auto kMost = static_cast<float>(std::numeric_limits<Q>::max());
+  const float least = value > kLeast ? value : kLeast;  // for NaN, too
+  return static_cast<Q>(ToTypeInRange<std::int32_t>(least < kMost ? least : kMost));
 }
 
 // The same as QuantizedMath does, for what that does not have, and for a few elements. Element i has
@@ -35,9 +38,19 @@ Q Saturate(float value) {
 template <typename Q>
 void QuantizePlainly(const float* from, std::int64_t count, const float* scales, const Q* zeros,
                      std::int64_t step, Q* to) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float shift = zeros == nullptr ? 0.0f : static_cast<float>(zeros[i * step]);
-    to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i * step]) + shift);
+  if (step == 0) {
+    WideLoop([=, scale = scales[0], shift = zeros == nullptr ? 0.0F : static_cast<float>(zeros[0])] {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = Saturate<Q>(std::nearbyint(from[i] / scale) + shift);
+    });
+  } else if (zeros == nullptr) {
+    WideLoop([=] {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i]));
+    });
+  } else {
+    WideLoop([=] {
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i]) + static_cast<float>(zeros[i]));
+    });
   }
 }
 
@@ -47,10 +60,17 @@ void DequantizePlainly(const Q* from, std::int64_t count, const float* scales, c
                        std::int64_t step, float* to) {
   using Wide = std::conditional_t<sizeof(Q) < sizeof(std::int32_t), std::int32_t, std::int64_t>;
   if (zeros == nullptr) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scales[i * step];
+    if (step == 0) {
+      WideLoop([=, scale = scales[0]] {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale;
+      });
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scales[i];
+    }
   } else if (step == 0) {
-    const Wide zero = zeros[0];
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(Wide{from[i]} - zero) * scales[0];
+    WideLoop([=, zero = Wide{zeros[0]}, scale = scales[0]] {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(Wide{from[i]} - zero) * scale;
+    });
   } else {
     for (std::int64_t i = 0; i < count; ++i)
       to[i] = static_cast<float>(Wide{from[i]} - Wide{zeros[i]}) * scales[i];

@@ -204,12 +204,23 @@ void PRelu(const Q* from, const Quantization& of_from, const float* slopes, std:
 void Widen(const float* from, std::int64_t count, float* least, float* most) {
   const D d;
   V low = hn::Set(d, *least), high = hn::Set(d, *most);
+  V low_b = low, low_c = low, low_e = low, high_b = high, high_c = high, high_e = high;
+  const auto widen = [d](const float* at, V& lower, V& upper) HWY_ATTR {
+    const V x = hn::LoadU(d, at);
+    lower = hn::IfThenElse(hn::Lt(x, lower), x, lower);
+    upper = hn::IfThenElse(hn::Gt(x, upper), x, upper);
+  };
   std::int64_t i = 0;
-  for (; i + Lanes() <= count; i += Lanes()) {
-    const V x = hn::LoadU(d, from + i);
-    low = hn::IfThenElse(hn::Lt(x, low), x, low);
-    high = hn::IfThenElse(hn::Gt(x, high), x, high);
+  // Several at once, since each waits for the one before it.
+  for (; i + 4 * Lanes() <= count; i += 4 * Lanes()) {
+    widen(from + i, low, high);
+    widen(from + i + Lanes(), low_b, high_b);
+    widen(from + i + 2 * Lanes(), low_c, high_c);
+    widen(from + i + 3 * Lanes(), low_e, high_e);
   }
+  for (; i + Lanes() <= count; i += Lanes()) widen(from + i, low, high);
+  low = hn::Min(hn::Min(low, low_b), hn::Min(low_c, low_e));
+  high = hn::Max(hn::Max(high, high_b), hn::Max(high_c, high_e));
   *least = hn::GetLane(hn::MinOfLanes(d, low));
   *most = hn::GetLane(hn::MaxOfLanes(d, high));
   for (; i < count; ++i) {

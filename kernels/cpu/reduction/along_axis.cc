@@ -8,8 +8,10 @@
 #include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/largest_above.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -54,22 +56,28 @@ struct Running : contract::RunningAttributes {
       return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
         Total total = kProduct ? 1 : 0;
         static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
-          for (; i < end; ++i) {
-            const std::int64_t at = first + (reverse ? count - 1 - i : i) * step;
-            const Total before = total;
-            if constexpr (kProduct) {
-              total *= static_cast<Total>(in[at]);
-            } else {
-              total += static_cast<Total>(in[at]);
-            }
-            to[at] = static_cast<T>(exclusive ? before : total);
-          }
+          const std::int64_t start = first + (reverse ? count - 1 - i : i) * step;
+          total =
+              RunLine<kProduct>(total, end - i, reverse ? -step : step, exclusive, in + start, to + start);
         }));
       });
     });
   }
 
  private:
+  // `total` is the result of what comes before. All that the loop reads is its own, so that it stays in
+  // registers while elements are written.
+  template <bool kProduct, typename T, typename Total>
+  static Total RunLine(Total total, std::int64_t count, std::int64_t step, bool exclusive, const T* in,
+                       T* to) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Total before = total, next = static_cast<Total>(in[i * step]);
+      total = kProduct ? total * next : total + next;
+      to[i * step] = static_cast<T>(exclusive ? before : total);
+    }
+    return total;
+  }
+
   // Lines that lie side by side: each row is the result before it and a row of x.
   template <bool kProduct, typename T, typename Total>
   Status RunSideBySide(TensorView x, int along, std::int64_t inner, const T* in, T* to) const {
@@ -85,19 +93,22 @@ struct Running : contract::RunningAttributes {
       return pace.For(count, columns, [&](std::int64_t i, std::int64_t end) {
         for (; i < end; ++i) {
           T* result = to + row_of(i);
-          const T* before = i == 0 ? result : to + row_of(i - 1);
-          const T* from = in + row_of(exclusive && i > 0 ? i - 1 : i);
+          constexpr T kNothing = kProduct ? 1 : 0;
+          const auto join = [](T last, T next) {
+            if constexpr (kProduct)
+              return static_cast<T>(static_cast<Total>(last) * static_cast<Total>(next));
+            else
+              return static_cast<T>(static_cast<Total>(last) + static_cast<Total>(next));
+          };
           if (i == 0 && exclusive) {
-            std::fill_n(result, columns, T{kProduct ? 1 : 0});
+            std::fill_n(result, columns, kNothing);
+          } else if (i == 0) {
+            const T* from = in + row_of(i);
+            for (std::int64_t j = 0; j < columns; ++j) result[j] = join(kNothing, from[j]);
           } else {
-            for (std::int64_t j = 0; j < columns; ++j) {
-              const auto last = static_cast<Total>(i == 0 ? T{kProduct ? 1 : 0} : before[j]);
-              const auto next = static_cast<Total>(from[j]);
-              if constexpr (kProduct)
-                result[j] = static_cast<T>(last * next);
-              else
-                result[j] = static_cast<T>(last + next);
-            }
+            WideLoop([=, before = to + row_of(i - 1), from = in + row_of(exclusive ? i - 1 : i)] {
+              for (std::int64_t j = 0; j < columns; ++j) result[j] = join(before[j], from[j]);
+            });
           }
         }
       });
@@ -145,17 +156,54 @@ struct Hardmax {
       using T = typename decltype(tag)::type;
       const T* in = x.data<T>();
       T* to = out.data<T>();
-      return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t step, Pace& pace) {
+      const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
+      if (inner > 1) return RunSideBySide(x.dim(along), inner, x.size(), in, to);
+      return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t, Pace& pace) {
+        T most = in[first];
         std::int64_t best = 0;
-        static_cast<void>(pace.For(count, 1, [&](std::int64_t i, std::int64_t end) {
-          for (; i < end; ++i) {
-            to[first + i * step] = 0;
-            if (in[first + i * step] > in[first + best * step]) best = i;
-          }
+        static_cast<void>(pace.For(count, 1, [&](std::int64_t begin, std::int64_t end) {
+          const T* line = in + first;
+          std::fill(to + first + begin, to + first + end, T{0});
+          const T largest = LargestAbove(most, line + begin, end - begin);
+          if (!(largest > most)) return;
+          most = largest;
+          best = std::find(line + begin, line + end, largest) - line;
         }));
-        to[first + best * step] = 1;
+        to[first + best] = 1;
       });
     });
+  }
+
+ private:
+  // Lines that lie side by side, so many at once that their largest elements stay in the first cache.
+  template <typename T>
+  static Status RunSideBySide(std::int64_t count, std::int64_t inner, std::int64_t size, const T* in, T* to) {
+    constexpr std::int64_t kColumns = 256;
+    if (size == 0) return Status();
+    const std::int64_t pieces = (inner + kColumns - 1) / kColumns;
+    return ParallelFor(Times(size / count / inner, pieces), GrainOf(kGrain, count, std::min(inner, kColumns)),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (; begin < end; ++begin) {
+                           const std::int64_t column = begin % pieces * kColumns;
+                           const std::int64_t columns = std::min(kColumns, inner - column);
+                           const std::int64_t first = begin / pieces * count * inner + column;
+                           T most[kColumns];
+                           std::int64_t places[kColumns] = {};
+                           std::copy_n(in + first, columns, most);
+                           for (std::int64_t i = 0; i < count; ++i) {
+                             if (!pace.Spend(2 * columns)) return;
+                             std::fill_n(to + first + i * inner, columns, T{0});
+                             WideLoop([=, row = in + first + i * inner, &most, &places] {
+                               for (std::int64_t j = 0; j < columns; ++j) {
+                                 const bool beats = row[j] > most[j];
+                                 most[j] = beats ? row[j] : most[j];
+                                 places[j] = beats ? i : places[j];
+                               }
+                             });
+                           }
+                           for (std::int64_t j = 0; j < columns; ++j) to[first + places[j] * inner + j] = 1;
+                         }
+                       });
   }
 };
 

@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -37,20 +38,20 @@ T ExtremeOf(const T* from, std::int64_t count) {
   T best = from[0];
   std::int64_t k = 0;
   if (count >= kSide) {
-    T lanes[kSide];
-    bool is_nan[kSide] = {};
-    std::copy_n(from, kSide, lanes);
-    for (; k + kSide <= count; k += kSide) {
-      for (std::int64_t i = 0; i < kSide; ++i) {
-        const T x = from[k + i];
-        lanes[i] = (kMax ? x > lanes[i] : x < lanes[i]) ? x : lanes[i];
-        if constexpr (std::is_floating_point_v<T>) is_nan[i] |= x != x;
+    k = count - count % kSide;
+    WideLoop([from, end = k, &best] {
+      T lanes[kSide];
+      std::copy_n(from, kSide, lanes);
+      // Once NaN, a lane stays so.
+      for (std::int64_t first = 0; first < end; first += kSide) {
+        for (std::int64_t i = 0; i < kSide; ++i) {
+          const T x = from[first + i];
+          const bool keeps = (kMax ? lanes[i] >= x : lanes[i] <= x) | (lanes[i] != lanes[i]);
+          lanes[i] = keeps ? lanes[i] : x;
+        }
       }
-    }
-    for (std::int64_t i = 0; i < kSide; ++i) {
-      if (is_nan[i]) return std::numeric_limits<T>::quiet_NaN();
-      if (Beats<kMax, false>(lanes[i], best)) best = lanes[i];
-    }
+      for (std::int64_t i = 0; i < kSide; ++i) best = Beats<kMax, false>(lanes[i], best) ? lanes[i] : best;
+    });
   }
   for (; k < count; ++k) {
     if (Beats<kMax, false>(from[k], best)) best = from[k];
@@ -66,22 +67,27 @@ bool IsSame(T x, T best) {
 // The first or last position of an element that is in the line.
 template <bool kLast, typename T>
 std::int64_t PositionOf(T best, const T* from, std::int64_t count) {
-  const auto has = [&](std::int64_t begin) {
-    bool found = false;
-    for (std::int64_t i = 0; i < kSide; ++i) found |= IsSame(from[begin + i], best);
-    return found;
-  };
-  if constexpr (kLast) {
-    std::int64_t end = count;
-    while (end >= kSide && !has(end - kSide)) end -= kSide;
-    while (!IsSame(from[end - 1], best)) --end;
-    return end - 1;
-  } else {
-    std::int64_t begin = 0;
-    while (begin + kSide <= count && !has(begin)) begin += kSide;
-    while (!IsSame(from[begin], best)) ++begin;
-    return begin;
-  }
+  std::int64_t position = 0;
+  WideLoop([=, &position] {
+    const auto has = [&](std::int64_t begin) {
+      std::int32_t found = 0;
+      for (std::int64_t i = 0; i < kSide; ++i)
+        found |= static_cast<std::int32_t>(IsSame(from[begin + i], best));
+      return found != 0;
+    };
+    if constexpr (kLast) {
+      std::int64_t end = count;
+      while (end >= kSide && !has(end - kSide)) end -= kSide;
+      while (!IsSame(from[end - 1], best)) --end;
+      position = end - 1;
+    } else {
+      std::int64_t begin = 0;
+      while (begin + kSide <= count && !has(begin)) begin += kSide;
+      while (!IsSame(from[begin], best)) ++begin;
+      position = begin;
+    }
+  });
+  return position;
 }
 
 // Lines side by side: so many at once keep their best elements and positions in the first cache.
@@ -89,11 +95,13 @@ constexpr std::int64_t kLines = 256;
 
 template <bool kMax, bool kLast, typename T>
 void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int64_t* positions) {
-  for (std::int64_t i = 0; i < lines; ++i) {
-    const bool beats = Beats<kMax, kLast>(row[i], best[i]);
-    best[i] = beats ? row[i] : best[i];
-    positions[i] = beats ? k : positions[i];
-  }
+  WideLoop([=] {
+    for (std::int64_t i = 0; i < lines; ++i) {
+      const bool beats = Beats<kMax, kLast>(row[i], best[i]);
+      best[i] = beats ? row[i] : best[i];
+      positions[i] = beats ? k : positions[i];
+    }
+  });
 }
 
 template <bool kMax>

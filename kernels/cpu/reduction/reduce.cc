@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 
@@ -128,7 +129,7 @@ struct Largest : Sum {
   }
   template <typename T>
   static T Add(T most, T x) {
-    return x > most || x != x ? x : most;
+    return (x > most) | (x != x) ? x : most;
   }
   template <typename T>
   static T Join(T a, T b) {
@@ -145,7 +146,7 @@ struct Smallest : Sum {
   }
   template <typename T>
   static T Add(T least, T x) {
-    return x < least || x != x ? x : least;
+    return (x < least) | (x != x) ? x : least;
   }
   template <typename T>
   static T Join(T a, T b) {
@@ -164,12 +165,15 @@ T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
     if (step == 1 && count >= kLanes) return BestVectorMath().largest(in, count);
   }
   if (step == 1 && count >= kLanes) {
-    T lanes[kLanes];
-    std::fill_n(lanes, kLanes, result);
-    for (; i + kLanes <= count; i += kLanes) {
-      for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
-    }
-    for (T lane : lanes) result = Op::Join(result, lane);
+    i = count - count % kLanes;
+    WideLoop([in, end = i, &result] {
+      T lanes[kLanes];
+      std::fill_n(lanes, kLanes, Op::template Identity<T>());
+      for (std::int64_t first = 0; first < end; first += kLanes) {
+        for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[first + l]));
+      }
+      for (T lane : lanes) result = Op::Join(result, lane);
+    });
   }
   for (; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
   return result;
@@ -190,7 +194,9 @@ void AddElements(const In* in, T* results, std::int64_t count) {
     if (count >= kLeast)
       return BestVectorMath().add_bf16(reinterpret_cast<const std::uint16_t*>(in), results, count);
   }
-  for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(in[i]));
+  WideLoop([=] {
+    for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(in[i]));
+  });
 }
 
 // `In` is how elements of type T lie in memory.
@@ -344,12 +350,30 @@ struct LogSumExp {
   static void AddPowers(const Layout<2>& layout, T* sum, const T* most, const T* in, Pace& pace) {
     const std::int64_t* steps = layout.inner_strides();
     ForRows(layout, 0, layout.rows(), 4, pace, [&](const std::int64_t* offsets, std::int64_t count) {
+      constexpr std::int64_t kBlock = 256, kWorthwhile = 8;
+      if (std::is_same_v<T, float> && count >= kWorthwhile && steps[0] <= 1) {
+        T powers[kBlock];
+        for (std::int64_t at = 0; at < count; at += kBlock) {
+          const std::int64_t size = std::min(kBlock, count - at), o = offsets[0] + at * steps[0];
+          const T* from = in + offsets[1] + at * steps[1];
+          for (std::int64_t i = 0; i < size; ++i)
+            powers[i] = from[i * steps[1]] - Shift(most[o + i * steps[0]]);
+          Powers(powers, size);
+          if (steps[0] == 0)
+            sum[o] += ReduceRun<Sum, T>(powers, 1, size);
+          else
+            AddElements<Sum>(powers, sum + o, size);
+        }
+        return;
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t o = offsets[0] + i * steps[0];
         sum[o] += std::exp(in[offsets[1] + i * steps[1]] - Shift(most[o]));
       }
     });
   }
+  static void Powers(float* x, std::int64_t count) { BestVectorMath().exp(x, x, count); }
+  static void Powers(double*, std::int64_t) {}  // computed one by one
 };
 
 constexpr const char kAttributes[] =

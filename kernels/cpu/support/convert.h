@@ -32,4 +32,12 @@ Stored<To> ToType(From x) {
   }
 }
 
+// As ToType for a number that the caller knows to fit once its fraction is cut off. A loop over it becomes
+// vectors.
+template <typename To, typename From>
+To ToTypeInRange(From x) {
+  static_assert(std::is_floating_point_v<From> && std::is_integral_v<To>);
+  return static_cast<To>(x);
+}
+
 }  // namespace rewire::kernel::cpu

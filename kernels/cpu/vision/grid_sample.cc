@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -69,15 +70,15 @@ struct GridSample {
   struct Plane {
     std::int64_t dims[kMaxAxes];
   };
-  // The elements that a point of the grid reads of each plane, and their weights. The offset of an element
-  // beyond the image, which counts as 0, is -1.
-  struct Taps {
-    int count = 0;
-    std::int64_t offsets[kMaxTaps];
-    double weights[kMaxTaps];
-  };
   // Points whose taps are found before all channels use them.
   static constexpr std::int64_t kPoints = 64;
+  // The elements that points of the grid read of each plane, and their weights. The offset of an element
+  // beyond the image, which counts as 0, is -1.
+  struct Taps {
+    int count = 0;  // of each point
+    std::int64_t offsets[kMaxTaps][kPoints];
+    double weights[kMaxTaps][kPoints];
+  };
 
   template <typename T>
   Status Run(TensorView x, TensorView grid, TensorView out) const {
@@ -90,48 +91,63 @@ struct GridSample {
     const std::int64_t blocks = (points + kPoints - 1) / kPoints;
     return ParallelFor(Times(x.dim(0), blocks), GrainOf(kGrain, std::min(points, kPoints), Plus(channels, 8)),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         Taps taps[kPoints];
+                         Taps taps;
                          for (std::int64_t i = begin; i < end; ++i) {
                            const std::int64_t image = i / blocks, first = i % blocks * kPoints;
                            const std::int64_t count = std::min(kPoints, points - first);
                            const T* at = grid.data<T>() + (image * points + first) * axes;
                            if (!pace.Spend(16 * count)) return;
                            for (std::int64_t p = 0; p < count; ++p)
-                             taps[p] = TapsOf(plane, at + p * axes, axes);
+                             FindTaps(plane, at + p * axes, axes, p, &taps);
                            for (std::int64_t c = image * channels; c < (image + 1) * channels; ++c) {
                              if (!pace.Spend(2 * count)) return;
                              const T* from = x.data<T>() + c * inputs;
                              T* to = out.data<T>() + c * points + first;
-                             for (std::int64_t p = 0; p < count; ++p) to[p] = Sum(from, taps[p]);
+                             Sum(inputs == 0 ? nullptr : from, taps, count, to);
                            }
                          }
                        });
   }
 
+  // A plane of no elements is null.
   template <typename T>
-  T Sum(const T* plane, const Taps& taps) const {
-    const auto value = [&](int k) { return taps.offsets[k] < 0 ? T{0} : plane[taps.offsets[k]]; };
-    if (mode == kNearest) return value(0);
-    double sum = 0;
-    for (int k = 0; k < taps.count; ++k) sum += taps.weights[k] * static_cast<double>(value(k));
-    return static_cast<T>(sum);
+  void Sum(const T* plane, const Taps& taps, std::int64_t points, T* to) const {
+    const T zero = 0;
+    const T* elements = plane == nullptr ? &zero : plane;
+    WideLoop([&taps, elements, points, to, nearest = mode == kNearest] {
+      // An absent element is read where one is, so that the loads need no branch.
+      const auto value = [&](int k, std::int64_t p) {
+        const std::int64_t offset = taps.offsets[k][p];
+        const T element = elements[offset < 0 ? 0 : offset];
+        return offset < 0 ? T{0} : element;
+      };
+      if (nearest) {
+        for (std::int64_t p = 0; p < points; ++p) to[p] = value(0, p);
+        return;
+      }
+      double sums[kPoints] = {};
+      for (int k = 0; k < taps.count; ++k) {
+        for (std::int64_t p = 0; p < points; ++p)
+          sums[p] += taps.weights[k][p] * static_cast<double>(value(k, p));
+      }
+      for (std::int64_t p = 0; p < points; ++p) to[p] = static_cast<T>(sums[p]);
+    });
   }
 
+  // The taps of point number `p`.
   template <typename T>
-  Taps TapsOf(const Plane& plane, const T* point, int axes) const {
+  void FindTaps(const Plane& plane, const T* point, int axes, std::int64_t p, Taps* taps) const {
     double position[kMaxAxes] = {0, 0, 0};
     for (int i = 0; i < axes; ++i) {
       // Coordinates count the axes backwards.
       const int axis = kMaxAxes - 1 - i;
       position[axis] = Source(static_cast<double>(point[i]), plane.dims[axis]);
     }
-    if (mode != kNearest) return Neighbors(plane, position, axes);
-    Taps taps;
+    if (mode != kNearest) return FindNeighbors(plane, position, axes, p, taps);
     std::int64_t index[kMaxAxes];
     for (int i = 0; i < kMaxAxes; ++i) index[i] = ToIndex(std::nearbyint(position[i]));
-    taps.count = 1;
-    taps.offsets[0] = OffsetOf(plane, index);
-    return taps;
+    taps->count = 1;
+    taps->offsets[0][p] = OffsetOf(plane, index);
   }
 
   // From [-1, 1] to the axis, folded back where the padding says so.
@@ -154,7 +170,8 @@ struct GridSample {
     const double low = align_corners ? 0 : -0.5;
     const double span = align_corners ? size - 1 : size;
     if (span <= 0 || !std::isfinite(position)) return 0;
-    double distance = std::fmod(std::fabs(position - low), 2 * span);
+    double distance = std::fabs(position - low);
+    if (distance >= 2 * span) distance = std::fmod(distance, 2 * span);
     if (distance > span) distance = 2 * span - distance;
     return std::clamp(distance + low, 0.0, size - 1);
   }
@@ -169,15 +186,18 @@ struct GridSample {
     for (int i = 0; i < kMaxAxes; ++i) {
       if (plane.dims[i] == 0) return -1;
       std::int64_t at = index[i];
-      if (padding != kZeros) at = ToIndex(Fold(static_cast<double>(at), plane.dims[i]));
-      if (at < 0 || at >= plane.dims[i]) return -1;
+      if (at < 0 || at >= plane.dims[i]) {
+        if (padding == kZeros) return -1;
+        at = ToIndex(Fold(static_cast<double>(at), plane.dims[i]));
+      }
       offset = offset * plane.dims[i] + at;
     }
     return offset;
   }
 
   // The neighbors along every axis, weighted by their distance.
-  Taps Neighbors(const Plane& plane, const double (&position)[kMaxAxes], int axes) const {
+  void FindNeighbors(const Plane& plane, const double (&position)[kMaxAxes], int axes, std::int64_t p,
+                     Taps* taps) const {
     const std::int64_t reach = mode == kCubic ? 4 : 2;
     const std::int64_t before = reach / 2 - 1;
     std::int64_t first[kMaxAxes];
@@ -193,16 +213,16 @@ struct GridSample {
         weights[i][k] = !is_axis ? 1 : mode == kCubic ? Cubic(distance) : 1 - distance;
       }
     }
-    Taps taps;
+    int tap = 0;
     for (std::int64_t z = 0; z < count[0]; ++z) {
       for (std::int64_t y = 0; y < count[1]; ++y) {
         for (std::int64_t x = 0; x < count[2]; ++x) {
-          taps.offsets[taps.count] = OffsetOf(plane, {first[0] + z, first[1] + y, first[2] + x});
-          taps.weights[taps.count++] = weights[0][z] * weights[1][y] * weights[2][x];
+          taps->offsets[tap][p] = OffsetOf(plane, {first[0] + z, first[1] + y, first[2] + x});
+          taps->weights[tap++][p] = weights[0][z] * weights[1][y] * weights[2][x];
         }
       }
     }
-    return taps;
+    taps->count = tap;
   }
   static double Cubic(double x) {
     constexpr double kA = -0.75;
@@ -246,33 +266,72 @@ struct AffineGrid {
     if (Status s = CheckShape("theta", theta, ShapeView(expected, 3)); !s.ok()) return s;
     return ForType(Floats(), "theta", theta, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const std::int64_t points = Product(out.dims(), 1, axes + 1);
-      return ParallelFor(Times(out.dim(0), points), kGrain / 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          // One for the last column, and the coordinates with the last axis first.
-          double position[kMaxAxes + 1];
-          std::int64_t rest = i % points;
-          for (int k = 0; k < axes; ++k) {
-            const std::int64_t dim = out.dim(axes - k);
-            position[k] = Coordinate(rest % dim, dim);
-            rest /= dim;
-          }
-          position[axes] = 1;
-          const T* rows = theta.data<T>() + i / points * axes * (axes + 1);
-          for (int r = 0; r < axes; ++r) {
-            double sum = 0;
-            for (int k = 0; k <= axes; ++k)
-              sum += static_cast<double>(rows[r * (axes + 1) + k]) * position[k];
-            out.data<T>()[i * axes + r] = static_cast<T>(sum);
-          }
-        }
-      });
+      switch (axes) {
+        case 1:
+          return Run<T, 1>(theta, out);
+        case 2:
+          return Run<T, 2>(theta, out);
+        default:
+          return Run<T, 3>(theta, out);
+      }
     });
   }
 
  private:
-  double Coordinate(std::int64_t i, std::int64_t dim) const {
-    const auto x = static_cast<double>(i);
+  template <typename T, int kAxes>
+  Status Run(TensorView theta, TensorView out) const {
+    const std::int64_t line = out.dim(kAxes);
+    const std::int64_t lines = Product(out.dims(), 1, kAxes);
+    return ParallelFor(Times(out.dim(0), lines), GrainOf(kGrain, line, 2 * kAxes),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           // The coordinates with the last axis first, and one for the last column.
+                           double position[kMaxAxes + 1] = {};
+                           std::int64_t rest = i % lines;
+                           for (int k = 1; k < kAxes; ++k) {
+                             const std::int64_t dim = out.dim(kAxes - k);
+                             position[k] = Coordinate(static_cast<double>(rest % dim), dim);
+                             rest /= dim;
+                           }
+                           position[kAxes] = 1;
+                           const T* rows = theta.data<T>() + i / lines * kAxes * (kAxes + 1);
+                           T* to = out.data<T>() + i * line * kAxes;
+                           const bool done =
+                               pace.For(line, 2 * kAxes, [&](std::int64_t first, std::int64_t last) {
+                                 WriteLine<T, kAxes>(rows, position, static_cast<double>(first), last - first,
+                                                     line, to + first * kAxes);
+                               });
+                           if (!done) return;
+                         }
+                       });
+  }
+
+  // `count` points from number `first` on of a line. What the other axes add is the same for all.
+  template <typename T, int kAxes>
+  void WriteLine(const T* rows, const double (&position)[kMaxAxes + 1], double first, std::int64_t count,
+                 std::int64_t line, T* to) const {
+    struct Row {
+      double factor, terms[kAxes];
+    } sums[kAxes];
+    for (int r = 0; r < kAxes; ++r) {
+      const T* row = rows + r * (kAxes + 1);
+      sums[r].factor = static_cast<double>(row[0]);
+      for (int k = 1; k <= kAxes; ++k) sums[r].terms[k - 1] = static_cast<double>(row[k]) * position[k];
+    }
+    WideLoop([=, *this] {
+      for (std::int64_t i = 0; i < count; ++i) {
+        // CPUs convert vectors of 32-bit integers.
+        const double x = Coordinate(first + static_cast<double>(static_cast<std::int32_t>(i)), line);
+        for (int r = 0; r < kAxes; ++r) {
+          double sum = sums[r].factor * x;
+          for (int k = 0; k < kAxes; ++k) sum += sums[r].terms[k];
+          to[i * kAxes + r] = static_cast<T>(sum);
+        }
+      }
+    });
+  }
+
+  double Coordinate(double x, std::int64_t dim) const {
     const auto size = static_cast<double>(dim);
     if (!align_corners) return (2 * x + 1) / size - 1;
     return dim == 1 ? 0 : 2 * x / (size - 1) - 1;

@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/largest_above.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -222,7 +223,7 @@ struct MaxRoiPool {
       for (std::int64_t i = y0; i < y1; ++i) {
         const T* line = in + i * x.dim(3) + x0;
         const auto largest = [&](std::int64_t j, std::int64_t end) {
-          for (; j < end; ++j) most = std::max(most, line[j]);
+          most = LargestAbove(most, line + j, end - j);
         };
         if (!pace.Spend(1) || !pace.For(x1 - x0, 1, largest)) return;
       }
