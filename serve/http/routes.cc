@@ -291,15 +291,19 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
     case Route::kInfer:
       return Fail(StatusCode::kNotFound, "there is nothing at this path");
     case Route::kLive:
+      JsonText(text).Begin('{').Key("live").Bool(true).End('}');
       return {};
     case Route::kReady:
       if (!service->Ready()) return Fail(StatusCode::kBusy, "the server is not ready");
+      JsonText(text).Begin('{').Key("ready").Bool(true).End('}');
       return {};
     case Route::kServer:
       DescribeServer(*service, text);
       return {};
     case Route::kModelReady:
-      return service->CheckReady(route.name, route.version);
+      if (Status ready = service->CheckReady(route.name, route.version); !ready) return ready;
+      JsonText(text).Begin('{').Key("name").String(route.name).Key("ready").Bool(true).End('}');
+      return {};
     case Route::kModelMetadata:
     case Route::kModelConfig: {
       const Result<ModelDescription> model = service->Describe(route.name, route.version);

@@ -149,8 +149,7 @@ def check_scores(response):
 async def ask_http(port, name):
     async with kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v2")) as client:
         url = f"http://127.0.0.1:{port}"
-        # Its is_server_live and is_server_ready want a body. vm-serve says both by the status, which the probes above ask.
-        assert await client.is_model_ready(url, name)
+        assert await client.is_server_live(url) and await client.is_server_ready(url) and await client.is_model_ready(url, name)
         check_scores(await client.infer(url, request_of(name), model_name=name))
 
 

@@ -198,10 +198,11 @@ TEST_CASE("what is asked of the server and its models is answered") {
   const rewire::test::TempFolder folder;
   const TestServer server(OneModel(folder));
   TestClient client(server.port());
-  CHECK(client.Get("/v2/health/live").status == 200);
-  CHECK(client.Get("/v2/health/ready").status == 200);
+  CHECK(json::parse(client.Get("/v2/health/live").body) == json({{"live", true}}));
+  CHECK(json::parse(client.Get("/v2/health/ready").body) == json({{"ready", true}}));
   CHECK(json::parse(client.Get("/v2").body)["name"] == "rewire");
-  CHECK(client.Get("/v2/models/double/ready").status == 200);
+  CHECK(json::parse(client.Get("/v2/models/double/ready").body) ==
+        json({{"name", "double"}, {"ready", true}}));
   CHECK(client.Get("/v2/models/double/versions/1/ready").status == 200);
   CHECK(client.Get("/v2/models/double/versions/2/ready").status == 404);
   CHECK(client.Get("/v2/models/triple").status == 404);
