@@ -14,6 +14,7 @@ std::span<const Pass> Passes() {
       {.name = "dequantize-late", .run = DequantizeLate, .effect = kNothing},
       {.name = "integer-products", .run = UseIntegerProducts, .effect = kSpecialValues},
       {.name = "integer-groups", .run = RunIntegerGroups, .effect = kNothing},
+      {.name = "quantize-early", .run = QuantizeEarly, .effect = kNothing},
       {.name = "fuse-quantized-add", .run = FuseQuantizedAdd, .effect = kRounding},
       {.name = "map-bytes", .run = MapBytes, .effect = kNothing},
       {.name = "cut-pads", .run = CutPads, .effect = kNothing},

@@ -37,7 +37,7 @@ const Value* SquareOf(const Value* value) {
   return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0] : nullptr;
 }
 
-struct Match {
+struct NormMatch {
   Value* x = nullptr;
   Value* scale = nullptr;
   Value* bias = nullptr;
@@ -55,11 +55,11 @@ Value* VectorInput(const Node& node, std::int64_t count, Value** rest) {
   return nullptr;
 }
 
-std::optional<Match> MatchNorm(const Node& add, const Edit& edit) {
+std::optional<NormMatch> MatchNorm(const Node& add, const Edit& edit) {
   const Shape& dims = add.outputs[0]->type.dims;
   const std::optional<std::int64_t> count = dims.empty() ? std::nullopt : dims.back().constant();
   if (!count) return std::nullopt;
-  Match match;
+  NormMatch match;
   Value *product = nullptr, *quotient = nullptr;
   match.bias = VectorInput(add, *count, &product);
   const Node* mul = match.bias == nullptr ? nullptr : ProducerOf(product, names::kMul);
@@ -91,7 +91,7 @@ void FuseLayerNorm(Graph* graph) {
     for (Node* node : block->nodes) {
       if (node->kind != NodeKind::kKernel || node->kernel != names::kAdd || node->inputs.size() != 2)
         continue;
-      const std::optional<Match> match = MatchNorm(*node, edit);
+      const std::optional<NormMatch> match = MatchNorm(*node, edit);
       if (!match || !(match->x->type.dtype == kFloat32) ||
           ShapeText(match->x->type.dims) != ShapeText(node->outputs[0]->type.dims)) {
         continue;

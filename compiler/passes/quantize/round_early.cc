@@ -8,18 +8,16 @@
 // order. So may elementwise kernels, which rewire.fused computes in f32 between bf16. They read bf16 only
 // where they write it, so that what leads to an output and not to a product is computed in f32.
 #include <algorithm>
-#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/elementwise_program.h"
+#include "rewire/compiler/passes/match/movement.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/convolution.h"
-#include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/reduction.h"
-#include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
 namespace {
@@ -48,27 +46,6 @@ bool ReadsRounded(const Node& node, std::size_t i) {
   const Shape& dims = node.inputs[i]->type.dims;
   return i == 0 && node.inputs[1]->type.dtype == kBFloat16 && !dims.empty() &&
          dims.back().constant().value_or(1) % 2 == 0;
-}
-
-// Whether a resize takes the nearest element alone. It has numbers of its own outside of a cropped image.
-bool IsNearest(const Node& resize) {
-  const auto has = [&](const char* name, const char* value) {
-    const Attribute* found = FindAttribute(resize, name);
-    const auto* text = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
-    return text != nullptr && *text == value;
-  };
-  const bool nearest = FindAttribute(resize, "mode") == nullptr || has("mode", "nearest");
-  return nearest && !has("coordinate_transformation_mode", "tf_crop_and_resize");
-}
-
-// How many of the node's first inputs it only moves, so that it does the same with bf16; 0 for other nodes.
-std::size_t MovedInputs(const Node& node) {
-  if (node.kind == NodeKind::kReshape) return 1;
-  if (node.kind != NodeKind::kKernel) return 0;
-  if (node.kernel == names::kConcat) return node.inputs.size();
-  if (node.kernel == names::kMaxPool) return node.outputs.size() == 1 ? 1 : 0;
-  if (node.kernel == names::kResize) return IsNearest(node) ? 1 : 0;
-  return names::OnlyMoves(node.kernel) ? 1 : 0;
 }
 
 class Rounding {
