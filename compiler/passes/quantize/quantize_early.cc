@@ -28,7 +28,7 @@
 namespace rewire::compiler {
 namespace {
 
-// What a value of f32 holds, and no other node than the next one reads.
+// A value of f32 that only the next node reads, by what it holds.
 enum class Holds : std::uint8_t { kSums, kActivated, kMoved };
 
 bool AreFinite(const Value* value) {

@@ -61,8 +61,7 @@ bool Moves(const onnx::ModelProto& model) {
   return RunPasses(kBoth, model, {2, 2, 6, 8}).after != without;
 }
 
-// What moves elements of "s", up to `count` nodes; returns the last value. Keeps to four axes until a
-// reshape.
+// Adds up to `count` nodes that move elements of "s", and returns the last value. All values have four axes.
 std::string Movement(onnx::GraphProto* graph, std::mt19937* random, int count) {
   const auto draw = [&](std::int64_t limit) { return static_cast<std::int64_t>((*random)()) % limit; };
   std::string at = "s";
