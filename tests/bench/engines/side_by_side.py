@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four worker processes of an engine over one model: what they need in memory, and how fast they are, beside ONNX Runtime.
 
-    side_by_side.py [--engine ray_data|beam|spark] [--megabytes N] [--rows N] [--batch N] [--workers N] [--json FILE]
+    side_by_side.py [--engine ray_data|beam|spark] [--megabytes N] [--rows N] [--batch N] [--workers N] [--rounds N] [--json FILE]
 
 Runs in an environment with the engines, rewire and rewire-integrations: `tests/integrations/run.sh BUILD PYTHON ENGINES -- SCRIPT` makes
-one. The model is a chain of products of 2048 x 2048 with `--megabytes` of weights. Each engine runs the same job three times, in fresh
-processes: with workers that pass rows on (idle), with Rewire, and with ONNX Runtime on one thread a worker, which gets the same arrays.
-tests/integrations/test_one_copy.py holds the memory of it.
+one. The model is a chain of products of 2048 x 2048 with `--megabytes` of weights. A round of an engine runs the same job in fresh
+processes: with workers that pass rows on (idle), with Rewire, and with ONNX Runtime, which gets the same arrays. Each worker of both
+has one thread, as more would share the cores of the others. ONNX Runtime has all optimizations of graphs. It runs twice: as most
+programs use it, and "mapped", where its workers share weights, too: they lie in a file beside the model and are not packed anew.
+tests/integrations/test_one_copy.py holds the memory of Rewire.
 
 memory   the sum over all workers of the proportional set size (Pss of /proc/PID/smaps_rollup), less that of idle workers. It is read
          while all workers have run three batches and hold still.
 rows/s   rows after that moment, by the time from it to the end of the last batch. On a machine with other work it is a lower bound;
 CPU      the workers' own CPU time for these rows, in microseconds a row, depends on it less.
+ratio    ONNX Runtime's CPU time a row by Rewire's, and Rewire's rows/s by ONNX Runtime's, in one round. Above 1, Rewire is faster.
+
+A figure is the median of the rounds, and the range that they span. `tests/bench/results.py --take FILE engines` makes the page of them.
 """
 
 import argparse
@@ -21,6 +26,7 @@ import importlib
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,11 +36,12 @@ import numpy
 HERE = pathlib.Path(__file__).resolve().parent
 WIDTH = 2048
 ENGINES = ("ray_data", "beam", "spark")
-KINDS = ("idle", "rewire", "onnxruntime")
+PEERS = ("onnxruntime", "onnxruntime_mapped")
+KINDS = ("idle", "rewire", *PEERS)
 
 
 def make_model(folder, megabytes):
-    """model.onnx and model.rwx: h = relu(h @ w) again and again, and 8 columns of the last one."""
+    """model.onnx, mapped.onnx with its weights in a file, and model.rwx: h = relu(h @ w) again and again, and 8 columns of the last one."""
     import onnx
     import rewire
     from onnx import TensorProto, helper, numpy_helper
@@ -50,7 +57,9 @@ def make_model(folder, megabytes):
     nodes.append(helper.make_node("Slice", [value, "from", "to", "axis"], ["y"]))
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("rows", WIDTH))],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rows", 8))], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(folder / "model.onnx"))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(folder / "model.onnx"))
+    onnx.save(model, str(folder / "mapped.onnx"), save_as_external_data=True, location="mapped.weights")
     rewire.compile(folder / "model.onnx", folder / "model.rwx")
 
 
@@ -99,17 +108,47 @@ def results_of(engine, folder, kind):
     return numpy.load(folder / f"{engine}-{kind}.npy")
 
 
+def difference_of(engine, folder, kind):
+    """The largest difference of results from Rewire's, by the largest value."""
+    ours, theirs = (results_of(engine, folder, each) for each in ("rewire", kind))
+    return float(numpy.abs(ours - theirs).max() / numpy.abs(theirs).max())
+
+
+def summary_of(values):
+    return {"median": statistics.median(values), "range": [min(values), max(values)]}
+
+
+def summaries(rounds, workers, megabytes):
+    """The row of an engine for docs/results: a summary of each figure of its rounds."""
+    row = {"workers": workers, "megabytes": megabytes, "rounds": len(rounds)}
+    for kind in KINDS[1:]:
+        row[kind] = {"memory": summary_of([each[kind].megabytes - each["idle"].megabytes for each in rounds]),
+                     "rows": summary_of([each[kind].rows_per_second for each in rounds]),
+                     "cpu": summary_of([each[kind].cpu_us_per_row for each in rounds])}
+    row["ratio"] = {peer: {"rows": summary_of([each["rewire"].rows_per_second / each[peer].rows_per_second for each in rounds]),
+                           "cpu": summary_of([each[peer].cpu_us_per_row / each["rewire"].cpu_us_per_row for each in rounds])}
+                    for peer in PEERS}
+    return row
+
+
 def measure(engine, folder, arguments):
-    results = run_jobs(engine, folder, arguments.batch, arguments.workers)
-    ours, theirs = (results_of(engine, folder, kind) for kind in ("rewire", "onnxruntime"))
-    difference = float(numpy.abs(ours - theirs).max() / numpy.abs(theirs).max())
-    print(f"{engine}: {arguments.workers} workers over {os.path.getsize(folder / 'model.rwx') / 1e6:.0f} MB; "
-          f"largest difference of results {difference:.1e} of the largest value")
-    idle = results["idle"].megabytes
-    for kind, each in results.items():
-        print(f"  {kind:12} {each.workers} workers  {each.megabytes - idle:8.1f} MB beyond idle ({idle:.0f} MB)  "
-              f"{each.rows_per_second:8.1f} rows/s  {each.cpu_us_per_row:8.0f} us of CPU a row", flush=True)
-    return {"difference": difference, **{kind: each._asdict() for kind, each in results.items()}}
+    rounds, differences = [], {}
+    for number in range(arguments.rounds):
+        results = run_jobs(engine, folder, arguments.batch, arguments.workers)
+        if {each.workers for each in results.values()} != {arguments.workers}:
+            sys.exit(f"side_by_side.py: {engine}: not all {arguments.workers} workers got three batches; give it more --rows")
+        differences = {peer: max(differences.get(peer, 0), difference_of(engine, folder, peer)) for peer in PEERS}
+        rounds.append(results)
+        for kind, each in results.items():
+            print(f"{engine} round {number + 1}: {kind:18} {each.megabytes - results['idle'].megabytes:8.1f} MB beyond idle  "
+                  f"{each.rows_per_second:8.1f} rows/s  {each.cpu_us_per_row:8.0f} us of CPU a row", flush=True)
+    row = {"engine": engine, "difference": max(differences.values()),
+           **summaries(rounds, arguments.workers, os.path.getsize(folder / "model.rwx") / 1e6)}
+    for peer in PEERS:
+        ratio = row["ratio"][peer]
+        print(f"{engine}: {peer}: rows/s {ratio['rows']['median']:.2f} of it, CPU {ratio['cpu']['median']:.2f}; "
+              f"largest difference of results {differences[peer]:.1e} of the largest value", flush=True)
+    return row
 
 
 def main():
@@ -119,6 +158,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2048)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--job", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
@@ -129,10 +169,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make_model(pathlib.Path(folder), arguments.megabytes)
         make_rows(pathlib.Path(folder), arguments.rows)
-        results = {engine: measure(engine, pathlib.Path(folder), arguments)
-                   for engine in ([arguments.engine] if arguments.engine else ENGINES)}
+        rows = [measure(engine, pathlib.Path(folder), arguments) for engine in ([arguments.engine] if arguments.engine else ENGINES)]
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2))
+        arguments.json.write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

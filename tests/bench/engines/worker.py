@@ -33,7 +33,8 @@ class Worker:
         self.folder, self.workers, self.batches, self.rows = folder, workers, 0, 0
         self.marks = folder / kind
         self.marks.mkdir(exist_ok=True)
-        self.run = {"idle": lambda: lambda x: x[:, :8].copy(), "rewire": self.rewire, "onnxruntime": self.onnxruntime}[kind]()
+        self.run = {"idle": lambda: lambda x: x[:, :8].copy(), "rewire": self.rewire, "onnxruntime": self.onnxruntime,
+                    "onnxruntime_mapped": self.onnxruntime_mapped}[kind]()
         self.told, self.began = None, 0.0
 
     def rewire(self):
@@ -42,13 +43,20 @@ class Worker:
         model = BatchModel(self.folder / "model.rwx")
         return lambda x: model.run({"x": x})["y"]
 
-    def onnxruntime(self):
+    def onnxruntime(self, model="model.onnx", entries=()):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(str(self.folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        for name, value in entries:
+            options.add_session_config_entry(name, value)
+        session = onnxruntime.InferenceSession(str(self.folder / model), options, providers=["CPUExecutionProvider"])
         return lambda x: session.run(["y"], {"x": x})[0]
+
+    def onnxruntime_mapped(self):
+        """It maps a file of weights, and keeps the mapping of those that no kernel packs."""
+        return self.onnxruntime("mapped.onnx", [("session.disable_prepacking", "1")])
 
     def meet(self, name):
         """Waits until all workers are here."""
