@@ -235,7 +235,7 @@ void rewire_embedded_broadcast_rows(const struct rewire_embedded_broadcast* p, r
 // A strided copy: element i of `dims` goes from from[sum of i * from_steps] to to[sum of i * to_steps], in
 // elements of 1, 2, 4, 8 or 16 bytes. rewire.transpose, slice, expand, tile and copy are one such copy,
 // rewire.concat and split one for each part; a slice's start is added to `from`, a part's to `to`. Steps may
-// be 0 or negative in `from`.
+// be 0 or negative in `from`. There is at least one axis, and none is empty.
 struct rewire_embedded_move {
   int32_t rank, element_bytes;
   int32_t dims[REWIRE_EMBEDDED_MOST_RANK], from_steps[REWIRE_EMBEDDED_MOST_RANK],

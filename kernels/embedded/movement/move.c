@@ -22,19 +22,13 @@ void rewire_embedded_move_elements(const struct rewire_embedded_move* p, const v
   const char* source = (const char*)from;
   char* target = (char*)to;
   const ptrdiff_t bytes = p->element_bytes;
-  int32_t index[REWIRE_EMBEDDED_MOST_RANK] = {0};
   const int32_t last = p->rank - 1;
-  for (int32_t i = 0; i <= last; ++i) {
-    if (p->dims[i] == 0) return;
-  }
-  for (;;) {
-    if (last < 0)
-      move_line(source, bytes, target, bytes, 1, p->element_bytes);
-    else
-      move_line(source, p->from_steps[last] * bytes, target, p->to_steps[last] * bytes, p->dims[last],
-                p->element_bytes);
-    int32_t axis = last - 1;
-    for (; axis >= 0; --axis) {
+  int32_t index[REWIRE_EMBEDDED_MOST_RANK] = {0};
+  int32_t axis;
+  do {
+    move_line(source, p->from_steps[last] * bytes, target, p->to_steps[last] * bytes, p->dims[last],
+              p->element_bytes);
+    for (axis = last - 1; axis >= 0; --axis) {
       const int32_t ends = ++index[axis] == p->dims[axis];
       const ptrdiff_t steps = bytes * (ends ? 1 - p->dims[axis] : 1);
       source += p->from_steps[axis] * steps;
@@ -42,6 +36,5 @@ void rewire_embedded_move_elements(const struct rewire_embedded_move* p, const v
       if (!ends) break;
       index[axis] = 0;
     }
-    if (axis < 0) return;
-  }
+  } while (axis >= 0);
 }

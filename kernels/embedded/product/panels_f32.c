@@ -22,9 +22,11 @@ void rewire_embedded_panels_f32(const struct rewire_embedded_covered* covered, c
     const int32_t used = columns - column < AT_ONCE ? columns - column : AT_ONCE;
     const float* first = w + panel * depth + (column - panel) + covered->w_first * width;
     float sums[AT_ONCE] = {0};
-    if (bias != NULL) memcpy(sums, bias + column, (size_t)used * sizeof(float));
-    float s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
-    float s4 = sums[4], s5 = sums[5], s6 = sums[6], s7 = sums[7];
+    // Whole blocks are read and written where they are. A copy of a length that varies is a call.
+    const float* terms = bias == NULL || used != AT_ONCE ? sums : bias + column;
+    if (bias != NULL && terms == sums) memcpy(sums, bias + column, (size_t)used * sizeof(float));
+    float s0 = terms[0], s1 = terms[1], s2 = terms[2], s3 = terms[3];
+    float s4 = terms[4], s5 = terms[5], s6 = terms[6], s7 = terms[7];
     for (int32_t row = 0; row < covered->rows; ++row) {
       for (int32_t i = 0; i < runs; ++i) {
         const float* a = x + covered->at + row * covered->row_step + i * covered->tap_step;
@@ -42,14 +44,16 @@ void rewire_embedded_panels_f32(const struct rewire_embedded_covered* covered, c
         }
       }
     }
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
-    sums[4] = s4;
-    sums[5] = s5;
-    sums[6] = s6;
-    sums[7] = s7;
+    float* const to = addend == NULL && used == AT_ONCE ? out + column : sums;
+    to[0] = s0;
+    to[1] = s1;
+    to[2] = s2;
+    to[3] = s3;
+    to[4] = s4;
+    to[5] = s5;
+    to[6] = s6;
+    to[7] = s7;
+    if (to != sums) continue;
     for (int32_t j = 0; addend != NULL && j < used; ++j) sums[j] += addend[column + j];
     memcpy(out + column, sums, (size_t)used * sizeof(float));
   }
