@@ -3,11 +3,12 @@
 """survey.py BUILD FILE_OR_FOLDER...: which ONNX models become C source with the kernels of kernels/embedded, whether the C gives
 what the VM gives, and why others are refused, with the most frequent reason first.
 
-Models of ONNX's suite are run on their own inputs, others on random ones. Runs in the environment of tests/models:
+Models of ONNX's suite are run on their own inputs, others on random ones. Runs in an environment of its own:
 
-    tests/support/environments.py --run tests/models/requirements/models.txt tests/compiler/aot/survey.py build/release FOLDER
+    tests/support/environments.py --run tests/compiler/aot/requirements/survey.txt tests/compiler/aot/survey.py build/release FOLDER
 
-Exits with 1 if an output differs by more than --error, or the C code does not compile or fails where the VM does not.
+Exits with 1 if an output differs by more than --error, if the C code does not compile or fails where the VM does not, or if fewer
+models than --accepted become C source.
 """
 import argparse
 import collections
@@ -77,7 +78,7 @@ def addresses(arrays):
 
 def reason_of(message):
     """The message without its place and its shapes; of a kernel that is not there at all the name alone."""
-    message = re.sub(r"^.*?\): (?=kernel|constant|the )", "", re.sub(r"\[[^\]]*\]:? ?", "", message))
+    message = re.sub(r"^.*?\):? (?=kernel|constant|the )", "", re.sub(r"\[[^\]]*\]:? ?", "", message))
     message = re.sub(r"^constant .* is computed", "a constant is computed", message)
     return re.sub(r" has no plain C form here: use --kernels packed.*", "", message)
 
@@ -136,9 +137,11 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("models", type=pathlib.Path, nargs="+")
     parser.add_argument("--error", type=float, default=1e-4, help="of an output, relative where it is above 1")
+    parser.add_argument("--every", type=int, default=1, help="take each model of this number alone: 6 is the first, the seventh, ...")
+    parser.add_argument("--accepted", type=int, default=0, help="fail if fewer models become C source")
     parser.add_argument("--verbose", action="store_true", help="print a line for each model")
     arguments = parser.parse_args()
-    models = [file for path in arguments.models for file in ([path] if path.is_file() else sorted(path.rglob("*.onnx")))]
+    models = [file for path in arguments.models for file in ([path] if path.is_file() else sorted(path.rglob("*.onnx")))][::arguments.every]
     build = arguments.build.resolve()
     found, reasons, worst, faults = collections.Counter(), collections.Counter(), 0.0, []
     with tempfile.TemporaryDirectory() as temporary:
@@ -165,6 +168,12 @@ def main():
     for reason, count in reasons.most_common():
         print(f"{count:5} refused: {reason}")
     print(json.dumps({"models": len(models), **found, "largest difference": worst}))
+    accepted = len(models) - found["refused"] - found["not compiled"]
+    print(f"{accepted} of {len(models)} models become C source")
+    if accepted < arguments.accepted:
+        faults.append(f"{accepted} models become C source, at least {arguments.accepted} did before")
+    elif accepted > arguments.accepted > 0:
+        print(f"more than --accepted {arguments.accepted}: raise that number")
     print("\n".join(faults))
     sys.exit(bool(faults))
 
