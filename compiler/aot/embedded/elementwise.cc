@@ -57,6 +57,17 @@ Result<std::string> Arithmetic(EmbeddedCall& call) {
   return RowCall(call, OwnRow(call, type, type, fmt::format("({0})a {1} ({0})b", wide, op)));
 }
 
+// The larger or the smaller one: floats by the library's rows, where NaN has a meaning; integers by rows of
+// the source.
+template <char op>
+Result<std::string> Extremum(EmbeddedCall& call) {
+  const DLDataType dtype = call.OutputValue().dtype;
+  const std::string type = RowType(dtype);
+  if (dtype == kFloat32 || dtype == kBool8 || type.empty()) return FloatRow(call);
+  if (Status need = call.NeedInputs(dtype); !need) return need;
+  return RowCall(call, OwnRow(call, type, type, fmt::format("a {} b ? a : b", op)));
+}
+
 // Comparisons give bool.
 Result<std::string> Comparison(EmbeddedCall& call) {
   const DLDataType dtype = call.InputValue(0).dtype;
@@ -155,10 +166,10 @@ constexpr EmbeddedKernel kElementwiseKernels[] = {
     {names::kHardSwish, 1, 0, FloatRow},
     {names::kReciprocal, 1, 0, FloatRow},
     {names::kDiv, 2, 0, FloatRow},
-    {names::kMin, 2, 0, FloatRow},
-    {names::kMax, 2, 0, FloatRow},
-    {names::kAtLeast, 2, 0, FloatRow},
-    {names::kAtMost, 2, 0, FloatRow},
+    {names::kMin, 2, 0, Extremum<'<'>},
+    {names::kMax, 2, 0, Extremum<'>'>},
+    {names::kAtLeast, 2, 0, Extremum<'>'>},
+    {names::kAtMost, 2, 0, Extremum<'<'>},
     {names::kPRelu, 2, 0, FloatRow},
     {names::kAdd, 2, 0, Arithmetic<'+'>},
     {names::kSub, 2, 0, Arithmetic<'-'>},

@@ -25,6 +25,12 @@ Maker OfIntegersToo(Maker floats) {
   return [floats = std::move(floats)](Random& random) {
     if (random.Bool()) return floats(random);
     const Dims out = random.Shape(1, 3);
+    if (random.Bool()) {
+      return Case{{},
+                  {random.Integers<std::int8_t>(out, -128, 127),
+                   random.Integers<std::int8_t>(random.Narrower(out), -128, 127)},
+                  {"i8" + ShapeOf(out)}};
+    }
     return Case{{},
                 {random.Integers<std::int64_t>(out, -9, 9),
                  random.Integers<std::int64_t>(random.Narrower(out), -9, 9)},
@@ -152,10 +158,10 @@ void AddElementwiseCases(Makers* makers) {
       {"rewire.hard_swish", Elementwise(1, kClose)},
       {"rewire.reciprocal", Elementwise(1, kClose, {}, 1)},
       {"rewire.div", Elementwise(2, kClose, {}, 1)},
-      {"rewire.min", Elementwise(2)},
-      {"rewire.max", Elementwise(2)},
-      {"rewire.at_least", Elementwise(2)},
-      {"rewire.at_most", Elementwise(2)},
+      {"rewire.min", OfIntegersToo(Elementwise(2))},
+      {"rewire.max", OfIntegersToo(Elementwise(2))},
+      {"rewire.at_least", OfIntegersToo(Elementwise(2))},
+      {"rewire.at_most", OfIntegersToo(Elementwise(2))},
       {"rewire.prelu", Elementwise(2)},
       {"rewire.add", OfIntegersToo(Elementwise(2))},
       {"rewire.sub", OfIntegersToo(Elementwise(2))},
