@@ -65,21 +65,13 @@ void rewire_embedded_integer_panels(const struct rewire_embedded_integer_product
       ADD_QUAD(s2, 2);
       ADD_QUAD(s3, 3);
     }
-    int32_t sums[AT_ONCE];
-    sums[0] = (int32_t)s0;
-    sums[1] = (int32_t)s1;
-    sums[2] = (int32_t)s2;
-    sums[3] = (int32_t)s3;
+    uint32_t sums[AT_ONCE] = {s0, s1, s2, s3};
     for (int32_t j = 0; j < used; ++j) {
-      uint32_t sum = (uint32_t)sums[j];
-      if (product->w_zero != NULL) {
-        const uint32_t zero = (uint32_t)product->w_zero[(column + j) * product->finish->w_zero_step];
-        sum -= row_sum * zero;
-      }
-      if (product->whole_bias != NULL) sum += (uint32_t)product->whole_bias[column + j];
-      sums[j] = (int32_t)sum;
+      if (product->w_zero != NULL)
+        sums[j] -= row_sum * (uint32_t)product->w_zero[(column + j) * product->finish->w_zero_step];
+      if (product->whole_bias != NULL) sums[j] += (uint32_t)product->whole_bias[column + j];
     }
-    product->finish->store(product->finish, sums, column, used, product->scale, product->bias, out,
-                           at + column);
+    product->finish->store(product->finish, (const int32_t*)sums, column, used, product->scale, product->bias,
+                           out, at + column);
   }
 }

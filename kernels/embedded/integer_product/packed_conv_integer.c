@@ -4,20 +4,19 @@
 // The window at one output position, in segments of w: a row of it, or a position where these are apart.
 // The border is zero.
 static void gather(const struct rewire_embedded_packed_conv_integer* p, const uint8_t* image, int32_t zero,
-                   int32_t oy, int32_t ox, int16_t* window) {
+                   int32_t oy, int32_t ox, int32_t depth, int16_t* window) {
   const int32_t flip = p->finish.x_is_signed ? 0x80 : 0;
   int16_t* to = window;
+  memset(window, 0, (size_t)depth * sizeof(int16_t));
   for (int32_t ky = 0; ky < p->rows.kernel; ++ky) {
     const int32_t y = oy * p->rows.stride - p->rows.before + ky * p->rows.dilation;
-    for (int32_t kx = 0; kx < p->columns.kernel; ++kx) {
+    for (int32_t kx = 0; kx < p->columns.kernel; ++kx, to += p->in_channels) {
       const int32_t x = ox * p->columns.stride - p->columns.before + kx * p->columns.dilation;
+      if (p->columns.dilation != 1 || kx == 0) to = window + ((to - window + 3) & ~3);
       // As unsigned numbers, negative positions are large.
-      const int32_t inside =
-          (uint32_t)y < (uint32_t)p->rows.input && (uint32_t)x < (uint32_t)p->columns.input;
-      const uint8_t* from = image + (inside ? (y * p->columns.input + x) * p->in_channels : 0);
-      for (int32_t c = 0; c < p->in_channels; ++c) *to++ = (int16_t)(inside ? (from[c] ^ flip) - zero : 0);
-      if (p->columns.dilation == 1 && kx + 1 != p->columns.kernel) continue;
-      while ((to - window) % 4 != 0) *to++ = 0;
+      if ((uint32_t)y >= (uint32_t)p->rows.input || (uint32_t)x >= (uint32_t)p->columns.input) continue;
+      const uint8_t* from = image + (y * p->columns.input + x) * p->in_channels;
+      for (int32_t c = 0; c < p->in_channels; ++c) to[c] = (int16_t)((from[c] ^ flip) - zero);
     }
   }
 }
@@ -39,7 +38,7 @@ void rewire_embedded_packed_conv_integer_bytes(const struct rewire_embedded_pack
   for (int32_t i = 0; i < p->images; ++i, image += p->rows.input * p->columns.input * p->in_channels) {
     for (int32_t oy = 0; oy < p->rows.output; ++oy) {
       for (int32_t ox = 0; ox < p->columns.output; ++ox, at += p->out_channels) {
-        gather(p, image, zero, oy, ox, window);
+        gather(p, image, zero, oy, ox, product.depth, window);
         rewire_embedded_integer_panels(&product, window, out, at);
       }
     }
