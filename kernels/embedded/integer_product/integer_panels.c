@@ -67,8 +67,10 @@ void rewire_embedded_integer_panels(const struct rewire_embedded_integer_product
     }
     uint32_t sums[AT_ONCE] = {s0, s1, s2, s3};
     for (int32_t j = 0; j < used; ++j) {
-      if (product->w_zero != NULL)
-        sums[j] -= row_sum * (uint32_t)product->w_zero[(column + j) * product->finish->w_zero_step];
+      if (product->w_zero != NULL) {
+        const uint32_t zero = (uint32_t)product->w_zero[(column + j) * product->finish->w_zero_step];
+        sums[j] -= row_sum * zero;
+      }
       if (product->whole_bias != NULL) sums[j] += (uint32_t)product->whole_bias[column + j];
     }
     product->finish->store(product->finish, (const int32_t*)sums, column, used, product->scale, product->bias,
