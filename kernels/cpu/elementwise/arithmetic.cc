@@ -142,6 +142,11 @@ template <typename Op, typename = void>
 inline constexpr bool kDivides = false;
 template <typename Op>
 inline constexpr bool kDivides<Op, std::void_t<decltype(Op::kDivision)>> = true;
+// For the others it has a value too: clang 14 looks it up for them in the branch that they do not take.
+template <typename Op, typename = void>
+inline constexpr DivisionResult kDivisionOf = DivisionResult::kQuotient;
+template <typename Op>
+inline constexpr DivisionResult kDivisionOf<Op, std::void_t<decltype(Op::kDivision)>> = Op::kDivision;
 
 // The function of two rows of floats, if there is one.
 template <typename Op, typename = void>
@@ -162,7 +167,7 @@ struct Binary {
       if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
         return loop.Run<T, T, T>(OnPairs<T>{BestPairMath().*kRowOf<Op>});
       else if constexpr (std::is_integral_v<T> && kDivides<Op>)
-        return loop.Run<T, T, T>(OnDivision<T, Op::kDivision>());
+        return loop.Run<T, T, T>(OnDivision<T, kDivisionOf<Op>>());
       else
         return loop.Run<T, T, T>(OnElementsInBlocks<T>(Op()));
     });
