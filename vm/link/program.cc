@@ -76,6 +76,12 @@ Status LinkKernels(LinkedCode* code, LinkOptions* options, WorkMeter* meter) {
       errors.Add(function.error().message());
       continue;
     }
+    if (const RewireKernelRow* row = function->row;
+        row != nullptr && row->arguments != nullptr && row->argument_count > REWIRE_MAX_ROW_ARGUMENTS) {
+      errors.Add({"{}: its row declares {} arguments, at most {} may be; declare several as a list",
+                  import.name, row->argument_count, REWIRE_MAX_ROW_ARGUMENTS});
+      continue;
+    }
     LinkedKernel kernel;
     kernel.plain = (import.flags & kKernelObjects) == 0 && import.also_written.empty();
     const std::uint32_t alignment = AlignmentOf(*function, import);

@@ -130,5 +130,30 @@ TEST_CASE("rows of a host's own table count as those of a library, and of two ke
              Catch::EndsWith("0 outputs are declared, expected 1; kernel 'mine' takes (x -> y)"));
 }
 
+TEST_CASE("a row with more arguments than `over` has bits is refused") {
+  const RewirePackedFunction nothing = [](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
+    return 0;
+  };
+  const RewireKernelEntry entry = {"mine", nothing, 0};
+  const std::vector<RewireKernelArgument> arguments(70'000, {"x", 0, 0, 1, REWIRE_ARGUMENT_OPTIONAL, 0});
+  Result<Module> module = Assemble(
+      ".kernel k = \"mine\"\n.func main(x: f32[4]) -> value\n"
+      "invoke_packed k(%x), outputs=0\nret %x\n.end\n");
+  REQUIRE(module);
+  const Result<Executable> executable = Executable::FromModule(*std::move(module));
+  REQUIRE(executable);
+  for (const std::uint32_t count : {1U, 16U, 17U, 128U, 65'537U}) {
+    const RewireKernelRow row = {arguments.data(), count, 0, nullptr, nullptr};
+    const RewireKernelTable table = {sizeof(RewireKernelTable), 1, &entry, &row};
+    LinkOptions options;
+    options.stock_kernels = false;
+    options.kernels.AddTable(table, "the table");
+    const std::string refused = "kernels could not be resolved:\n  mine: its row declares " +
+                                std::to_string(count) +
+                                " arguments, at most 16 may be; declare several as a list";
+    CHECK(MessageOf(Program::Link(*executable, options)) == (count > 16 ? refused : "no error"));
+  }
+}
+
 }  // namespace
 }  // namespace rewire
