@@ -89,10 +89,13 @@ def onnxruntime_library():
 
 
 def openvino_library():
-    """That of OpenVINO's C API, in the environment of its own that `make bench-models` has made."""
-    folder = environments.environment(HERE.parent / "models" / "requirements" / "openvino.txt")
-    [library] = folder.glob("lib/python*/site-packages/openvino/libs/libopenvino_c.so.*")
-    return library
+    """That of OpenVINO's C API, in the environment of its own that `make bench-models` and `make bench-operators` make."""
+    requirements = HERE.parent / "models" / "requirements" / "openvino.txt"
+    folder = environments.environment(requirements)
+    libraries = list(folder.glob("lib/python*/site-packages/openvino/libs/libopenvino_c.so.*"))
+    if len(libraries) != 1:
+        sys.exit(f"error: {len(libraries)} libraries of OpenVINO's C API in {folder}, expected 1; make the environment by tests/support/environments.py {requirements}")
+    return libraries[0]
 
 
 def openvino_setting(options, model, case, threads):

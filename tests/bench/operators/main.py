@@ -30,6 +30,7 @@ PEERS = ("onnxruntime", "openvino")
 FAR = {"rewire": 0.02, "onnxruntime": 0.02, "openvino": 0.02}
 FORMS_PER_PROCESS = 40
 MOST_SECONDS = 20  # of a form
+PROGRESS_FORMS = 50  # between two lines of progress
 SLICES = (1.25, 2.0)
 
 
@@ -174,6 +175,8 @@ def main():
         try:
             for form, folder in drawn(options, options.forms or pathlib.Path(scratch)):
                 rows.append(row_of(form, runner.measure(folder)))
+                if len(rows) % PROGRESS_FORMS == 0:
+                    print(f"{len(rows)} forms measured, the last one of {form['operator']}", file=sys.stderr, flush=True)
         finally:
             runner.stop()
     print("\n".join([*table(rows), "", *summary(rows)]))
