@@ -141,6 +141,8 @@ class Op {
   Value* ReshapeUnranked(Value* x, Value* shape);
   // `of_narrow` says how floats of 8 bits round; the kernel of other dtypes does not get it.
   Value* Cast(Value* x, DLDataType dtype, Attributes of_narrow = {});
+  // Integers as f64, for what is defined of floats; others as they are.
+  Value* WithoutIntegers(Value* x);
   // Reduces over these axes: mean, sum and so on.
   Value* Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims);
   Value* Transpose(Value* x, const Ints& perm);

@@ -260,6 +260,8 @@ Value* Op::ReshapeUnranked(Value* x, Value* shape) {
   return node->outputs[0];
 }
 
+Value* Op::WithoutIntegers(Value* x) { return IsFloat(x->type.dtype) ? x : Cast(x, kFloat64); }
+
 Value* Op::Cast(Value* x, DLDataType dtype, Attributes of_narrow) {
   if (x->type.dtype == dtype) return x;
   const bool once = x->IsConstant() && of_narrow.empty();

@@ -63,8 +63,9 @@ Status LowerHardSigmoid(Op& op, const Operator& row) {
 }
 
 Status LowerShrink(Op& op, const Operator& row) {
-  op.Set(0,
-         op.Unary(row.kernel, op.in(0), {{"lambd", op.Float("lambd", 0.5)}, {"bias", op.Float("bias", 0)}}));
+  Value* shrunk = op.Unary(row.kernel, op.WithoutIntegers(op.in(0)),
+                           {{"lambd", op.Float("lambd", 0.5)}, {"bias", op.Float("bias", 0)}});
+  op.Set(0, op.Cast(shrunk, op.in(0)->type.dtype));
   return {};
 }
 

@@ -67,10 +67,18 @@ Status LowerReduce(Op& op, const Operator& row) {
   return {};
 }
 
+// Logarithms of integers are computed in f64, and truncated toward zero.
 Status LowerReduceLogSum(Op& op, const Operator& row) {
-  Result<Value*> sum = LowerReduced(op, row.kernel, op.in(0));
+  Result<Value*> sum = LowerReduced(op, row.kernel, op.WithoutIntegers(op.in(0)));
   if (!sum) return Forward(sum);
-  op.Set(0, op.Unary(names::kLog, *sum));
+  op.Set(0, op.Cast(op.Unary(names::kLog, *sum), op.in(0)->type.dtype));
+  return {};
+}
+
+Status LowerReduceLogSumExp(Op& op, const Operator& row) {
+  Result<Value*> reduced = LowerReduced(op, row.kernel, op.WithoutIntegers(op.in(0)));
+  if (!reduced) return Forward(reduced);
+  op.Set(0, op.Cast(*reduced, op.in(0)->type.dtype));
   return {};
 }
 
@@ -103,7 +111,7 @@ std::span<const Operator> ReductionOperators() {
       {"ReduceL2", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceL2},
       {"ReduceLogSum", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduceLogSum,
        names::kReduceSum},
-      {"ReduceLogSumExp", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce,
+      {"ReduceLogSumExp", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduceLogSumExp,
        names::kReduceLogSumExp},
       {"ReduceMax", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceMax},
       {"ReduceMean", 1, 0, 1, 2, "axes<18 keepdims noop_with_empty_axes", LowerReduce, names::kReduceMean},

@@ -129,7 +129,7 @@ struct Largest : Sum {
   }
   template <typename T>
   static T Add(T most, T x) {
-    return (x > most) | (x != x) ? x : most;
+    return ((x > most) | (x != x)) ? x : most;
   }
   template <typename T>
   static T Join(T a, T b) {
@@ -146,7 +146,7 @@ struct Smallest : Sum {
   }
   template <typename T>
   static T Add(T least, T x) {
-    return (x < least) | (x != x) ? x : least;
+    return ((x < least) | (x != x)) ? x : least;
   }
   template <typename T>
   static T Join(T a, T b) {
@@ -154,28 +154,42 @@ struct Smallest : Sum {
   }
 };
 
-// One run into one number. Contiguous runs go through lanes of their own, which the compiler makes vectors
-// of; it also keeps the error of long float sums down.
+// Results that are computed side by side, which the compiler makes vectors of. They lie in the first cache.
+// They also keep the error of long float sums down.
+template <typename T>
+inline constexpr std::int64_t kLanes = 256 / static_cast<std::int64_t>(sizeof(T));
+
+// Joins the lanes that are `stride` apart, for lane 0 to stride - 1. `lanes` is a power of two times stride.
+template <typename Op, typename T>
+void JoinLanes(T* results, std::int64_t lanes, std::int64_t stride) {
+  for (std::int64_t half = lanes / 2; half >= stride; half /= 2) {
+    for (std::int64_t l = 0; l < half; ++l) results[l] = Op::Join(results[l], results[l + half]);
+  }
+}
+
+// One run into one number.
 template <typename Op, typename T, typename In>
 T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
-  constexpr std::int64_t kLanes = 16;
+  constexpr std::int64_t kWorthwhile = 24;  // elements that are worth lanes
   T result = Op::template Identity<T>();
-  std::int64_t i = 0;
   if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
-    if (step == 1 && count >= kLanes) return BestVectorMath().largest(in, count);
+    if (step == 1 && count >= kWorthwhile) return BestVectorMath().largest(in, count);
   }
-  if (step == 1 && count >= kLanes) {
-    i = count - count % kLanes;
-    WideLoop([in, end = i, &result] {
-      T lanes[kLanes];
-      std::fill_n(lanes, kLanes, Op::template Identity<T>());
-      for (std::int64_t first = 0; first < end; first += kLanes) {
-        for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[first + l]));
+  if (step == 1 && count >= kWorthwhile) {
+    WideLoop([=, &result] {
+      T lanes[kLanes<T>];
+      std::fill_n(lanes, kLanes<T>, Op::template Identity<T>());
+      std::int64_t i = 0;
+      for (; i + kLanes<T> <= count; i += kLanes<T>) {
+        for (std::int64_t l = 0; l < kLanes<T>; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
       }
-      for (T lane : lanes) result = Op::Join(result, lane);
+      for (std::int64_t l = 0; l < count - i; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
+      JoinLanes<Op>(lanes, kLanes<T>, 1);
+      result = lanes[0];
     });
+    return result;
   }
-  for (; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
+  for (std::int64_t i = 0; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
   return result;
 }
 
@@ -199,57 +213,85 @@ void AddElements(const In* in, T* results, std::int64_t count) {
   });
 }
 
-// `In` is how elements of type T lie in memory.
+// Takes `runs` rows of `count` elements that follow each other into the `count` results. So short rows that a
+// call for each would take longer than their sums are taken in several at a time.
 template <typename Op, typename T, typename In>
-void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
-  const std::int64_t* steps = layout.inner_strides();
-  ForRows(layout, 0, layout.rows(), 1, pace, [&](const std::int64_t* offsets, std::int64_t count) {
-    T* to = out + offsets[0];
-    const In* from = in + offsets[1];
-    if (steps[0] == 0) {
-      *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
-    } else if (steps[0] == 1 && steps[1] == 1) {
-      AddElements<Op>(from, to, count);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i)
-        to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+void AddShortRows(const In* in, T* results, std::int64_t count, std::int64_t runs) {
+  std::int64_t rows = 1;
+  while (rows * 2 * count <= kLanes<T> && rows * 2 <= runs) rows *= 2;
+  WideLoop([=] {
+    const std::int64_t width = rows * count, end = runs / rows * rows;
+    T lanes[kLanes<T>];
+    std::fill_n(lanes, width, Op::template Identity<T>());
+    for (std::int64_t r = 0; r < end; r += rows) {
+      const In* from = in + r * count;
+      for (std::int64_t l = 0; l < width; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(from[l]));
     }
+    JoinLanes<Op>(lanes, width, count);
+    for (std::int64_t r = end; r < runs; ++r) {
+      for (std::int64_t l = 0; l < count; ++l)
+        lanes[l] = Op::Add(lanes[l], static_cast<T>(in[r * count + l]));
+    }
+    for (std::int64_t l = 0; l < count; ++l) results[l] = Op::Join(results[l], lanes[l]);
   });
 }
 
 // Runs of so few elements that a call for each would take longer than their sums.
-inline constexpr std::int64_t kFewElements = 16;
+template <typename Op, typename In>
+inline constexpr std::int64_t kFewElements =
+    std::is_same_v<Op, Largest>&& std::is_same_v<In, float> ? 32 : 128;
 
-inline bool HasShortRuns(const Layout<2>& layout) {
-  return layout.rank == 2 && layout.strides[0][0] != 0 && layout.strides[1][0] == 0 &&
-         layout.inner() <= kFewElements;
-}
-
-// Runs of kCount elements, or of `count`, whose results follow each other.
+// Runs of kCount elements, or of `count`. Several runs are summed side by side: sums of one wait for each
+// other.
 template <int kCount, typename Op, typename T, typename In>
-void ReduceShortRuns(const Layout<2>& layout, T* out, const In* in, std::int64_t begin, std::int64_t end) {
-  const std::int64_t count = kCount == 0 ? layout.inner() : kCount;
-  const std::int64_t out_step = layout.strides[0][0], run_step = layout.strides[0][1],
-                     step = layout.strides[1][1];
-  for (std::int64_t i = begin; i < end; ++i) {
-    T result = Op::template Identity<T>();
-    for (std::int64_t j = 0; j < count; ++j)
-      result = Op::Add(result, static_cast<T>(in[i * run_step + j * step]));
-    out[i * out_step] = result;
+void ReduceShortRuns(const In* in, std::int64_t run_step, std::int64_t step, T* out, std::int64_t out_step,
+                     std::int64_t runs, std::int64_t given) {
+  constexpr std::int64_t kRuns = 8;
+  const std::int64_t count = kCount == 0 ? given : kCount;
+  std::int64_t r = 0;
+  for (; kCount == 0 && r + kRuns <= runs; r += kRuns, in += kRuns * run_step, out += kRuns * out_step) {
+    T results[kRuns];
+    for (std::int64_t k = 0; k < kRuns; ++k) results[k] = out[k * out_step];
+    for (std::int64_t j = 0; j < count; ++j) {
+      for (std::int64_t k = 0; k < kRuns; ++k)
+        results[k] = Op::Add(results[k], static_cast<T>(in[k * run_step + j * step]));
+    }
+    for (std::int64_t k = 0; k < kRuns; ++k) out[k * out_step] = results[k];
+  }
+  for (; r < runs; ++r, in += run_step, out += out_step) {
+    T result = *out;
+    for (std::int64_t j = 0; j < count; ++j) result = Op::Add(result, static_cast<T>(in[j * step]));
+    *out = result;
   }
 }
 
+// `In` is how elements of type T lie in memory.
 template <typename Op, typename T, typename In>
-Status ReduceShort(const Layout<2>& layout, T* out, const In* in) {
-  // A real and an imaginary part.
-  const bool pairs = layout.inner() == 2 && layout.strides[1][1] == 1;
-  return ParallelFor(layout.dims[0], GrainOf(kGrain, layout.inner()),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       if (pairs)
-                         ReduceShortRuns<2, Op>(layout, out, in, begin, end);
-                       else
-                         ReduceShortRuns<0, Op>(layout, out, in, begin, end);
-                     });
+void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
+  const std::int64_t *steps = layout.inner_strides(), *next = layout.next_strides();
+  const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
+    T* to = out + offsets[0];
+    const In* from = in + offsets[1];
+    if (runs > 1 && steps[0] == 0 && next[0] != 0 && count <= kFewElements<Op, In>) {
+      if (count == 2 && steps[1] == 1)  // a real and an imaginary part
+        return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);
+      return ReduceShortRuns<0, Op>(from, next[1], steps[1], to, next[0], runs, count);
+    }
+    if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count &&
+        count <= kLanes<T> / 2)
+      return AddShortRows<Op>(from, to, count, runs);
+    for (std::int64_t r = 0; r < runs; ++r, to += next[0], from += next[1]) {
+      if (steps[0] == 0) {
+        *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
+      } else if (steps[0] == 1 && steps[1] == 1) {
+        AddElements<Op>(from, to, count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i)
+          to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+      }
+    }
+  };
+  ForRows(layout, 0, layout.rows(), 1, pace, rows);
 }
 
 template <typename Op>
@@ -280,9 +322,7 @@ struct Reduce {
     const In* from = x.data<In>();
     const std::int64_t size = out.size();
     if (Status s = FillAll(to, size, Op::template Identity<T>()); !s.ok()) return s;
-    if (HasShortRuns(layout)) {
-      if (Status s = ReduceShort<Op>(layout, to, from); !s.ok()) return s;
-    } else if (x.size() != 0) {
+    if (x.size() != 0) {
       Status s = ForResultsApart(
           layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset, Pace& pace) {
             ReduceRows<Op>(part, to + out_offset, from + in_offset, pace);
@@ -348,29 +388,60 @@ struct LogSumExp {
   }
   template <typename T>
   static void AddPowers(const Layout<2>& layout, T* sum, const T* most, const T* in, Pace& pace) {
-    const std::int64_t* steps = layout.inner_strides();
-    ForRows(layout, 0, layout.rows(), 4, pace, [&](const std::int64_t* offsets, std::int64_t count) {
-      constexpr std::int64_t kBlock = 256, kWorthwhile = 8;
-      if (std::is_same_v<T, float> && count >= kWorthwhile && steps[0] <= 1) {
-        T powers[kBlock];
-        for (std::int64_t at = 0; at < count; at += kBlock) {
-          const std::int64_t size = std::min(kBlock, count - at), o = offsets[0] + at * steps[0];
-          const T* from = in + offsets[1] + at * steps[1];
-          for (std::int64_t i = 0; i < size; ++i)
-            powers[i] = from[i * steps[1]] - Shift(most[o + i * steps[0]]);
-          Powers(powers, size);
-          if (steps[0] == 0)
-            sum[o] += ReduceRun<Sum, T>(powers, 1, size);
-          else
-            AddElements<Sum>(powers, sum + o, size);
+    const std::int64_t *steps = layout.inner_strides(), *next = layout.next_strides();
+    const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
+      std::int64_t o = offsets[0], i = offsets[1];
+      if (std::is_same_v<T, float> && steps[0] == 0 && steps[1] == 1 && next[1] == count && count <= kFew) {
+        for (const std::int64_t most_runs = kBlock / count; runs > 0;) {
+          const std::int64_t some = std::min(runs, most_runs);
+          AddPowersOfRuns(in + i, most + o, sum + o, count, some, next[0]);
+          runs -= some, o += some * next[0], i += some * count;
         }
         return;
       }
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t o = offsets[0] + i * steps[0];
-        sum[o] += std::exp(in[offsets[1] + i * steps[1]] - Shift(most[o]));
+      for (std::int64_t r = 0; r < runs; ++r, o += next[0], i += next[1])
+        AddPowersOfRun(in + i, steps[1], most + o, sum + o, steps[0], count);
+    };
+    ForRows(layout, 0, layout.rows(), 4, pace, rows);
+  }
+  static constexpr std::int64_t kBlock = 256, kFew = 64, kWorthwhile = 8;
+  // Short runs that follow each other; the result of each is `out_step` further.
+  template <typename T>
+  static void AddPowersOfRuns(const T* in, const T* most, T* sum, std::int64_t count, std::int64_t runs,
+                              std::int64_t out_step) {
+    T powers[kBlock];
+    for (std::int64_t r = 0; r < runs; ++r) {
+      const T shift = Shift(most[r * out_step]);
+      for (std::int64_t k = 0; k < count; ++k) powers[r * count + k] = in[r * count + k] - shift;
+    }
+    Powers(powers, runs * count);
+    ReduceShortRuns<0, Sum>(powers, count, 1, sum, out_step, runs, count);
+  }
+  template <typename T>
+  static void AddPowersOfRun(const T* in, std::int64_t step, const T* most, T* sum, std::int64_t out_step,
+                             std::int64_t count) {
+    if (std::is_same_v<T, float> && count >= kWorthwhile && out_step <= 1) {
+      T powers[kBlock];
+      for (std::int64_t at = 0; at < count; at += kBlock) {
+        const std::int64_t size = std::min(kBlock, count - at), o = at * out_step;
+        const T* from = in + at * step;
+        if (out_step == 0 && step == 1) {
+          WideLoop([=, to = &powers[0], shift = Shift(*most)] {
+            for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] - shift;
+          });
+        } else {
+          for (std::int64_t i = 0; i < size; ++i) powers[i] = from[i * step] - Shift(most[o + i * out_step]);
+        }
+        Powers(powers, size);
+        if (out_step == 0)
+          *sum += ReduceRun<Sum, T>(powers, 1, size);
+        else
+          AddElements<Sum>(powers, sum + o, size);
       }
-    });
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i)
+      sum[i * out_step] += std::exp(in[i * step] - Shift(most[i * out_step]));
   }
   static void Powers(float* x, std::int64_t count) { BestVectorMath().exp(x, x, count); }
   static void Powers(double*, std::int64_t) {}  // computed one by one

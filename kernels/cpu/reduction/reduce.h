@@ -52,14 +52,17 @@ template <typename Body>
                          body(part, begin * layout.strides[1][0], begin * layout.strides[1][1], pace);
                        });
   }
-  Layout<2> rest;
-  for (int i = 1; i < layout.rank; ++i)
-    rest.Append(layout.dims[i], {layout.strides[i][0], layout.strides[i][1]});
-  rest.Finish();
-  return ParallelFor(layout.dims[0], GrainOf(kGrain, rest.rows(), rest.inner()),
+  // Parts that the second cache holds, since a body may read them twice.
+  constexpr std::int64_t kPart = 1 << 15;
+  const std::int64_t rest = Product(ShapeView(layout.dims, kMaxKernelRank), 1, layout.rank);
+  const std::int64_t rows = std::max<std::int64_t>(1, kPart / std::max<std::int64_t>(1, rest));
+  return ParallelFor(layout.dims[0], GrainOf(kGrain, rest),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                       for (std::int64_t i = begin; i < end && !pace.stopped(); ++i)
-                         body(rest, i * layout.strides[0][0], i * layout.strides[0][1], pace);
+                       for (std::int64_t i = begin; i < end && !pace.stopped(); i += rows) {
+                         Layout<2> part = layout;
+                         part.dims[0] = std::min(rows, end - i);
+                         body(part, i * layout.strides[0][0], i * layout.strides[0][1], pace);
+                       }
                      });
 }
 

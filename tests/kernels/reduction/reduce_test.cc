@@ -132,6 +132,74 @@ TEST_CASE("reductions over any axes") {
   }
 }
 
+// Small integers, whose sums are exact in every dtype.
+std::vector<double> SmallIntegers(std::int64_t count) {
+  std::vector<double> values;
+  std::uint32_t state = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 1664525 + 1013904223;
+    values.push_back(static_cast<double>((state >> 16) % 7) - 3);
+  }
+  return values;
+}
+
+template <typename T>
+void CheckLengths(std::int64_t outer, std::int64_t rows, std::int64_t columns, const Ints& axes) {
+  const auto same = [](double v) { return v; };
+  const std::pair<const char*, Reduction> reductions[] = {
+      {"rewire.reduce_sum", Sum(same, same)},
+      {"rewire.reduce_sum_square", Sum([](double v) { return v * v; }, same)},
+      {"rewire.reduce_l1", Sum([](double v) { return std::fabs(v); }, same)},
+      {"rewire.reduce_max", [](const auto& g) { return *std::max_element(g.begin(), g.end()); }},
+      {"rewire.reduce_min", [](const auto& g) { return *std::min_element(g.begin(), g.end()); }},
+  };
+  const Shape shape = {outer, rows, columns};
+  const auto values = SmallIntegers(outer * rows * columns);
+  HostTensor plain = HostTensor::Of<float>(shape, {values.begin(), values.end()});
+  HostTensor x = HostTensor::Of<T>(shape, {values.begin(), values.end()});
+  const auto groups = Groups(plain, axes);
+  for (const auto& [name, reduce] : reductions) {
+    CAPTURE(name, shape, axes);
+    HostTensor out = HostTensor::Empty<T>(Reduced(shape, axes, true));
+    REQUIRE(Run(name, {&x, &out}, {{"axes", axes}}) == "");
+    std::vector<T> expected;
+    for (const auto& group : groups) expected.push_back(static_cast<T>(reduce(group)));
+    CHECK(out.values<T>() == expected);
+  }
+}
+
+TEST_CASE("reductions of any number of lanes, short rows and short runs") {
+  for (const std::int64_t rows : {1, 2, 7, 8, 9, 23, 24, 25, 33, 64, 65, 127, 129, 300}) {
+    for (const std::int64_t columns : {1, 2, 3, 8, 16, 31, 33, 64, 130}) {
+      for (const Ints& axes : {Ints{1}, Ints{2}, Ints{0, 1}, Ints{0, 2}}) {
+        CheckLengths<float>(3, rows, columns, axes);
+        CheckLengths<std::int64_t>(3, rows, columns, axes);
+        CheckLengths<std::int8_t>(1, rows, columns, axes == Ints{1} ? axes : Ints{2});
+      }
+    }
+  }
+}
+
+TEST_CASE("an extreme of a line with NaN is NaN, wherever it lies") {
+  for (const std::int64_t rows : {2, 31, 100, 300}) {
+    for (const std::int64_t columns : {1, 5, 16, 40, 200}) {
+      for (const Ints& axes : {Ints{0}, Ints{1}}) {
+        const std::int64_t at = (rows * 7 + columns * 3) % (rows * columns);
+        HostTensor x = HostTensor::Random({rows, columns}, 3);
+        x.elements<float>()[at] = kNaN;
+        for (const char* name : {"rewire.reduce_max", "rewire.reduce_min"}) {
+          CAPTURE(name, rows, columns, axes);
+          HostTensor out = HostTensor::Empty<float>(Reduced({rows, columns}, axes, true));
+          REQUIRE(Run(name, {&x, &out}, {{"axes", axes}}) == "");
+          const std::int64_t hit = axes == Ints{0} ? at % columns : at / columns;
+          for (std::int64_t i = 0; i < out.size(); ++i)
+            CHECK(std::isnan(out.elements<float>()[i]) == (i == hit));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("means of bf16 are those of the same floats, in f32") {
   using kernel::cpu::BFloat16;
   for (const Ints& axes : {Ints{1, 2}, Ints{3}, Ints{1}, Ints{0, 1, 2, 3}}) {
