@@ -105,7 +105,7 @@ FAULTS = [
           "«(axis.output - 1) * axis.stride >= axis.input + axis.before») --axis.output;",
           "(axis.output - 1) * axis.stride > axis.input + axis.before", KERNELS),
     Fault("kernels", "NaN is the smallest element of a reduction", "reduce.cc",
-          "return (x < least) | («x != x») ? x : least;", "false", KERNELS),
+          "return ((x < least) | («x != x»)) ? x : least;", "false", KERNELS),
     Fault("kernels", "integers that an f64 may not hold are divided as integers", "integer_division.h",
           "if (vectors && «AreModerate(from_a, size)» &&", "true", KERNELS),
     Fault("kernels", "the earlier of equal elements is the first of a few", "sort.cc",
