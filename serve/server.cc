@@ -2,6 +2,8 @@
 #include "rewire/serve/server.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "rewire/serve/net/listen.h"
@@ -32,18 +34,40 @@ Status Server::MakeLoops() {
   return {};
 }
 
-Result<int> Server::Add(std::unique_ptr<FrontEnd> front_end, const std::string& address) {
+Status Server::Accept(Loop* loop, int listener, const FrontEnd::Taker& taker,
+                      std::shared_ptr<const TlsContext> tls) {
+  std::function<void(int)> taken = [taker](int client) { taker(ServedSocket(client)); };
+  if (tls != nullptr) {
+    const auto done = [loop, taker](ServedSocket client, std::string_view protocol) {
+      for (const auto& [name, other] : loop->takers) {
+        if (name == protocol) return other(std::move(client));
+      }
+      taker(std::move(client));
+    };
+    loop->handshakes.push_back(std::make_unique<TlsHandshakes>(loop->loop.get(), std::move(tls), done));
+    taken = [handshakes = loop->handshakes.back().get()](int client) { handshakes->Take(client); };
+  }
+  loop->acceptors.push_back(std::make_unique<Acceptor>(loop->loop.get(), listener, std::move(taken)));
+  return loop->acceptors.back()->Start();
+}
+
+Result<int> Server::Add(std::unique_ptr<FrontEnd> front_end, const std::string& address,
+                        std::shared_ptr<const TlsContext> tls) {
   if (Status made = MakeLoops(); !made) return Forward(made);
   std::string same = address;
   int port = 0;
+  bool listens = !address.empty();
   for (Loop& one : loops_) {
+    const FrontEnd::Taker taker = front_end->Open(one.loop.get(), one.lane.get());
+    one.takers.emplace_back(front_end->protocol(), taker);
+    if (!listens) continue;
     const Result<int> listener = Listen(same);
     if (!listener) return Forward(listener);
     port = PortOf(*listener);
     // The other loops listen on the port that the first one has got.
     if (port != 0) same = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
-    if (Status open = front_end->Open(one.loop.get(), one.lane.get(), *listener); !open) return Forward(open);
-    if (port == 0) break;  // a socket of Unix has one listener
+    if (Status accepts = Accept(&one, *listener, taker, tls); !accepts) return Forward(accepts);
+    listens = port != 0;  // a socket of Unix has one listener
   }
   front_ends_.push_back(std::move(front_end));
   return port;
@@ -59,6 +83,10 @@ Status Server::Start() {
 
 std::size_t Server::Drain(std::chrono::milliseconds time) {
   for (Loop& one : loops_) {
+    one.loop->Post([loop = &one] {
+      for (const std::unique_ptr<Acceptor>& acceptor : loop->acceptors) acceptor->Stop();
+      for (const std::unique_ptr<TlsHandshakes>& handshakes : loop->handshakes) handshakes->Stop();
+    });
     for (const std::unique_ptr<FrontEnd>& front_end : front_ends_) {
       one.loop->Post([loop = one.loop.get(), end = front_end.get()] { end->StartDraining(loop); });
     }

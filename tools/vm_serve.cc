@@ -45,6 +45,7 @@ struct Options {
   std::string http;
   std::string grpc;
   std::string token_file;
+  serve::TlsFiles tls;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
   std::int32_t threads = 0;
@@ -70,6 +71,9 @@ Result<serve::ServeSettings> Settings(const Options& options) {
   if (options.max_batch != 0) defaults.batching.max_batch_size = options.max_batch;
   if (options.batch_delay_us != 0) defaults.batching.max_queue_delay_us = options.batch_delay_us;
   settings.let_clients_load |= options.let_clients_load;
+  if (!options.tls.certificate.empty()) settings.tls.certificate = options.tls.certificate;
+  if (!options.tls.key.empty()) settings.tls.key = options.tls.key;
+  if (!options.tls.authorities.empty()) settings.tls.authorities = options.tls.authorities;
   return settings;
 }
 
@@ -98,6 +102,13 @@ Result<int> Serve(const Options& options) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  std::shared_ptr<const serve::TlsContext> tls;
+  if (!settings->tls.empty()) {
+    Result<std::shared_ptr<const serve::TlsContext>> made =
+        serve::TlsContext::ForServer(settings->tls, {"http/1.1", "h2"});
+    if (!made) return Forward(made, "--tls-cert, --tls-key");
+    tls = *std::move(made);
+  }
   const std::string address = settings->http;
   const std::uint32_t loops = settings->loops;
   Result<std::unique_ptr<serve::Service>> service =
@@ -114,13 +125,14 @@ Result<int> Serve(const Options& options) {
     limits.token = *std::move(token);
   }
   serve::Server server(*std::move(service), loops);
-  const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address);
+  const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address, tls);
   if (!port) return Forward(port, "--http");
   std::string served = fmt::format("serving HTTP at {}\n", Where(address, *port));
-  if (!options.grpc.empty()) {
-    const Result<int> grpc = server.Add(serve::MakeGrpcFrontEnd(server.service(), limits), options.grpc);
+  // By TLS, clients of both protocols come to the port of HTTP.
+  if (!options.grpc.empty() || tls != nullptr) {
+    const Result<int> grpc = server.Add(serve::MakeGrpcFrontEnd(server.service(), limits), options.grpc, tls);
     if (!grpc) return Forward(grpc, "--grpc");
-    served += fmt::format("serving gRPC at {}\n", Where(options.grpc, *grpc));
+    if (!options.grpc.empty()) served += fmt::format("serving gRPC at {}\n", Where(options.grpc, *grpc));
   }
   if (Status started = server.Start(); !started) return Forward(started);
   Tell(served);
@@ -149,6 +161,15 @@ int main(int argc, char** argv) {
       ->type_name("ADDRESS");
   app.add_option("--token-file", options.token_file,
                  "serve clients that send the token in this file's first line, and no others")
+      ->type_name("FILE");
+  app.add_option(
+         "--tls-cert", options.tls.certificate,
+         "serve by TLS alone, with the certificate in this file (PEM); gRPC then also at the port of HTTP")
+      ->type_name("FILE");
+  app.add_option("--tls-key", options.tls.key, "the key of --tls-cert (PEM)")->type_name("FILE");
+  app.add_option(
+         "--tls-client-ca", options.tls.authorities,
+         "serve clients whose certificate one of the authorities in this file has signed, and no others")
       ->type_name("FILE");
   AddWholeNumber(&app, "--loops", &options.loops, "N",
                  "threads that serve connections; one per core otherwise", 1, 1024);

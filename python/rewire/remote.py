@@ -13,7 +13,8 @@ def connect(url: str, *, timeout: float = 10.0) -> Program:
         program = rewire.connect("grpc://localhost:8001/ranker")
         scores = program({"x": x})["scores"]
 
-    `url` is grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL, with /VERSION behind it for one version. With
+    `url` is grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL, with /VERSION behind it for one version, and by TLS
+    grpcs:// or https://. With
     `?shared_memory` at its end, server and client are on one machine, and outputs lie in memory that both see. Everything
     works as with a local program. Results are received straight into the arrays that `out` gives. Each call that runs at
     the same time as others has a connection of its own.

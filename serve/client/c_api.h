@@ -30,7 +30,8 @@ typedef struct RewireConnectOptions {
 } RewireConnectOptions;
 
 /* Connects to a model: grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL, with /VERSION behind it for one
- * version, and `?shared_memory` at its end for a server on this machine. Of `link`, kernels and parameters
+ * version, and `?shared_memory` at its end for a server on this machine. grpcs:// and
+ * https:// stand for TLS. Of `link`, kernels and parameters
  * are of no use, because the model is the server's, and the allocator counts unless memory is shared. NULL
  * for `options` or `link` means the defaults.
  *

@@ -66,34 +66,70 @@ Result<int> ConnectTo(const addrinfo& where, const Patience& patience) {
 
 }  // namespace
 
-Result<ClientSocket> ClientSocket::Connect(const std::string& host, const std::string& port,
+Result<ClientSocket> ClientSocket::Connect(const RemoteUrl& url, const std::string& protocol,
                                            const Patience& patience) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0)
-    return Fail(StatusCode::kNotFound, "there is no host '{}': {}", host, gai_strerror(error));
+  if (const int error = getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found); error != 0)
+    return Fail(StatusCode::kNotFound, "there is no host '{}': {}", url.host, gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   Status last;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const Result<int> file = ConnectTo(*one, patience);
-    if (file) return ClientSocket(*file);
+    if (file) {
+      ClientSocket made(*file);
+      if (url.tls == nullptr) return made;
+      if (Status secured = made.Secure(url, protocol, patience); !secured) return Forward(secured);
+      return made;
+    }
     last = file.status();
     if (last.code() != StatusCode::kIo) break;
   }
   return Forward(last);
 }
 
-ClientSocket::ClientSocket(ClientSocket&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+ClientSocket::ClientSocket(ClientSocket&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), tls_(std::move(other.tls_)) {}
 
 ClientSocket::~ClientSocket() {
+  tls_.reset();
   if (file_ >= 0) close(file_);
+}
+
+Status ClientSocket::Secure(const RemoteUrl& url, const std::string& protocol, const Patience& patience) {
+  tls_ = url.tls->Connect(file_, url.host, protocol);
+  if (tls_ == nullptr) return Fail(StatusCode::kOutOfMemory, "there is no memory for a connection by TLS");
+  while (true) {
+    short wanted = POLLIN;
+    switch (tls_->Handshake()) {
+      case TlsStream::Step::kDone:
+        // HTTP/1.1 is what a server without ALPN speaks.
+        if (tls_->protocol() == protocol || (tls_->protocol().empty() && protocol != "h2")) return {};
+        return Fail(StatusCode::kUnsupported, "the server does not speak {} by TLS at this port", protocol);
+      case TlsStream::Step::kWantsRead:
+        break;
+      case TlsStream::Step::kWantsWrite:
+        wanted = POLLOUT;
+        break;
+      case TlsStream::Step::kFailed:
+        return Fail(StatusCode::kIo, "no connection by TLS: {}", tls_->failure());
+    }
+    if (Status waited = WaitFor(file_, wanted, patience); !waited) return waited;
+  }
 }
 
 Status ClientSocket::Send(OutputQueue* queue) {
   while (!queue->empty()) {
     iovec parts[kMostParts];
+    if (tls_ != nullptr) {
+      const long sent = tls_->Send(parts, queue->Next(parts, kMostParts));
+      if (sent < 0) return Fail(StatusCode::kIo, "cannot send to the server: {}", tls_->failure());
+      if (sent == 0) return {};
+      queue->Drop(static_cast<std::size_t>(sent));
+      continue;
+    }
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = queue->Next(parts, kMostParts);
@@ -110,6 +146,15 @@ Status ClientSocket::Send(OutputQueue* queue) {
 }
 
 Result<std::size_t> ClientSocket::Receive(const iovec* parts, int count) {
+  std::size_t received = 0;
+  for (int i = 0; tls_ != nullptr && i < count; ++i) {
+    const long got = tls_->Receive(parts[i].iov_base, parts[i].iov_len);
+    if (got < 0 && received == 0)
+      return Fail(StatusCode::kIo, "the connection has ended: {}", tls_->failure());
+    if (got > 0) received += static_cast<std::size_t>(got);
+    if (got < static_cast<long>(parts[i].iov_len)) break;
+  }
+  if (tls_ != nullptr) return received;
   while (true) {
     const ssize_t got = readv(file_, parts, count);
     if (got > 0) return static_cast<std::size_t>(got);
@@ -120,6 +165,7 @@ Result<std::size_t> ClientSocket::Receive(const iovec* parts, int count) {
 }
 
 Status ClientSocket::Wait(bool to_send, const Patience& patience) {
+  if (tls_ != nullptr && tls_->pending() > 0) return {};  // the system knows nothing of it
   return WaitFor(file_, static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), patience);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client's end of one TCP connection.
+// The client's end of one TCP connection, with TLS over it or without.
 #pragma once
 
 #include <sys/uio.h>
@@ -11,7 +11,9 @@
 #include <string>
 
 #include "rewire/base/status.h"
+#include "rewire/serve/client/remote_url.h"
 #include "rewire/serve/grpc/output_queue.h"
+#include "rewire/serve/tls/tls_context.h"
 
 namespace rewire::serve {
 
@@ -26,8 +28,11 @@ struct Patience {
 // One thread at a time.
 class ClientSocket {
  public:
-  // Errors: kNotFound if the host has no address; kIo if no server answers; those of waiting.
-  static Result<ClientSocket> Connect(const std::string& host, const std::string& port,
+  // Connects to a URL's server. `protocol` is the name by which ALPN knows what is spoken: "http/1.1" or
+  // "h2". Errors: kNotFound if the host has no address. kIo if no server answers, or one end refuses the
+  // other's certificate, with the reason. kUnsupported if the server speaks another protocol. Those of
+  // waiting.
+  static Result<ClientSocket> Connect(const RemoteUrl& url, const std::string& protocol,
                                       const Patience& patience);
   ClientSocket(ClientSocket&& other) noexcept;
   ClientSocket& operator=(ClientSocket&&) = delete;
@@ -45,7 +50,11 @@ class ClientSocket {
  private:
   explicit ClientSocket(int file) : file_(file) {}
 
+  // Makes the connection one by TLS.
+  Status Secure(const RemoteUrl& url, const std::string& protocol, const Patience& patience);
+
   int file_;
+  std::unique_ptr<TlsStream> tls_;
 };
 
 }  // namespace rewire::serve

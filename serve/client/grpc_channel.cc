@@ -291,7 +291,7 @@ class GrpcChannel final : public Channel {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> OpenGrpcChannel(const RemoteUrl& url, const Patience& patience) {
-  Result<ClientSocket> socket = ClientSocket::Connect(url.host, url.port, patience);
+  Result<ClientSocket> socket = ClientSocket::Connect(url, "h2", patience);
   if (!socket) return Forward(socket);
   return std::unique_ptr<Channel>(std::make_unique<GrpcChannel>(*std::move(socket), url));
 }

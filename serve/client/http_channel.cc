@@ -232,7 +232,7 @@ class HttpChannel final : public Channel {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> OpenHttpChannel(const RemoteUrl& url, const Patience& patience) {
-  Result<ClientSocket> socket = ClientSocket::Connect(url.host, url.port, patience);
+  Result<ClientSocket> socket = ClientSocket::Connect(url, "http/1.1", patience);
   if (!socket) return Forward(socket);
   return std::unique_ptr<Channel>(std::make_unique<HttpChannel>(*std::move(socket), url));
 }

@@ -50,7 +50,8 @@ struct RemoteOptions {
 class REWIRE_API RemoteProgram {
  public:
   // `url` is grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL, with /VERSION behind it for one version. In a
-  // model's name, %XX stands for a byte.
+  // model's name, %XX stands for a byte. With grpcs:// and https://, the connection is by TLS
+  // (docs/serving.md says by which certificates).
   //
   // With `?shared_memory` at its end, server and client are on one machine, and all memory of the VMs is
   // shared between them. The server's kernel writes an output that is not bound where the client reads it.

@@ -10,21 +10,38 @@
 namespace rewire::serve {
 namespace {
 
-constexpr std::string_view kHttp = "http://";
-constexpr std::string_view kGrpc = "grpc://";
+struct Scheme {
+  std::string_view prefix;
+  RemoteUrl::Protocol protocol;
+  bool tls;
+};
+constexpr Scheme kSchemes[] = {
+    {"http://", RemoteUrl::Protocol::kHttp, false},
+    {"https://", RemoteUrl::Protocol::kHttp, true},
+    {"grpc://", RemoteUrl::Protocol::kGrpc, false},
+    {"grpcs://", RemoteUrl::Protocol::kGrpc, true},
+};
 constexpr std::string_view kSharedMemory = "shared_memory";
 
-bool TakePrefix(std::string_view* text, std::string_view prefix) {
-  if (text->substr(0, prefix.size()) != prefix) return false;
-  text->remove_prefix(prefix.size());
-  return true;
+// Null if the text begins with none.
+const Scheme* SchemeOf(std::string_view text) {
+  for (const Scheme& scheme : kSchemes) {
+    if (text.substr(0, scheme.prefix.size()) == scheme.prefix) return &scheme;
+  }
+  return nullptr;
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 Status Wrong(std::string_view text, const char* what) {
-  return Fail(StatusCode::kInvalidArgument,
-              "'{}': {}; grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL is expected, with /VERSION and "
-              "?shared_memory behind it if they are wanted",
-              text, what);
+  return Fail(
+      StatusCode::kInvalidArgument,
+      "'{}': {}; grpc://HOST:PORT/MODEL or http://HOST:PORT/MODEL is expected (grpcs:// or https:// for "
+      "TLS), with /VERSION and ?shared_memory behind it if they are wanted",
+      text, what);
 }
 
 bool IsPort(std::string_view port) {
@@ -44,21 +61,17 @@ std::string RemoteUrl::Authority() const {
   return (bracketed ? "[" + host + "]" : host) + ":" + port;
 }
 
-bool IsRemoteUrl(std::string_view text) {
-  return text.substr(0, kHttp.size()) == kHttp || text.substr(0, kGrpc.size()) == kGrpc;
-}
+bool IsRemoteUrl(std::string_view text) { return SchemeOf(text) != nullptr; }
 
 Result<RemoteUrl> ParseRemoteUrl(std::string_view text) {
   RemoteUrl url;
-  if (const char* const token = std::getenv("REWIRE_SERVER_TOKEN"); token != nullptr) url.token = token;
+  url.token = Variable("REWIRE_SERVER_TOKEN");
   if (url.token.find_first_of("\r\n") != std::string::npos)
     return Fail(StatusCode::kInvalidArgument, "REWIRE_SERVER_TOKEN has more than one line");
-  std::string_view rest = text;
-  if (TakePrefix(&rest, kGrpc)) {
-    url.protocol = RemoteUrl::Protocol::kGrpc;
-  } else if (!TakePrefix(&rest, kHttp)) {
-    return Wrong(text, "this is no URL of a model");
-  }
+  const Scheme* const scheme = SchemeOf(text);
+  if (scheme == nullptr) return Wrong(text, "this is no URL of a model");
+  url.protocol = scheme->protocol;
+  std::string_view rest = text.substr(scheme->prefix.size());
   if (const std::size_t query = rest.find('?'); query != std::string_view::npos) {
     if (rest.substr(query + 1) != kSharedMemory) return Wrong(text, "its query is unknown");
     url.shared_memory = true;
@@ -79,10 +92,16 @@ Result<RemoteUrl> ParseRemoteUrl(std::string_view text) {
   std::optional<std::string> model = PercentDecoded(path.substr(0, behind));
   if (!model || model->empty()) return Wrong(text, "the model's name is missing or damaged");
   url.model = *std::move(model);
-  if (behind == std::string_view::npos) return url;
-  url.version = path.substr(behind + 1);
-  if (url.version.empty() || url.version.find_first_not_of("0123456789") != std::string::npos)
-    return Wrong(text, "the version is no number");
+  if (behind != std::string_view::npos) {
+    url.version = path.substr(behind + 1);
+    if (url.version.empty() || url.version.find_first_not_of("0123456789") != std::string::npos)
+      return Wrong(text, "the version is no number");
+  }
+  if (!scheme->tls) return url;
+  Result<std::shared_ptr<const TlsContext>> tls = TlsContext::ForClient(
+      {Variable("REWIRE_CLIENT_CERT"), Variable("REWIRE_CLIENT_KEY"), Variable("REWIRE_SERVER_CA")});
+  if (!tls) return Forward(tls);
+  url.tls = *std::move(tls);
   return url;
 }
 

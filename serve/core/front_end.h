@@ -6,11 +6,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/core/service.h"
 #include "rewire/serve/net/event_loop.h"
+#include "rewire/serve/net/served_socket.h"
 
 namespace rewire::serve {
 
@@ -35,12 +37,16 @@ struct FrontEndLimits {
 
 class FrontEnd {
  public:
+  // Takes a client's connection, on the loop's thread.
+  using Taker = std::function<void(ServedSocket)>;
+
   virtual ~FrontEnd() = default;
-  // Serves a listening socket on a loop, and takes it over. Called once for each loop, before it runs. `lane`
-  // belongs to the same thread; somebody else calls its Run.
-  virtual Status Open(EventLoop* loop, Lane* lane, int listener) = 0;
-  // On each loop's thread: closes the listener and idle connections there, and lets the others end after
-  // their request.
+  // The name of the protocol in ALPN.
+  virtual const char* protocol() const = 0;
+  // Serves connections on a loop. Called once for each loop, before it runs. `lane` belongs to the same
+  // thread; somebody else calls its Run. The taker may be called as long as this lives.
+  virtual Taker Open(EventLoop* loop, Lane* lane) = 0;
+  // On each loop's thread: closes idle connections there, and lets the others end after their request.
   virtual void StartDraining(EventLoop* loop) = 0;
   // Connections that are open on all loops. Any thread.
   virtual std::size_t open_connections() const = 0;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a front end that is the same for every protocol. Each loop has a listener and connections,
-// which are looked at now and then and drained at the end.
+// The part of a front end that is the same for every protocol. Each loop has connections, which are looked at
+// now and then and drained at the end.
 #pragma once
-
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -16,7 +14,6 @@
 
 #include "rewire/serve/core/front_end.h"
 #include "rewire/serve/core/served_loop.h"
-#include "rewire/serve/net/acceptor.h"
 #include "rewire/serve/net/background.h"
 
 namespace rewire::serve {
@@ -28,49 +25,45 @@ class LoopFrontEnd : public FrontEnd {
  public:
   LoopFrontEnd(Service* service, const FrontEndLimits& limits) : service_(service), limits_(limits) {}
 
-  Status Open(EventLoop* loop, Lane* lane, int listener) final {
-    auto one = std::make_unique<One>();
-    Home* const home = &one->home;
+  Taker Open(EventLoop* loop, Lane* lane) final {
+    auto owned = std::make_unique<Home>();
+    Home* const home = owned.get();
     home->service = service_;
     home->loop = loop;
     home->lane = lane;
     home->background = &background_;
     home->limits = &limits_;
     home->open = &open_;
-    one->acceptor = std::make_unique<Acceptor>(loop, listener, [this, home](int client) {
-      if (home->connections.size() < limits_.connections) return Take(home, client);
-      close(client);
-    });
-    if (Status started = one->acceptor->Start(); !started) return Forward(started);
     loop->OnTurn([this, home] { return OnTurn(home); });
     CheckTimes(home);
     const std::lock_guard<std::mutex> lock(mutex_);
-    loops_.push_back(std::move(one));
-    return {};
+    homes_.push_back(std::move(owned));
+    return [this, home](ServedSocket client) {
+      if (!home->draining && home->connections.size() < limits_.connections) Take(home, std::move(client));
+    };
   }
 
   void StartDraining(EventLoop* loop) final {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const std::unique_ptr<One>& one : loops_) {
-      if (one->home.loop != loop) continue;
-      one->acceptor->Stop();
-      one->home.draining = true;
-      for (Connection* connection : All(one->home)) connection->Drain();
+    for (const std::unique_ptr<Home>& home : homes_) {
+      if (home->loop != loop) continue;
+      home->draining = true;
+      for (Connection* connection : All(*home)) connection->Drain();
     }
   }
 
   std::size_t open_connections() const final { return open_; }
 
  protected:
-  // Makes a connection of a client's socket, and owns the socket from then on.
-  virtual void Take(Home* home, int client) = 0;
+  // Makes a connection of a client's socket.
+  virtual void Take(Home* home, ServedSocket client) = 0;
   // At the end of a loop's turn. True: something has been submitted since.
   virtual bool OnTurn(Home* home) = 0;
 
   // For the destructor, when no loop runs any more.
   template <typename Body>
   void ForEachHome(const Body& body) {
-    for (const std::unique_ptr<One>& one : loops_) body(&one->home);
+    for (const std::unique_ptr<Home>& home : homes_) body(home.get());
   }
   // A copy, because connections may close themselves meanwhile.
   static std::vector<Connection*> All(const Home& home) {
@@ -84,11 +77,6 @@ class LoopFrontEnd : public FrontEnd {
  private:
   static constexpr std::chrono::milliseconds kCheckTimes{500};
 
-  struct One {
-    Home home;
-    std::unique_ptr<Acceptor> acceptor;
-  };
-
   static void CheckTimes(Home* home) {
     home->loop->At(home->loop->now() + kCheckTimes, [home] {
       for (Connection* connection : All(*home)) connection->CheckTime(home->loop->now());
@@ -100,7 +88,7 @@ class LoopFrontEnd : public FrontEnd {
   const FrontEndLimits limits_;
   std::atomic<std::size_t> open_{0};
   std::mutex mutex_;
-  std::vector<std::unique_ptr<One>> loops_;
+  std::vector<std::unique_ptr<Home>> homes_;
   Background background_;  // last: its task uses the others
 };
 

@@ -2,11 +2,9 @@
 #include "rewire/serve/grpc/grpc_connection.h"
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 namespace rewire::serve {
@@ -18,15 +16,16 @@ constexpr std::size_t kMostUnread = std::size_t{8} << 20;  // bytes of answers t
 
 }  // namespace
 
-GrpcConnection::GrpcConnection(GrpcConnections* home, int file)
-    : home_(home), file_(file), last_(home->loop->now()), since_(last_), http2_(this, home->limits) {
+GrpcConnection::GrpcConnection(GrpcConnections* home, ServedSocket socket)
+    : home_(home),
+      socket_(std::move(socket)),
+      last_(home->loop->now()),
+      since_(last_),
+      http2_(this, home->limits) {
   home_->open->fetch_add(1, std::memory_order_relaxed);
 }
 
-GrpcConnection::~GrpcConnection() {
-  if (open_) close(file_);
-  home_->open->fetch_sub(1, std::memory_order_relaxed);
-}
+GrpcConnection::~GrpcConnection() { home_->open->fetch_sub(1, std::memory_order_relaxed); }
 
 std::shared_ptr<Http2Stream> GrpcConnection::OnStream(StreamId id) {
   return std::make_shared<GrpcCall>(home_, this, id);
@@ -39,16 +38,19 @@ void GrpcConnection::OnEvents(std::uint32_t events) {
 }
 
 void GrpcConnection::Receive() {
-  for (int i = 0; i < kReadsAtOnce && !failed_; ++i) {
-    const ssize_t got = recv(file_, home_->received.data(), home_->received.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+  for (int i = 0; !failed_; ++i) {
+    std::size_t room = home_->received.size();
+    // The loop says nothing of bytes that TLS has received already.
+    if (i >= kReadsAtOnce) room = std::min(room, socket_.pending());
+    if (room == 0) return;
+    const long got = socket_.Receive(home_->received.data(), room);
+    if (got == 0) return;
     // A client that has gone waits for nothing.
-    if (got <= 0) return Close();
+    if (got < 0) return Close();
     last_ = home_->loop->now();
     moved_ += static_cast<std::size_t>(got);
     failed_ = !http2_.Receive({home_->received.data(), static_cast<std::size_t>(got)});
-    if (static_cast<std::size_t>(got) < home_->received.size()) return;
+    if (static_cast<std::size_t>(got) < room) return;
   }
 }
 
@@ -64,12 +66,9 @@ void GrpcConnection::Flush() {
     http2_.Pump();
     if (output->empty()) break;
     std::array<iovec, kParts> parts;
-    msghdr message = {};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = output->Next(parts.data(), parts.size());
-    const ssize_t sent = sendmsg(file_, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    const std::size_t count = output->Next(parts.data(), parts.size());
+    const long sent = socket_.Send(parts.data(), count);
+    if (sent == 0) break;
     if (sent < 0) return Close();
     last_ = home_->loop->now();
     moved_ += static_cast<std::size_t>(sent);
@@ -84,16 +83,16 @@ void GrpcConnection::Watch() {
   const std::uint32_t events = (reading_ ? EPOLLIN | EPOLLRDHUP : 0U) |
                                (http2_.output()->empty() ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
   if (events == watched_) return;
-  const Status watched =
-      watched_ == 0 ? home_->loop->Add(file_, events, this) : home_->loop->Change(file_, events, this);
+  const Status watched = watched_ == 0 ? home_->loop->Add(socket_.file(), events, this)
+                                       : home_->loop->Change(socket_.file(), events, this);
   watched_ = events;
   if (!watched) Close();
 }
 
 void GrpcConnection::Close() {
   if (!std::exchange(open_, false)) return;
-  home_->loop->Remove(file_, this);
-  close(file_);
+  home_->loop->Remove(socket_.file(), this);
+  socket_.Close();
   const auto self = home_->connections.find(this);
   if (self == home_->connections.end()) return;
   home_->closed.push_back(std::move(self->second));

@@ -10,6 +10,7 @@
 #include "rewire/serve/grpc/grpc_call.h"
 #include "rewire/serve/grpc/http2_connection.h"
 #include "rewire/serve/net/event_loop.h"
+#include "rewire/serve/net/served_socket.h"
 
 namespace rewire::serve {
 
@@ -24,7 +25,7 @@ struct GrpcConnections : GrpcLoop {
 // One client: its socket, and HTTP/2 over it.
 class GrpcConnection final : public EventLoop::Handler, public Http2Connection::Handler {
  public:
-  GrpcConnection(GrpcConnections* home, int file);
+  GrpcConnection(GrpcConnections* home, ServedSocket socket);
   ~GrpcConnection() override;
 
   void OnEvents(std::uint32_t events) override;
@@ -49,7 +50,7 @@ class GrpcConnection final : public EventLoop::Handler, public Http2Connection::
   void Watch();
 
   GrpcConnections* const home_;
-  const int file_;
+  ServedSocket socket_;
   std::uint32_t watched_ = 0;  // events
   bool open_ = true;
   bool touched_ = false;

@@ -15,6 +15,7 @@ namespace {
 class GrpcFrontEnd final : public LoopFrontEnd<GrpcConnections, GrpcConnection> {
  public:
   using LoopFrontEnd::LoopFrontEnd;
+  const char* protocol() const override { return "h2"; }
   ~GrpcFrontEnd() override {
     // The end of a connection cancels what its client has asked for, and that may still be running.
     ForEachHome([](GrpcConnections* home) {
@@ -28,8 +29,8 @@ class GrpcFrontEnd final : public LoopFrontEnd<GrpcConnections, GrpcConnection> 
   }
 
  private:
-  void Take(GrpcConnections* home, int client) override {
-    auto connection = std::make_unique<GrpcConnection>(home, client);
+  void Take(GrpcConnections* home, ServedSocket client) override {
+    auto connection = std::make_unique<GrpcConnection>(home, std::move(client));
     GrpcConnection* const handler = connection.get();
     home->connections.emplace(handler, std::move(connection));
     handler->Touch();  // its settings are sent, and it is watched from then on

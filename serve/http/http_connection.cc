@@ -5,13 +5,8 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "rewire/serve/core/token.h"
@@ -20,10 +15,6 @@
 namespace rewire::serve {
 namespace {
 
-constexpr std::size_t kAlignment = Arena::kAlignment;
-// A body's memory that is kept for the next request.
-constexpr std::size_t kKeptBody = std::size_t{256} << 10;
-constexpr std::size_t kMostParts = 64;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -41,23 +32,18 @@ void HttpLoop::Post(HttpConnection* connection) {
   });
 }
 
-void HttpConnection::FreeBody::operator()(std::byte* memory) const {
-  ::operator delete (memory, std::align_val_t{kAlignment});
-}
-
-HttpConnection::HttpConnection(HttpLoop* home, int file)
-    : home_(home), file_(file), until_(home->loop->now() + home->limits->idle_time) {
+HttpConnection::HttpConnection(HttpLoop* home, ServedSocket socket)
+    : home_(home), socket_(std::move(socket)), until_(home->loop->now() + home->limits->idle_time) {
   home_->open->fetch_add(1, std::memory_order_relaxed);
 }
 
-HttpConnection::~HttpConnection() {
-  if (state_ != State::kClosed) close(file_);
-  home_->open->fetch_sub(1, std::memory_order_relaxed);
-}
+HttpConnection::~HttpConnection() { home_->open->fetch_sub(1, std::memory_order_relaxed); }
 
 void HttpConnection::OnEvents(std::uint32_t events) {
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) readable_ = true;
   if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) writable_ = true;
+  // TLS may have to send before it can receive.
+  readable_ |= socket_.has_tls();
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
     // Nobody reads the response.
     if (state_ == State::kWaiting || (events & (EPOLLHUP | EPOLLERR))) return Close();
@@ -86,18 +72,10 @@ void HttpConnection::Advance() {
 
 long HttpConnection::Receive(void* memory, std::size_t room) {
   if (!readable_) return 0;
-  while (true) {
-    const ssize_t got = recv(file_, memory, room, 0);
-    if (got > 0) {
-      // Events are told once, so what is left must be asked for. Fewer bytes than there is room for: nothing
-      // is left.
-      if (static_cast<std::size_t>(got) < room) readable_ = false;
-      return got;
-    }
-    if (got < 0 && errno == EINTR) continue;
-    readable_ = false;
-    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
-  }
+  const long got = socket_.Receive(memory, room);
+  // Events are told once, so what is left must be asked for.
+  if (got < static_cast<long>(room)) readable_ = false;
+  return got;
 }
 
 bool HttpConnection::ReadHead() {
@@ -157,52 +135,40 @@ void HttpConnection::TakeHead(const HttpHead& head, std::string_view rest) {
   route_ = FindRoute(path_);
   if (const HttpError error = CheckHead(head); error.status != 0) return RespondAndClose(error);
   json_bytes_ = head.json_bytes;
-  body_bytes_ = static_cast<std::size_t>(head.content_length);
-  if (head.expects_continue && rest.empty() && body_bytes_ > 0) {
+  const auto bytes = static_cast<std::size_t>(head.content_length);
+  if (head.expects_continue && rest.empty() && bytes > 0) {
     // If it cannot be sent, neither can the response, and then the connection is closed.
-    [[maybe_unused]] const ssize_t sent = send(file_, kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
+    const iovec part = {const_cast<char*>(kContinue.data()), kContinue.size()};
+    (void)socket_.Send(&part, 1);
   }
-  const std::size_t json = static_cast<std::size_t>(json_bytes_.value_or(body_bytes_));
-  // So that the tensors behind the JSON are aligned.
-  const std::size_t before = (kAlignment - json % kAlignment) % kAlignment;
-  const std::size_t room = before + body_bytes_ + kJsonPadding;
-  if (room > body_room_) {
-    body_memory_.reset();
-    body_room_ = 0;
-    auto* const memory =
-        static_cast<std::byte*>(::operator new (room, std::align_val_t{kAlignment}, std::nothrow));
-    if (memory == nullptr) return RespondAndClose({503, "there is no memory for the body"});
-    body_memory_.reset(memory);
-    body_room_ = room;
-  }
-  body_ = body_memory_.get() + before;
-  body_got_ = std::min(body_bytes_, rest.size());
-  std::memcpy(body_, rest.data(), body_got_);
-  rest.remove_prefix(body_got_);
+  const std::size_t arrived = std::min(bytes, rest.size());
+  const auto json = static_cast<std::size_t>(json_bytes_.value_or(bytes));
+  if (!body_.Begin(bytes, json, rest.substr(0, arrived)))
+    return RespondAndClose({503, "there is no memory for the body"});
+  rest.remove_prefix(arrived);
   if (rest.empty()) {
     input_.clear();
   } else {
     input_ = std::string(rest);  // it may be a part of input_
   }
-  if (body_got_ < body_bytes_) {
+  if (body_.missing_bytes() > 0) {
     // Many clients send head and body one after the other, and the kernel on their side holds the body back
     // until the head is acknowledged. By itself that takes 40 ms.
     const int on = 1;
-    setsockopt(file_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    setsockopt(socket_.file(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
   }
   state_ = State::kBody;
   until_ = home_->loop->now() + home_->limits->transfer_time +
-           std::chrono::seconds(body_bytes_ / home_->limits->least_bytes_per_second);
+           std::chrono::seconds(bytes / home_->limits->least_bytes_per_second);
 }
 
 bool HttpConnection::ReadBody() {
-  while (body_got_ < body_bytes_) {
-    const long got = Receive(body_ + body_got_, body_bytes_ - body_got_);
+  while (body_.missing_bytes() > 0) {
+    const long got = Receive(body_.missing(), body_.missing_bytes());
     if (got < 0) Close();
     if (got <= 0) return false;
-    body_got_ += static_cast<std::size_t>(got);
+    body_.Got(static_cast<std::size_t>(got));
   }
-  std::memset(body_ + body_bytes_, 0, kJsonPadding);
   Dispatch();
   return true;
 }
@@ -216,28 +182,26 @@ void HttpConnection::Dispatch() {
   if (route_.kind != Route::kUnsupported && method_ != route_.method) {
     return Respond({405, ErrorJson("the path '" + path_ + "' takes the method " + route_.method)});
   }
-  if (get && body_bytes_ > 0) return Respond({400, ErrorJson("a request of the method GET has no body")});
+  if (get && body_.bytes() > 0) return Respond({400, ErrorJson("a request of the method GET has no body")});
   if (route_.kind == Route::kInfer) return Infer(route_);
-  const std::string_view body(reinterpret_cast<const char*>(body_), body_bytes_);
   if (route_.kind != Route::kLoad && route_.kind != Route::kUnload) {
-    return Respond(Answer(route_, body, home_->service));
+    return Respond(Answer(route_, body_.text(), home_->service));
   }
   in_service_ = true;
   is_infer_ = false;
   home_->background->Run([this] {
-    const std::string_view content(reinterpret_cast<const char*>(body_), body_bytes_);
-    answer_ = Answer(route_, content, home_->service);
+    answer_ = Answer(route_, body_.text(), home_->service);
     home_->Post(this);
   });
 }
 
 void HttpConnection::Infer(const Route& route) {
-  const std::size_t json = static_cast<std::size_t>(json_bytes_.value_or(body_bytes_));
+  const std::size_t json = static_cast<std::size_t>(json_bytes_.value_or(body_.bytes()));
   model = route.name;
   version = route.version;
-  const std::string_view text(reinterpret_cast<const char*>(body_), json);
   const Status read =
-      home_->reader.Read(text, {body_ + json, body_bytes_ - json}, home_->service->regions(), this, &form_);
+      home_->reader.Read(body_.text().substr(0, json), {body_.data() + json, body_.bytes() - json},
+                         home_->service->regions(), this, &form_);
   if (!read) return Respond(ErrorAnswer(read));
   in_service_ = true;
   is_infer_ = true;
@@ -267,28 +231,25 @@ void HttpConnection::OnFinished() {
   } else if (!status) {
     Respond(ErrorAnswer(status));
   } else {
-    text_.clear();
-    tensors_.clear();
-    Status written = WriteInferResponse(*this, form_, &text_, &tensors_);
-    if (!written) {
-      tensors_.clear();
+    std::string* const text = &response_.text;
+    text->clear();
+    response_.tensors.clear();
+    if (Status written = WriteInferResponse(*this, form_, text, &response_.tensors); !written) {
       Respond(ErrorAnswer(written));
+    } else if (response_.tensors.empty()) {
+      BeginSending(200, "application/json", {});
     } else {
-      std::size_t bytes = 0;
-      for (const Span<const std::byte> tensor : tensors_) bytes += tensor.size();
-      const std::string extra =
-          tensors_.empty() ? std::string()
-                           : "Inference-Header-Content-Length: " + std::to_string(text_.size()) + "\r\n";
-      BeginSending(200, tensors_.empty() ? "application/json" : "application/octet-stream", extra, bytes);
+      BeginSending(200, "application/octet-stream",
+                   "Inference-Header-Content-Length: " + std::to_string(text->size()) + "\r\n");
     }
   }
   Advance();
 }
 
 void HttpConnection::Respond(const HttpAnswer& answer) {
-  text_ = answer.body;
-  tensors_.clear();
-  BeginSending(answer.status, answer.type, {}, 0);
+  response_.text = answer.body;
+  response_.tensors.clear();
+  BeginSending(answer.status, answer.type, {});
 }
 
 void HttpConnection::RespondAndClose(const HttpError& error) {
@@ -296,61 +257,25 @@ void HttpConnection::RespondAndClose(const HttpError& error) {
   Respond({error.status, ErrorJson(error.text)});
 }
 
-void HttpConnection::BeginSending(int code, const char* type, std::string_view extra,
-                                  std::size_t tensor_bytes) {
+void HttpConnection::BeginSending(int code, const char* type, std::string_view extra) {
   if (home_->draining) keep_alive_ = false;
-  char digits[24];
-  const auto append = [&](std::uint64_t number) {
-    head_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  };
-  head_ = "HTTP/1.1 ";
-  append(static_cast<std::uint64_t>(code));
-  head_ += ' ';
-  head_ += HttpReason(code);
-  head_ += "\r\nContent-Type: ";
-  head_ += type;
-  head_ += "\r\n";
-  head_ += extra;
-  if (code == 401) head_ += "WWW-Authenticate: Bearer\r\n";
-  if (!keep_alive_) head_ += "Connection: close\r\n";
-  head_ += "Content-Length: ";
-  append(text_.size() + tensor_bytes);
-  head_ += "\r\n\r\n";
-  parts_.clear();
-  part_ = 0;
-  const auto add = [&](const void* data, std::size_t bytes) {
-    if (bytes > 0) parts_.push_back({const_cast<void*>(data), bytes});
-  };
-  add(head_.data(), head_.size());
-  add(text_.data(), text_.size());
-  for (const Span<const std::byte> tensor : tensors_) add(tensor.data(), tensor.size());
+  response_.Begin(code, type, extra, keep_alive_);
   state_ = State::kSending;
   until_ = home_->loop->now() + home_->limits->transfer_time +
-           std::chrono::seconds((text_.size() + tensor_bytes) / home_->limits->least_bytes_per_second);
+           std::chrono::seconds(response_.body_bytes() / home_->limits->least_bytes_per_second);
 }
 
 bool HttpConnection::Send() {
-  while (part_ < parts_.size()) {
-    if (!writable_) return false;
-    msghdr message{};
-    message.msg_iov = &parts_[part_];
-    message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
-    const ssize_t sent = sendmsg(file_, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+  if (!writable_) return false;
+  switch (response_.Send(&socket_)) {
+    case HttpResponse::Sent::kAll:
+      break;
+    case HttpResponse::Sent::kPart:
       writable_ = false;
       return false;
-    }
-    if (sent < 0) {
+    case HttpResponse::Sent::kGone:
       Close();
       return false;
-    }
-    auto left = static_cast<std::size_t>(sent);
-    while (part_ < parts_.size() && left >= parts_[part_].iov_len) left -= parts_[part_++].iov_len;
-    if (left > 0) {
-      parts_[part_].iov_base = static_cast<char*>(parts_[part_].iov_base) + left;
-      parts_[part_].iov_len -= left;
-    }
   }
   EndRequest();
   return state_ != State::kClosed;
@@ -358,14 +283,11 @@ bool HttpConnection::Send() {
 
 void HttpConnection::EndRequest() {
   Reset();
-  text_.clear();
-  if (body_room_ > kKeptBody) {
-    body_memory_.reset();
-    body_room_ = 0;
-  }
+  response_.text.clear();
+  body_.End();
   if (!keep_alive_ || home_->draining) {
     // A client that is still sending would otherwise lose the response with the connection.
-    shutdown(file_, SHUT_WR);
+    socket_.EndSending();
     return Close();
   }
   state_ = State::kHead;
@@ -375,8 +297,8 @@ void HttpConnection::EndRequest() {
 void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  home_->loop->Remove(file_, this);
-  close(file_);
+  home_->loop->Remove(socket_.file(), this);
+  socket_.Close();
   if (in_service_) {
     // OnFinished lets go of it.
     if (is_infer_) home_->service->Cancel(this);

@@ -8,8 +8,6 @@
 // A request that is asked for inference is the connection itself, so that nothing is allocated for it.
 #pragma once
 
-#include <sys/uio.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -20,11 +18,14 @@
 #include "rewire/serve/core/front_end.h"
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/core/served_loop.h"
+#include "rewire/serve/http/body_memory.h"
 #include "rewire/serve/http/http_head.h"
+#include "rewire/serve/http/http_response.h"
 #include "rewire/serve/http/infer_json.h"
 #include "rewire/serve/http/routes.h"
 #include "rewire/serve/net/background.h"
 #include "rewire/serve/net/event_loop.h"
+#include "rewire/serve/net/served_socket.h"
 
 namespace rewire::serve {
 
@@ -49,7 +50,7 @@ struct HttpLoop : ServedLoop {
 
 class HttpConnection : public EventLoop::Handler, public Request {
  public:
-  HttpConnection(HttpLoop* home, int file);
+  HttpConnection(HttpLoop* home, ServedSocket socket);
   ~HttpConnection() override;
 
   void OnEvents(std::uint32_t events) override;
@@ -81,14 +82,15 @@ class HttpConnection : public EventLoop::Handler, public Request {
   void Infer(const Route& route);
   void Respond(const HttpAnswer& answer);
   void RespondAndClose(const HttpError& error);
-  void BeginSending(int status, const char* type, std::string_view extra, std::size_t tensor_bytes);
+  // Sends the response's text and tensors.
+  void BeginSending(int status, const char* type, std::string_view extra);
   void EndRequest();
   void Close();
   // Bytes from the socket: their number, 0 if there are none now, -1 if the client has gone.
   long Receive(void* memory, std::size_t room);
 
   HttpLoop* const home_;
-  const int file_;
+  ServedSocket socket_;
   State state_ = State::kHead;
   bool readable_ = true;
   bool writable_ = true;
@@ -102,22 +104,11 @@ class HttpConnection : public EventLoop::Handler, public Request {
   std::string method_;
   Route route_;
   std::optional<std::uint64_t> json_bytes_;
-  struct FreeBody {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, FreeBody> body_memory_;
-  std::size_t body_room_ = 0;
-  std::byte* body_ = nullptr;  // where tensors behind the JSON are aligned
-  std::size_t body_bytes_ = 0;
-  std::size_t body_got_ = 0;
+  BodyMemory body_;
 
   ResponseForm form_;
   HttpAnswer answer_;  // of a task in the background
-  std::string head_;
-  std::string text_;
-  std::vector<Span<const std::byte>> tensors_;
-  std::vector<iovec> parts_;  // what is to be sent, from part_ on
-  std::size_t part_ = 0;
+  HttpResponse response_;
 };
 
 }  // namespace rewire::serve

@@ -17,6 +17,7 @@ namespace {
 class HttpFrontEnd final : public LoopFrontEnd<HttpLoop, HttpConnection> {
  public:
   using LoopFrontEnd::LoopFrontEnd;
+  const char* protocol() const override { return "http/1.1"; }
   ~HttpFrontEnd() override {
     // Requests may still be running, in memory of their connections.
     ForEachHome([](HttpLoop* home) {
@@ -26,11 +27,12 @@ class HttpFrontEnd final : public LoopFrontEnd<HttpLoop, HttpConnection> {
   }
 
  private:
-  void Take(HttpLoop* home, int client) override {
-    auto connection = std::make_unique<HttpConnection>(home, client);
+  void Take(HttpLoop* home, ServedSocket client) override {
+    const int file = client.file();
+    auto connection = std::make_unique<HttpConnection>(home, std::move(client));
     HttpConnection* const handler = connection.get();
     home->connections.emplace(handler, std::move(connection));
-    const Status added = home->loop->Add(client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, handler);
+    const Status added = home->loop->Add(file, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, handler);
     if (!added) home->connections.erase(handler);
   }
 

@@ -3,24 +3,18 @@
 
 #include <simdjson.h>
 
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "rewire/base/max_rank.h"
-#include "rewire/serve/core/text_bytes.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/http/json_text.h"
+#include "rewire/serve/http/json_elements.h"
 
 namespace rewire::serve {
 namespace {
 
 using simdjson::dom::array;
 using simdjson::dom::element;
-using simdjson::dom::element_type;
 using simdjson::dom::object;
 
 static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
@@ -29,14 +23,6 @@ Status Invalid(std::string text) { return Fail(StatusCode::kInvalidArgument, std
 
 std::string Quoted(std::string_view what, std::string_view name) {
   return std::string(what) + " '" + std::string(name) + "'";
-}
-
-// A copy that lives as long as the request.
-std::string_view Kept(std::string_view text, Request* request) {
-  std::byte* const copy = request->memory.Allocate(text.size() + 1);
-  if (copy == nullptr) return {};
-  std::memcpy(copy, text.data(), text.size());
-  return {reinterpret_cast<const char*>(copy), text.size()};
 }
 
 std::optional<std::uint64_t> Unsigned(element value) {
@@ -111,141 +97,6 @@ Status ReadShape(const std::string& where, object tensor, std::vector<std::int64
   return {};
 }
 
-template <typename T>
-bool ReadElement(element value, T* result) {
-  if constexpr (std::is_same_v<T, bool>) {
-    if (value.get(*result) == simdjson::SUCCESS) return true;
-    std::uint64_t number = 0;
-    if (value.get(number) != simdjson::SUCCESS || number > 1) return false;
-    *result = number != 0;
-    return true;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    double number = 0;
-    if (value.get(number) != simdjson::SUCCESS) return false;
-    *result = static_cast<T>(number);
-    return std::isfinite(*result);
-  } else if constexpr (std::is_signed_v<T>) {
-    std::int64_t number = 0;
-    if (value.get(number) != simdjson::SUCCESS) return false;
-    *result = static_cast<T>(number);
-    return *result == number;
-  } else {
-    std::uint64_t number = 0;
-    if (value.get(number) != simdjson::SUCCESS) return false;
-    *result = static_cast<T>(number);
-    return *result == number;
-  }
-}
-
-// The elements of a list, whose lists inside stand for rows.
-template <typename T>
-class ElementReader {
- public:
-  ElementReader(std::byte* data, std::uint64_t count) : data_(data), count_(count) {}
-  // The parser limits the depth.
-  bool Read(array list) {
-    for (const element value : list) {
-      if (value.type() == element_type::ARRAY) {
-        if (!Read(value.get_array().value_unsafe())) return false;
-        continue;
-      }
-      T result{};
-      if (used_ == count_ || !ReadElement(value, &result)) {
-        wrong_ = used_ != count_;
-        ++used_;
-        return false;
-      }
-      std::memcpy(data_ + used_ * sizeof(T), &result, sizeof(T));
-      ++used_;
-    }
-    return true;
-  }
-  bool wrong() const { return wrong_; }
-  std::uint64_t used() const { return used_; }
-
- private:
-  std::byte* data_;
-  std::uint64_t count_;
-  std::uint64_t used_ = 0;
-  bool wrong_ = false;
-};
-
-template <typename T>
-Status ReadElements(const std::string& where, array data, std::byte* memory, std::uint64_t count,
-                    DLDataType dtype) {
-  ElementReader<T> reader(memory, count);
-  const bool all = reader.Read(data);
-  if (reader.wrong()) {
-    return Invalid(where + ": element " + std::to_string(reader.used() - 1) + " of 'data' is no " +
-                   std::string(WireName(dtype)));
-  }
-  if (!all || reader.used() != count) {
-    return Invalid(where + ": 'data' has " + (all ? std::to_string(reader.used()) : "more") +
-                   " elements, and the shape " + std::to_string(count));
-  }
-  return {};
-}
-
-// The texts of a list, whose lists inside stand for rows, in the form of BYTES. The parser limits the depth.
-bool AppendTexts(array list, std::string* wire) {
-  for (const element value : list) {
-    std::string_view text;
-    if (value.type() == element_type::ARRAY) {
-      if (!AppendTexts(value.get_array().value_unsafe(), wire)) return false;
-    } else if (value.get(text) == simdjson::SUCCESS) {
-      AppendWireText(text, wire);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-Status ReadTexts(const std::string& where, array data, Request* request, InputTensor* input) {
-  std::string wire;
-  if (!AppendTexts(data, &wire)) return Invalid(where + ": an element of 'data' is no text");
-  const std::string_view kept = Kept(wire, request);
-  if (kept.size() != wire.size())
-    return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
-  input->data = AsBytes(kept);
-  return {};
-}
-
-Status ReadData(const std::string& where, element found, std::size_t most_elements, Request* request,
-                InputTensor* input) {
-  array data;
-  if (found.get(data) != simdjson::SUCCESS) return Invalid(where + ": 'data' must be a list");
-  if (input->dtype == kWireText) return ReadTexts(where, data, request, input);
-  std::uint64_t count = 1;
-  for (const std::int64_t size : input->shape) {
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
-      count = std::numeric_limits<std::uint32_t>::max();
-  }
-  const DLDataType dtype = input->dtype;
-  // Each element takes at least a byte of JSON, so memory follows what has arrived.
-  if (count > most_elements) {
-    return Invalid(where + ": 'data' has fewer elements than the shape");
-  }
-  const std::size_t bytes = static_cast<std::size_t>(count * ElementBytes(dtype));
-  std::byte* const memory = request->memory.Allocate(bytes + 1);
-  if (memory == nullptr)
-    return Fail(StatusCode::kOutOfMemory, where + ": there is no memory for its elements");
-  input->data = {memory, bytes};
-  if (dtype == kFloat32) return ReadElements<float>(where, data, memory, count, dtype);
-  if (dtype == kFloat64) return ReadElements<double>(where, data, memory, count, dtype);
-  if (dtype == kInt64) return ReadElements<std::int64_t>(where, data, memory, count, dtype);
-  if (dtype == kInt32) return ReadElements<std::int32_t>(where, data, memory, count, dtype);
-  if (dtype == MakeDType(kInt, 16)) return ReadElements<std::int16_t>(where, data, memory, count, dtype);
-  if (dtype == kInt8) return ReadElements<std::int8_t>(where, data, memory, count, dtype);
-  if (dtype == kUInt8) return ReadElements<std::uint8_t>(where, data, memory, count, dtype);
-  if (dtype == MakeDType(kUInt, 16)) return ReadElements<std::uint16_t>(where, data, memory, count, dtype);
-  if (dtype == MakeDType(kUInt, 32)) return ReadElements<std::uint32_t>(where, data, memory, count, dtype);
-  if (dtype == MakeDType(kUInt, 64)) return ReadElements<std::uint64_t>(where, data, memory, count, dtype);
-  if (dtype == kBool8) return ReadElements<bool>(where, data, memory, count, dtype);
-  return Fail(StatusCode::kUnsupported,
-              where + ": JSON has no form of " + std::string(WireName(dtype)) + ": send it as binary data");
-}
-
 Status ReadInput(element value, const SharedRegions& regions, std::size_t most_elements,
                  Span<const std::byte>* tensors, Request* request) {
   object tensor;
@@ -254,7 +105,7 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
     return Invalid("each of 'inputs' must be an object with a 'name'");
   }
   InputTensor& input = request->inputs.emplace_back();
-  input.name = Kept(name, request);
+  input.name = KeptText(name, request);
   const std::string where = Quoted("input", name);
   std::string_view dtype;
   if (tensor["datatype"].get(dtype) != simdjson::SUCCESS)
@@ -274,7 +125,7 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
                    ": exactly one of 'data', 'binary_data_size' and 'shared_memory_region' must say where "
                    "its elements are");
   }
-  if (has_data) return ReadData(where, data, most_elements, request, &input);
+  if (has_data) return ReadJsonElements(where, data, most_elements, request, &input);
   if (parameters.binary_size) {
     if (*parameters.binary_size > tensors->size()) {
       return Invalid(where + ": 'binary_data_size' is " + std::to_string(*parameters.binary_size) + ", and " +
@@ -302,7 +153,7 @@ Status ReadOutput(element value, const SharedRegions& regions, Request* request,
   if (Status read = ReadTensorParameters(where, tensor, &parameters); !read) return read;
   WantedOutput& wanted = request->wanted.emplace_back();
   OutputForm& one = form->wanted.emplace_back();
-  wanted.name = Kept(name, request);
+  wanted.name = KeptText(name, request);
   wanted.classes = parameters.classes;
   one.binary = parameters.binary.value_or(form->binary);
   if (parameters.region.empty()) return {};
@@ -310,7 +161,7 @@ Status ReadOutput(element value, const SharedRegions& regions, Request* request,
   if (!part) return Forward(part, where);
   wanted.place = part->data;
   wanted.owner = std::move(part->owner);
-  one.region = Kept(parameters.region, request);
+  one.region = KeptText(parameters.region, request);
   one.offset = parameters.offset;
   return {};
 }
@@ -331,7 +182,7 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
     } else if (value.get(integer) == simdjson::SUCCESS) {
       parameter.value = integer;
     } else if (value.get(text) == simdjson::SUCCESS) {
-      parameter.value = Kept(text, request);
+      parameter.value = KeptText(text, request);
     } else if (value.get(number) == simdjson::SUCCESS) {
       parameter.value = number;
     } else {
@@ -359,7 +210,7 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
         request->deadline =
             Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
     }
-    parameter.name = Kept(key, request);
+    parameter.name = KeptText(key, request);
     request->parameters.push_back(parameter);
   }
   return {};
@@ -391,7 +242,7 @@ Status InferReader::Read(std::string_view json, Span<const std::byte> tensors, c
   if (root["id"].get(id) == simdjson::SUCCESS) {
     std::string_view text;
     if (id.get(text) != simdjson::SUCCESS) return Invalid("'id' must be a text");
-    request->id = Kept(text, request);
+    request->id = KeptText(text, request);
   }
   array inputs;
   if (root["inputs"].get(inputs) != simdjson::SUCCESS) return Invalid("'inputs' must be a list of tensors");
@@ -409,41 +260,6 @@ Status InferReader::Read(std::string_view json, Span<const std::byte> tensors, c
   for (const element output : list) {
     if (Status read = ReadOutput(output, regions, request, form); !read) return read;
   }
-  return {};
-}
-
-Status WriteInferResponse(const Request& request, const ResponseForm& form, std::string* text,
-                          std::vector<Span<const std::byte>>* tensors) {
-  JsonText json(text);
-  json.Begin('{')
-      .Key("model_name")
-      .String(request.used_model)
-      .Key("model_version")
-      .String(request.used_version);
-  if (!request.id.empty()) json.Key("id").String(request.id);
-  json.Key("outputs").Begin('[');
-  for (const OutputTensor& tensor : request.results) {
-    const OutputForm one =
-        tensor.wanted < form.wanted.size() ? form.wanted[tensor.wanted] : OutputForm{form.binary, {}, 0};
-    json.Begin('{').Key("name").String(tensor.name).Key("datatype").String(WireName(tensor.dtype));
-    json.Key("shape").Numbers(tensor.shape);
-    if (!one.region.empty()) {
-      json.Key("parameters").Begin('{').Key("shared_memory_region").String(one.region);
-      json.Key("shared_memory_offset")
-          .Number(one.offset)
-          .Key("shared_memory_byte_size")
-          .Number(tensor.bytes)
-          .End('}');
-    } else if (one.binary) {
-      json.Key("parameters").Begin('{').Key("binary_data_size").Number(tensor.bytes).End('}');
-      if (tensor.bytes > 0) tensors->push_back({tensor.data, static_cast<std::size_t>(tensor.bytes)});
-    } else {
-      json.Key("data");
-      if (Status written = json.Elements(tensor); !written) return written;
-    }
-    json.End('}');
-  }
-  json.End(']').End('}');
   return {};
 }
 

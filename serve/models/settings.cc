@@ -167,6 +167,9 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     server.Text("http", &settings->http);
     server.Number("loops", 0, 1024, [&](std::int64_t n) { settings->loops = static_cast<std::uint32_t>(n); });
     server.Flag("let_clients_load", &settings->let_clients_load);
+    server.Text("tls_cert", &settings->tls.certificate);
+    server.Text("tls_key", &settings->tls.key);
+    server.Text("tls_client_ca", &settings->tls.authorities);
     return server.Finish();
   });
   reader.Inner("defaults", [&](const toml::table& table, const std::string& where) {
@@ -187,6 +190,8 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
   });
   if (Status read = reader.Finish(); !read) return Forward(read, path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (std::string* one : {&settings->tls.certificate, &settings->tls.key, &settings->tls.authorities})
+    FromFolder(folder, one);
   for (std::string& one : paths) {
     FromFolder(folder, &one);
     settings->paths.push_back(one);

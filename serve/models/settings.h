@@ -10,6 +10,7 @@
 
 #include "rewire/base/status.h"
 #include "rewire/serve/core/description.h"
+#include "rewire/serve/tls/tls_context.h"
 
 namespace rewire::serve {
 
@@ -32,6 +33,7 @@ struct ServeSettings {
   std::vector<std::string> paths;  // folders and files
   std::string http = "127.0.0.1:8000";
   std::uint32_t loops = 0;  // 0: one per core
+  TlsFiles tls;             // of the server; empty: no TLS
   bool let_clients_load = false;
   ModelSettings defaults;
   std::map<std::string, ModelSettings> models;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/run/open_remote.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 #if REWIRE_TOOLS_CONNECT
@@ -10,7 +12,11 @@
 namespace rewire::tools {
 namespace {
 
-bool IsUrl(const std::string& path) { return path.rfind("grpc://", 0) == 0 || path.rfind("http://", 0) == 0; }
+bool IsUrl(const std::string& path) {
+  constexpr std::array kSchemes = {"grpc://", "grpcs://", "http://", "https://"};
+  return std::any_of(kSchemes.begin(), kSchemes.end(),
+                     [&](const char* scheme) { return path.rfind(scheme, 0) == 0; });
+}
 
 constexpr auto kConnectTime = std::chrono::seconds(10);
 

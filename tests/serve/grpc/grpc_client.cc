@@ -46,13 +46,18 @@ GrpcServer::GrpcServer(const serve::FrontEndLimits& limits) {
   front_end_ = serve::MakeGrpcFrontEnd(&service_, limits);
   const int listener = *serve::Listen("127.0.0.1:0");
   port_ = serve::PortOf(listener);
-  REQUIRE(front_end_->Open(loop_.get(), lane_.get(), listener));
+  acceptor_ = std::make_unique<serve::Acceptor>(
+      loop_.get(), listener, [taker = front_end_->Open(loop_.get(), lane_.get())](int client) {
+        taker(serve::ServedSocket(client));
+      });
+  REQUIRE(acceptor_->Start());
   thread_ = std::thread([this] { loop_->Run(); });
 }
 
 GrpcServer::~GrpcServer() {
   loop_->Stop();
   thread_.join();
+  acceptor_.reset();
   front_end_.reset();
 }
 
@@ -66,7 +71,10 @@ void GrpcServer::On(const std::function<void()>& task) {
 }
 
 void GrpcServer::Drain() {
-  On([this] { front_end_->StartDraining(loop_.get()); });
+  On([this] {
+    acceptor_->Stop();
+    front_end_->StartDraining(loop_.get());
+  });
 }
 
 struct ClientCallbacks {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rewire/serve/core/front_end.h"
+#include "rewire/serve/net/acceptor.h"
 #include "rewire/serve/net/event_loop.h"
 #include "rewire/tests/serve/grpc/fake_service.h"
 
@@ -48,6 +49,7 @@ class GrpcServer {
   std::unique_ptr<serve::EventLoop> loop_;
   std::unique_ptr<serve::Lane> lane_;
   std::unique_ptr<serve::FrontEnd> front_end_;
+  std::unique_ptr<serve::Acceptor> acceptor_;
   int port_ = 0;
   std::thread thread_;
 };
