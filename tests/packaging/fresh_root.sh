@@ -10,35 +10,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dist=$(cd "${1:?usage: fresh_root.sh DIST SUITE wheel|deb}" && pwd)
 suite=${2:?SUITE is missing}
 kind=${3:?KIND is missing}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-cache=${REWIRE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rewire}/roots
 most_seconds=180
 
 skip() { echo "fresh_root.sh: SKIPPED: $suite, $kind: $*"; exit 77; }
 fail() { echo "fresh_root.sh: $suite, $kind: $*" >&2; exit 1; }
-((EUID == 0)) || skip "a root can be made only by root"
-command -v debootstrap >/dev/null || skip "debootstrap is not installed (third_party/install.sh roots)"
-
 work=$(mktemp -d)
-root=$work/root
-clean() {
-  ! mountpoint -q "$root/proc" || umount "$root/proc"
-  rm -rf "$work"
-}
-trap clean EXIT
-mkdir -p "$cache"
-if [[ ! -f $cache/$suite.tar ]]; then
-  debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv "$suite" "$root" "$mirror" >"$work/log" 2>&1 ||
-    { tail -n 5 "$work/log"; skip "debootstrap made no root"; }
-  tar -C "$root" --one-file-system -cf "$cache/$suite.tar.part" .
-  mv "$cache/$suite.tar.part" "$cache/$suite.tar"
-else
-  mkdir "$root"
-  tar -C "$root" -xf "$cache/$suite.tar"
-fi
-mountpoint -q "$root/proc" || mount -t proc proc "$root/proc" 2>/dev/null || skip "nothing can be mounted here"
-cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
-in_root() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"; }
+. "$here/root.sh"
+trap clean_root EXIT
+make_root "$suite" || skip "$why_no_root"
 
 screen=$root/screen
 "$here/first_screen.py" "$screen"
@@ -68,7 +47,7 @@ python main.py
 END
 else
   cp "$dist"/*.deb "$screen"
-  echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false"; APT::Sandbox::User "root";' >"$root/etc/apt/apt.conf.d/99test"
+  answer_apt
   in_root sh -c 'apt-get update && apt-get install g++ pkg-config' >"$work/log" 2>&1 || { tail -n 5 "$work/log"; skip "apt finds no g++"; }
   cat >"$screen/run.sh" <<'END'
 set -euo pipefail
