@@ -41,6 +41,15 @@ OrtStatus* WithAttribute(const OrtKernelInfo* info, const char* name, Use&& use)
   });
 }
 
+// The same with a list. As in ONNX Runtime, an attribute of another type is an empty list.
+template <typename T, typename Use>
+OrtStatus* WithList(const OrtKernelInfo* info, const char* name, Use&& use) noexcept {
+  const auto found = info->attributes.find(name);
+  if (found != info->attributes.end() && !std::holds_alternative<T>(found->second))
+    return Guard([&]() -> OrtStatus* { return use(T()); });
+  return WithAttribute<T>(info, name, use);
+}
+
 OrtStatus* NameOf(const std::vector<OrtKernelInfo::End>& ends, std::size_t index, char* out,
                   std::size_t* size) noexcept {
   return Guard([&]() -> OrtStatus* {
@@ -79,13 +88,13 @@ OrtStatus* KernelInfoGetAttribute_string(const OrtKernelInfo* info, const char* 
 }
 OrtStatus* KernelInfoGetAttributeArray_float(const OrtKernelInfo* info, const char* name, float* out,
                                              std::size_t* size) noexcept {
-  return WithAttribute<std::vector<double>>(info, name, [&](const std::vector<double>& list) {
+  return WithList<std::vector<double>>(info, name, [&](const std::vector<double>& list) {
     return CopyOut(list.data(), list.size(), out, size);
   });
 }
 OrtStatus* KernelInfoGetAttributeArray_int64(const OrtKernelInfo* info, const char* name, std::int64_t* out,
                                              std::size_t* size) noexcept {
-  return WithAttribute<std::vector<std::int64_t>>(info, name, [&](const std::vector<std::int64_t>& list) {
+  return WithList<std::vector<std::int64_t>>(info, name, [&](const std::vector<std::int64_t>& list) {
     return CopyOut(list.data(), list.size(), out, size);
   });
 }
@@ -93,7 +102,7 @@ OrtStatus* KernelInfoGetAttributeArray_string(const OrtKernelInfo* info, const c
                                               OrtAllocator* allocator, char*** out,
                                               std::size_t* size) noexcept {
   using Texts = std::vector<std::string>;
-  return WithAttribute<Texts>(info, name, [&](const Texts& texts) -> OrtStatus* {
+  return WithList<Texts>(info, name, [&](const Texts& texts) -> OrtStatus* {
     auto** const list = static_cast<char**>(allocator->Alloc(allocator, (texts.size() + 1) * sizeof(char*)));
     if (list == nullptr) return OutOfMemory();
     for (std::size_t i = 0; i < texts.size(); ++i) {

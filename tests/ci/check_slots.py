@@ -15,7 +15,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-UNCALLED = 2
+UNCALLED = 0
 KINDS = {"serve": {"SERVED"}, "accept": {"SERVED"}, "refuse": {"REFUSED"}, "nothing": {"EMPTY", "SERVED"}, "null": {"ABSENT"}}
 ROW = re.compile(r"^(?:STATUS|REFUSED|ABSENT|EMPTY)\((\w+)|^SERVED\(.+?, (\w+), \(", re.M)
 

@@ -130,6 +130,22 @@ static void ReadNode(const OrtKernelInfo* info, Facts* made) {
   api->ReleaseKernelInfo(copy);
 }
 
+/* 1,000 for each string of an attribute, and its length times its place, from 1; -1 if it cannot be read. */
+static int64_t StringsOf(const OrtKernelInfo* info, const char* name) {
+  OrtAllocator* allocator = NULL;
+  char** strings = NULL;
+  size_t i, count = 0;
+  int64_t fact = 0;
+  if (!IsOk(api->GetAllocatorWithDefaultOptions(&allocator))) return -1;
+  if (!IsOk(api->KernelInfoGetAttributeArray_string(info, name, allocator, &strings, &count))) return -1;
+  for (i = 0; i < count; ++i) {
+    fact += 1000 + (int64_t)((i + 1) * strlen(strings[i]));
+    allocator->Free(allocator, strings[i]);
+  }
+  allocator->Free(allocator, strings);
+  return fact;
+}
+
 static OrtStatus* CreateFacts(const OrtCustomOp* op, const OrtApi* given, const OrtKernelInfo* info,
                               void** kernel) {
   Facts* made;
@@ -185,6 +201,15 @@ static OrtStatus* CreateFacts(const OrtCustomOp* op, const OrtApi* given, const 
     api->ReleaseTypeInfo(type);
   }
   ReadNode(info, made);
+  made->facts[FACT_NAMES] = StringsOf(info, "names");
+  made->facts[FACT_NO_NAMES] = StringsOf(info, "no such");
+  made->facts[FACT_OTHER_NAMES] = StringsOf(info, "text");
+  count = 4;
+  if (IsOk(api->KernelInfoGetAttributeArray_int64(info, "text", list, &count)))
+    made->facts[FACT_OTHER_LISTS] = 10 + (int64_t)count;
+  count = 4;
+  if (IsOk(api->KernelInfoGetAttributeArray_float(info, "text", floats, &count)))
+    made->facts[FACT_OTHER_LISTS] += 100 + (int64_t)count;
   if (IsOk(api->KernelInfo_GetConfigEntries(info, &entries))) {
     const char* entry = api->GetKeyValue(entries, "of.the.session");
     made->facts[FACT_ENTRY] = entry != NULL && strcmp(entry, "yes") == 0;

@@ -11,7 +11,8 @@ enum {
   ATTRIBUTE_TENSOR = 4,
   ATTRIBUTE_FLOATS = 6,
   ATTRIBUTE_STRING = 3,
-  ATTRIBUTE_INTS = 7
+  ATTRIBUTE_INTS = 7,
+  ATTRIBUTE_STRINGS = 8
 };
 
 /* A field of four bytes. */
@@ -70,6 +71,11 @@ static Bytes FactsModel(int64_t fail) {
   PutBytes(&node, 5, &part);
   part = Attribute("floats", ATTRIBUTE_FLOATS);
   PutFloat(&part, 7, 0.75F);
+  PutBytes(&node, 5, &part);
+  part = Attribute("names", ATTRIBUTE_STRINGS);
+  PutText(&part, 9, "ab");
+  PutText(&part, 9, "");
+  PutText(&part, 9, "xyz");
   PutBytes(&node, 5, &part);
   PutNumber(&table, 1, 3);
   PutNumber(&table, 2, 5);
@@ -178,6 +184,10 @@ static void TestFacts(const OrtSessionOptions* options) {
     EQUAL(facts[FACT_CONSTANT], 0);
     EQUAL(facts[FACT_CONTEXT], 1);
     EQUAL(facts[FACT_COPIED], 1);
+    EQUAL(facts[FACT_NAMES], 3011);
+    EQUAL(facts[FACT_NO_NAMES], -1);
+    EQUAL(facts[FACT_OTHER_NAMES], 0);
+    EQUAL(facts[FACT_OTHER_LISTS], 110);
     api->ReleaseValue(output);
   }
   api->ReleaseSession(session);

@@ -318,7 +318,52 @@ static void TestSessionDevices(void) {
   api->ReleasePrepackedWeightsContainer(container);
 }
 
+/* has = whether x, an optional tensor of floats, has a value. */
+static void TestOptionalType(void) {
+  Bytes tensor = {{0}, 0}, type = {{0}, 0}, optional = {{0}, 0}, outer = {{0}, 0}, value = {{0}, 0},
+        graph = {{0}, 0};
+  Bytes node = Node("OptionalHasElement", "", "x", "has");
+  Bytes model;
+  OrtSession* session;
+  OrtTypeInfo *of_input = NULL, *inner = NULL;
+  const OrtOptionalTypeInfo* cast = NULL;
+  const OrtTensorTypeAndShapeInfo* contained = NULL;
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+  ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  PutNumber(&tensor, 1, 1);
+  PutBytes(&type, 1, &tensor);
+  PutBytes(&optional, 1, &type);
+  PutBytes(&outer, 9, &optional);
+  PutText(&value, 1, "x");
+  PutBytes(&value, 2, &outer);
+  PutBytes(&graph, GRAPH_NODE, &node);
+  PutText(&graph, GRAPH_NAME, "optional");
+  PutBytes(&graph, GRAPH_INPUT, &value);
+  PutTensor(&graph, GRAPH_OUTPUT, "has", 9, "");
+  model = Model(&graph, 18);
+  session = Open(&model, NULL);
+  if (session == NULL) return;
+  OK(api->SessionGetInputTypeInfo(session, 0, &of_input));
+  OK(api->GetOnnxTypeFromTypeInfo(of_input, &kind));
+  EQUAL(kind, ONNX_TYPE_OPTIONAL);
+  OK(api->CastTypeInfoToOptionalTypeInfo(of_input, &cast));
+  if (cast != NULL && OK(api->GetOptionalContainedTypeInfo(cast, &inner))) {
+    OK(api->GetOnnxTypeFromTypeInfo(inner, &kind));
+    EQUAL(kind, ONNX_TYPE_TENSOR);
+    api->ReleaseTypeInfo(of_input); /* the type inside is a copy */
+    of_input = NULL;
+    OK(api->CastTypeInfoToTensorInfo(inner, &contained));
+    OK(api->GetTensorElementType(contained, &element));
+    EQUAL(element, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT);
+    api->ReleaseTypeInfo(inner);
+  }
+  EQUAL(cast != NULL, 1);
+  api->ReleaseTypeInfo(of_input);
+  api->ReleaseSession(session);
+}
+
 void TestSurface(void) {
+  TestOptionalType();
   TestSessionSettings();
   TestCancelledLoad();
   TestRunSettings();
