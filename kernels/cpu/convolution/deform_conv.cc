@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution whose windows are deformed: each tap reads the image at an offset of its own, between pixels.
+#include <algorithm>
 #include <cmath>
 
 #include "rewire/kernels/contract/convolution.h"
@@ -11,23 +12,49 @@
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
-// The plane's value at (y, x), which lies between pixels; outside it is 0.
+// Planes with a border of zeros: a row above, two below, a column on each side. Four neighbors are read
+// without a question whether they lie in the image. The two rows below are those of what is outside of it.
+struct Bordered {
+  std::int64_t height, width;
+
+  std::int64_t step() const { return width + 2; }
+  std::int64_t size() const { return Times(height + 3, width + 2); }
+  template <typename T>
+  void Copy(const T* plane, T* to) const {
+    std::fill_n(to, step() + 1, T{0});
+    to += step() + 1;
+    for (std::int64_t i = 0; i < height; ++i, plane += width, to += step()) {
+      std::copy_n(plane, width, to);
+      std::fill_n(to + width, 2, T{0});
+    }
+    std::fill_n(to, 2 * step() - 1, T{0});
+  }
+};
+
+// Places say where taps read: the first of four neighbors in a bordered plane, and the later ones' parts.
 template <typename T>
-T Sample(const T* plane, std::int64_t height, std::int64_t width, T y, T x) {
-  if (!(y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width))) return 0;
-  const T top = std::floor(y), left = std::floor(x);
-  const auto row = ToType<std::int64_t>(top), column = ToType<std::int64_t>(left);
-  const auto pixel = [&](std::int64_t i, std::int64_t j) {
-    return i >= 0 && i < height && j >= 0 && j < width ? plane[i * width + j] : T{0};
-  };
-  const T below = y - top, right = x - left;
-  return (1 - below) * ((1 - right) * pixel(row, column) + right * pixel(row, column + 1)) +
-         below * ((1 - right) * pixel(row + 1, column) + right * pixel(row + 1, column + 1));
-}
+struct Places {
+  std::int64_t* first;
+  T* below;
+  T* right;
+
+  // The value of each place.
+  void Read(const T* plane, std::int64_t step, std::int64_t begin, std::int64_t end, T* to) const {
+    WideLoop([plane, step, begin, end, to, at = *this] {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T *above = plane + at.first[p], *under = above + step;
+        const T below = at.below[p], right = at.right[p];
+        to[p] = (1 - below) * ((1 - right) * above[0] + right * above[1]) +
+                below * ((1 - right) * under[0] + right * under[1]);
+      }
+    });
+  }
+};
 
 struct DeformConv {
   static constexpr const char* kName = names::kDeformConv;
@@ -49,12 +76,17 @@ struct DeformConv {
     });
   }
 
-  // The windows of one group, and their product with the weights.
+  // The bordered planes and the windows of one group, where an image's taps read, and the product.
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    const DLTensor *w = sizes.Tensor(1, 4), *out = sizes.Tensor(-1, 4);
-    if (w == nullptr || out == nullptr) return false;
-    const std::int64_t depth = SizeFrom(w, 1), positions = SizeFrom(out, 2);
-    sizes.Take(Times(depth, positions), out->dtype.bits / 8);
+    const DLTensor *x = sizes.Tensor(0, 4), *w = sizes.Tensor(1, 4), *out = sizes.Tensor(-1, 4);
+    if (x == nullptr || w == nullptr || out == nullptr) return false;
+    const std::int64_t depth = SizeFrom(w, 1), positions = SizeFrom(out, 2), element = out->dtype.bits / 8;
+    const std::int64_t places = Times(offset_groups, SizeFrom(w, 2), positions);
+    sizes.Take(Times(w->shape[1], Bordered{x->shape[2], x->shape[3]}.size()), element);
+    sizes.Take(Times(depth, positions), element);
+    sizes.Take(places, sizeof(std::int64_t));
+    sizes.Take(places, element);
+    sizes.Take(places, element);
     sizes.TakeGemm(w->shape[0] / groups, positions, depth, out->dtype);
     return true;
   }
@@ -106,21 +138,45 @@ struct DeformConv {
     }
     if (x.size() == 0 || w.size() == 0) return Status();
     GemmScratch<T> scratch;
-    T* windows = nullptr;
+    const Bordered bordered{x.dim(2), x.dim(3)};
+    const std::int64_t all_places = Times(offset_groups, taps, positions);
+    T *planes = nullptr, *windows = nullptr;
+    Places<T> places;
+    if (Status s = Workspace(Times(channels, bordered.size()), &planes); !s.ok()) return s;
     if (Status s = Workspace(Times(depth, positions), &windows); !s.ok()) return s;
+    if (Status s = Workspace(all_places, &places.first); !s.ok()) return s;
+    if (Status s = Workspace(all_places, &places.below); !s.ok()) return s;
+    if (Status s = Workspace(all_places, &places.right); !s.ok()) return s;
     const std::int64_t per_offset = x.dim(1) / offset_groups;
     for (std::int64_t i = 0; i < Times(x.dim(0), groups); ++i) {
       const std::int64_t image = i / groups, group = i % groups;
+      if (group == 0) {
+        Status s = FindPlaces(offset.data<T>() + 2 * image * all_places, window, bordered, places);
+        if (!s.ok()) return s;
+      }
+      const T* in = x.data<T>() + i * channels * plane;
+      Status s = ParallelFor(channels, GrainOf(kGrain, bordered.size()),
+                             [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
+                               for (; begin < end && of_thread.Spend(bordered.size() / 4); ++begin)
+                                 bordered.Copy(in + begin * plane, planes + begin * bordered.size());
+                             });
+      if (!s.ok()) return s;
       // A task is one tap of one channel.
-      Status s = ParallelFor(
-          depth, GrainOf(kGrain, positions, 16), [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
-            for (std::int64_t t = begin; t < end && !of_thread.stopped(); ++t) {
-              const std::int64_t channel = group * channels + t / taps;
-              const std::int64_t shift = (image * offset_groups + channel / per_offset) * taps + t % taps;
-              ReadTap(x.data<T>() + (image * x.dim(1) + channel) * plane, window, t % taps,
-                      offset.data<T>() + 2 * shift * positions,
-                      IsGiven(mask) ? mask->data<T>() + shift * positions : nullptr, windows + t * positions,
-                      of_thread);
+      s = ParallelFor(
+          depth, GrainOf(kGrain, positions, 4), [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
+            for (std::int64_t t = begin; t < end; ++t) {
+              const std::int64_t of_group = (group * channels + t / taps) / per_offset;
+              const std::int64_t shift = (of_group * taps + t % taps) * positions;
+              const Places<T> at{places.first + shift, places.below + shift, places.right + shift};
+              const T* factors = IsGiven(mask) ? mask->data<T>() + image * all_places + shift : nullptr;
+              const T* from = planes + t / taps * bordered.size();
+              T* to = windows + t * positions;
+              const auto read = [&](std::int64_t p, std::int64_t last) {
+                at.Read(from, bordered.step(), p, last, to);
+                if (factors == nullptr) return;
+                for (; p < last; ++p) to[p] *= factors[p];
+              };
+              if (!of_thread.For(positions, 4, read)) return;
             }
           });
       if (!s.ok()) return s;
@@ -133,22 +189,50 @@ struct DeformConv {
     return Status();
   }
 
-  // ReadTap reads one tap for each output position. The offsets are those of rows, then those of columns.
+  // The places of all taps of an image, for each group of offsets. The offsets of a tap are those of rows,
+  // then those of columns.
   template <typename T>
-  static void ReadTap(const T* plane, const Window& window, std::int64_t tap, const T* offset, const T* mask,
-                      T* to, Pace& pace) {
+  Status FindPlaces(const T* offsets, const Window& window, Bordered bordered, Places<T> places) const {
     const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
-    const std::int64_t positions = window.outputs();
-    const std::int64_t row = tap / columns.kernel, column = tap % columns.kernel;
-    const auto down = static_cast<T>(row * rows.dilation), across = static_cast<T>(column * columns.dilation);
-    static_cast<void>(pace.For(positions, 16, [&](std::int64_t p, std::int64_t end) {
-      for (; p < end; ++p) {
-        const T y = static_cast<T>(rows.start(p / columns.output)) + down + offset[p];
-        const T x = static_cast<T>(columns.start(p % columns.output)) + across + offset[positions + p];
-        const T value = Sample(plane, rows.input, columns.input, y, x);
-        to[p] = mask == nullptr ? value : value * mask[p];
-      }
-    }));
+    const std::int64_t positions = window.outputs(), taps = window.taps();
+    // A task is one row of outputs of one tap.
+    return ParallelFor(
+        Times(offset_groups, taps, rows.output), GrainOf(kGrain, columns.output, 8),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          for (; begin < end; ++begin) {
+            const std::int64_t tap = begin / rows.output, row = begin % rows.output;
+            const std::int64_t shift = row * columns.output;
+            const auto down = static_cast<T>(tap % taps / columns.kernel * rows.dilation);
+            const auto across = static_cast<T>(tap % columns.kernel * columns.dilation);
+            const T* of_tap = offsets + 2 * tap * positions + shift;
+            const std::int64_t at = tap * positions + shift;
+            const Places<T> to{places.first + at, places.below + at, places.right + at};
+            const bool done = pace.For(columns.output, 8, [&](std::int64_t p, std::int64_t last) {
+              WideLoop([=, start = static_cast<T>(rows.start(row)) + down, stride = columns.stride,
+                        before = columns.before, p = p] {
+                for (std::int64_t i = p; i < last; ++i) {
+                  const T y = start + of_tap[i];
+                  const T x = static_cast<T>(i * stride - before) + across + of_tap[positions + i];
+                  FindPlace(y, x, bordered, to, i);
+                }
+              });
+            });
+            if (!done) return;
+          }
+        });
+  }
+
+  template <typename T>
+  static void FindPlace(T y, T x, Bordered image, const Places<T>& to, std::int64_t i) {
+    const bool inside =
+        y > -1 && y < static_cast<T>(image.height) && x > -1 && x < static_cast<T>(image.width);
+    const T top = inside ? std::floor(y) : static_cast<T>(0),
+            left = inside ? std::floor(x) : static_cast<T>(0);
+    to.first[i] =
+        inside ? (ToTypeInRange<std::int64_t>(top) + 1) * image.step() + ToTypeInRange<std::int64_t>(left) + 1
+               : (image.height + 1) * image.step();
+    to.below[i] = inside ? y - top : 0;
+    to.right[i] = inside ? x - left : 0;
   }
 };
 

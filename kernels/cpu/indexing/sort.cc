@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements by rank: the largest ones, the different ones.
 #include <algorithm>
+#include <limits>
 
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/indexing_attributes.h"
+#include "rewire/kernels/cpu/indexing/ordered_key.h"
+#include "rewire/kernels/cpu/indexing/positions.h"
+#include "rewire/kernels/cpu/indexing/slices.h"
+#include "rewire/kernels/cpu/indexing/top_of_columns.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -12,20 +17,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// A total order: NaN is above all numbers and equal to itself.
-template <typename T>
-bool IsBelow(T a, T b) {
-  if (b != b) return a == a;
-  return a < b;
-}
-
-// 0, 1, 2, ...
-bool Enumerate(std::int64_t* order, std::int64_t count, Pace& pace) {
-  return pace.For(count, 1, [=](std::int64_t i, std::int64_t end) {
-    for (; i < end; ++i) order[i] = i;
-  });
-}
 
 struct TopK : contract::TopKAttributes {
   static constexpr const char* kName = names::kTopK;
@@ -68,6 +59,8 @@ struct TopK : contract::TopKAttributes {
     const std::int64_t count = x.dim(along);
     const std::int64_t k = values.dim(along);
     const std::int64_t rows = x.size() / count;
+    if (inner > 1 && IsFew(count, k) && count <= std::numeric_limits<std::int32_t>::max())
+      return TakeColumns(x.data<T>(), count, inner, k, rows, values.data<T>(), indices.data<std::int64_t>());
     // Scratch for each stretch of rows that may run at the same time.
     const std::int64_t stretches = std::min<std::int64_t>(rows, __rewire_kernel_api->thread_count());
     const std::int64_t stretch = (rows + stretches - 1) / stretches;
@@ -93,11 +86,45 @@ struct TopK : contract::TopKAttributes {
                        });
   }
 
+  // Finds the k first of columns, in groups of columns that lie beside each other.
+  template <typename T>
+  Status TakeColumns(const T* x, std::int64_t count, std::int64_t inner, std::int64_t k, std::int64_t rows,
+                     T* values, std::int64_t* indices) const {
+    using Top = TopOfColumns<T>;
+    const std::int64_t groups = (inner + Top::kColumns - 1) / Top::kColumns;
+    return ParallelFor(rows / inner * groups, GrainOf(kGrain, count, 8),
+                       [=, is_largest = largest](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (; begin < end; ++begin) {
+                           const std::int64_t outer = begin / groups, first = begin % groups * Top::kColumns;
+                           const std::int64_t columns = std::min(Top::kColumns, inner - first);
+                           const T* in = x + outer * count * inner + first;
+                           Top top(k, is_largest);
+                           const auto add = [&](std::int64_t i, std::int64_t last) {
+                             top.Add(in, inner, columns, i, last);
+                           };
+                           if (!pace.For(count, 8 + k, add) || !pace.Spend(k * columns)) return;
+                           for (std::int64_t i = 0; i < k; ++i) {
+                             const std::int64_t to = (outer * k + i) * inner + first;
+                             for (std::int64_t c = 0; c < columns; ++c) {
+                               indices[to + c] = top.position(i, c);
+                               values[to + c] = in[top.position(i, c) * inner + c];
+                             }
+                           }
+                         }
+                       });
+  }
+
+  // Whether so few are asked for that the first ones so far are best kept in order.
+  static bool IsFew(std::int64_t count, std::int64_t k) { return k <= kFew && k * 4 <= count + 12; }
+
   // Puts the positions of the k first in order; of equal elements the earlier is first.
   template <typename T>
   bool Sort(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
             Pace& pace) const {
-    if (k <= kFew && k * 4 <= count + 12) return SortFew(in, step, count, k, order, pace);
+    if (IsFew(count, k)) return SortFew(in, step, count, k, order, pace);
+    if constexpr (sizeof(T) <= 4) {
+      if (HasKeyedPositions<T>(count)) return SortKeyed(in, step, count, k, order, pace);
+    }
     if (!Enumerate(order, count, pace)) return false;
     const auto is_before = [&](std::int64_t i, std::int64_t j) {
       const auto a = static_cast<Computed<T>>(in[i * step]);
@@ -107,6 +134,19 @@ struct TopK : contract::TopKAttributes {
       return i < j;
     };
     return PacedSort(is_before, 1, pace).SortFirst(order, k, order + count);
+  }
+
+  // The same by integers that hold an element's key and its position.
+  template <typename T>
+  bool SortKeyed(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
+                 Pace& pace) const {
+    const std::int32_t flip = largest ? -1 : 0;
+    const bool read = pace.For(count, 2, [=](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(in[i * step]) ^ flip, i);
+    });
+    const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
+    if (!read || !PacedSort(is_less, 1, pace).SortFirst(order, k, order + count)) return false;
+    return KeepPositions(order, k, pace);
   }
 
   // The same for so few that the first ones so far are kept in order: most elements are compared with the
@@ -158,75 +198,6 @@ struct TopKShape {
     return WriteShape(result, out);
   }
 };
-
-// Slices of x along an axis, or single elements, as things to be compared.
-struct UniqueAttributes {
-  bool has_axis = false;
-  std::int64_t axis = 0;
-  bool sorted = true;
-
-  void Read(Attributes& attributes) {
-    has_axis = attributes.Has("axis");
-    axis = attributes.Int("axis", 0);
-    sorted = attributes.Bool("sorted", true);
-  }
-};
-
-template <typename T>
-struct Slices {
-  const T* data;
-  std::int64_t outer, count, inner;
-
-  // Slices may be long: then it asks, and gives any result when told to stop.
-  int Compare(std::int64_t a, std::int64_t b, Pace& pace) const {
-    const bool asks = ComparisonMayAsk(Work());
-    for (std::int64_t o = 0; o < outer; ++o) {
-      for (std::int64_t i = 0; i < inner; ++i) {
-        if (asks && !pace.Spend(1)) return 0;
-        const auto x = static_cast<Computed<T>>(data[(o * count + a) * inner + i]);
-        const auto y = static_cast<Computed<T>>(data[(o * count + b) * inner + i]);
-        if (IsBelow(x, y)) return -1;
-        if (IsBelow(y, x)) return 1;
-      }
-    }
-    return 0;
-  }
-  // Positions in order, equal ones next to each other and the earliest first.
-  bool Sort(std::int64_t* order, Pace& pace) const {
-    if (!Enumerate(order, count, pace)) return false;
-    const auto is_before = [this, &pace](std::int64_t a, std::int64_t b) {
-      const int compared = Compare(a, b, pace);
-      return compared != 0 ? compared < 0 : a < b;
-    };
-    return PacedSort(is_before, Work(), pace).Sort(order, order + count);
-  }
-  // The work of comparing two tensors that turn out equal.
-  std::int64_t Work() const { return Times(outer, inner); }
-};
-
-template <typename T>
-Status SlicesOf(const UniqueAttributes& attributes, TensorView x, Slices<T>* slices) {
-  *slices = Slices<T>{x.data<T>(), 1, x.size(), 1};
-  if (!attributes.has_axis) return Status();
-  int along = 0;
-  if (Status s = NormalizeAxis(attributes.axis, x.ndim(), &along); !s.ok()) return s;
-  slices->outer = Product(x.dims(), 0, along);
-  slices->count = x.dim(along);
-  slices->inner = Product(x.dims(), along + 1, x.ndim());
-  if (slices->inner == 0) slices->outer = 0;  // nothing to compare, however often
-  return Status();
-}
-
-// A position for each slice, in each of `lists`.
-bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, int lists) {
-  const DLTensor* x = sizes.Tensor(0);
-  int along = 0;
-  if (x == nullptr || (attributes.has_axis && !NormalizeAxis(attributes.axis, x->ndim, &along).ok()))
-    return false;
-  const std::int64_t count = attributes.has_axis ? x->shape[along] : SizeOf(x);
-  for (int i = 0; i < lists; ++i) sizes.Take(std::max<std::int64_t>(1, count), sizeof(std::int64_t));
-  return true;
-}
 
 using UniqueTypes = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
 

@@ -9,9 +9,9 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
-#include "rewire/kernels/cpu/support/largest_above.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -72,14 +72,20 @@ struct RoiAlign {
           if (!(std::fabs(rois.data<T>()[i]) < T{1e6}))
             return ValueError("region ", i / 4, " of rois is no region");
         }
-        const std::int64_t plane = Times(x.dim(2), x.dim(3));
-        return ParallelFor(Times(count, x.dim(1)), GrainOf(kGrain, height, width, 16),
+        const std::int64_t plane = Times(x.dim(2), x.dim(3)), channels = x.dim(1);
+        const std::int64_t outputs = Times(height, width);
+        return ParallelFor(Times(count, channels), GrainOf(kGrain, outputs, 16),
                            [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                             for (std::int64_t i = begin; i < end && !pace.stopped(); ++i) {
-                               const std::int64_t roi = i / x.dim(1);
-                               const T* in = x.data<T>() + (number[roi] * x.dim(1) + i % x.dim(1)) * plane;
-                               Pool(in, x.dim(2), x.dim(3), rois.data<T>() + roi * 4,
-                                    out.data<T>() + i * height * width, pace);
+                             // Channels of a region are next to each other and share the places of samples.
+                             while (begin < end && !pace.stopped()) {
+                               const std::int64_t roi = begin / channels;
+                               const Region region(*this, x, rois.data<T>() + roi * 4);
+                               const T* image = x.data<T>() + number[roi] * channels * plane;
+                               for (std::int64_t last = std::min(end, (roi + 1) * channels);
+                                    begin < last && !pace.stopped(); ++begin) {
+                                 Pool(image + begin % channels * plane, region,
+                                      out.data<T>() + begin * outputs, pace);
+                               }
                              }
                            });
       });
@@ -87,70 +93,99 @@ struct RoiAlign {
   }
 
  private:
-  template <typename T>
-  void Pool(const T* in, std::int64_t rows, std::int64_t columns, const T* roi, T* out, Pace& pace) const {
-    const double offset = half_pixel ? 0.5 : 0;
-    const double x0 = static_cast<double>(roi[0]) * scale - offset;
-    const double y0 = static_cast<double>(roi[1]) * scale - offset;
-    double roi_width = static_cast<double>(roi[2]) * scale - offset - x0;
-    double roi_height = static_cast<double>(roi[3]) * scale - offset - y0;
-    if (!half_pixel) {  // as it was before half pixels came: at least one pixel
-      roi_width = std::max(roi_width, 1.0);
-      roi_height = std::max(roi_height, 1.0);
-    }
-    const double bin_height = roi_height / static_cast<double>(height);
-    const double bin_width = roi_width / static_cast<double>(width);
-    const std::int64_t per_row = SamplesOf(bin_height);
-    const std::int64_t per_column = SamplesOf(bin_width);
-    const std::int64_t taken = Times(per_row, per_column);
-    for (std::int64_t o = 0; o < Times(height, width) && pace.Spend(16); ++o) {
-      const std::int64_t row = o / width;
-      const std::int64_t column = o % width;
-      const double top = y0 + static_cast<double>(row) * bin_height;
-      const double left = x0 + static_cast<double>(column) * bin_width;
-      double sum = 0;
-      double most = -std::numeric_limits<double>::infinity();
-      for (std::int64_t i = 0; i < taken && pace.Spend(16); ++i) {
-        const std::int64_t down = i / per_column;
-        const std::int64_t across = i % per_column;
-        const double y = top + (static_cast<double>(down) + 0.5) * bin_height / static_cast<double>(per_row);
-        const double x =
-            left + (static_cast<double>(across) + 0.5) * bin_width / static_cast<double>(per_column);
-        const Corners corners = Sample(in, rows, columns, y, x);
-        sum += corners.terms[0] + corners.terms[1] + corners.terms[2] + corners.terms[3];
-        for (double term : corners.terms) most = std::max(most, term);
-      }
-      const auto samples_taken = static_cast<double>(std::max<std::int64_t>(1, taken));
-      out[o] = static_cast<T>(!maximum ? sum / samples_taken : taken == 0 ? 0 : most);
-    }
-  }
-  std::int64_t SamplesOf(double bin) const {
-    return samples > 0 ? samples : std::max<std::int64_t>(0, ToType<std::int64_t>(std::ceil(bin)));
-  }
-
-  // The four weighted neighbors: averages take their sum, maxima the largest of them, as ONNX has it.
-  struct Corners {
-    double terms[4] = {0, 0, 0, 0};
+  // Two neighbors along an axis, as offsets into a plane, and what part of the value is the second one's.
+  struct Neighbors {
+    std::int64_t first = 0;
+    std::int64_t second = 0;
+    double part = 0;
+    bool inside = false;
   };
-  template <typename T>
-  static Corners Sample(const T* in, std::int64_t rows, std::int64_t columns, double y, double x) {
-    Corners corners;
-    if (y < -1 || y > static_cast<double>(rows) || x < -1 || x > static_cast<double>(columns) || rows == 0 ||
-        columns == 0 || y != y || x != x)
-      return corners;
-    y = std::clamp(y, 0.0, static_cast<double>(rows - 1));
-    x = std::clamp(x, 0.0, static_cast<double>(columns - 1));
-    const auto y0 = ToType<std::int64_t>(y);
-    const auto x0 = ToType<std::int64_t>(x);
-    const double dy = y - static_cast<double>(y0);
-    const double dx = x - static_cast<double>(x0);
-    for (int i = 0; i < 4; ++i) {
-      const std::int64_t row = std::min(rows - 1, y0 + i / 2);
-      const std::int64_t column = std::min(columns - 1, x0 + i % 2);
-      const double weight = (i / 2 == 0 ? 1 - dy : dy) * (i % 2 == 0 ? 1 - dx : dx);
-      corners.terms[i] = weight * static_cast<double>(in[row * columns + column]);
+
+  // The samples of a region along an axis. The first ones are found once for all channels.
+  class Samples {
+   public:
+    Samples(double start, double extent, std::int64_t bins, std::int64_t given, std::int64_t size,
+            std::int64_t step)
+        : start_(start), bin_(extent / static_cast<double>(bins)), size_(size), step_(step) {
+      per_bin_ = given > 0 ? given : std::max<std::int64_t>(0, ToType<std::int64_t>(std::ceil(bin_)));
+      for (std::int64_t i = 0; i < std::min(kStored, Times(bins, per_bin_)); ++i)
+        stored_[i] = Find(i / per_bin_, i % per_bin_);
     }
-    return corners;
+    std::int64_t per_bin() const { return per_bin_; }
+    Neighbors At(std::int64_t bin, std::int64_t i) const {
+      const std::int64_t at = Times(bin, per_bin_) + i;
+      return at < kStored ? stored_[at] : Find(bin, i);
+    }
+
+   private:
+    static constexpr std::int64_t kStored = 128;
+
+    Neighbors Find(std::int64_t bin, std::int64_t i) const {
+      double at = start_ + static_cast<double>(bin) * bin_ +
+                  (static_cast<double>(i) + 0.5) * bin_ / static_cast<double>(per_bin_);
+      if (!(at >= -1 && at <= static_cast<double>(size_)) || size_ == 0) return {};
+      at = std::clamp(at, 0.0, static_cast<double>(size_ - 1));
+      const auto pixel = ToType<std::int64_t>(at);
+      return {pixel * step_, std::min(size_ - 1, pixel + 1) * step_, at - static_cast<double>(pixel), true};
+    }
+
+    double start_, bin_;
+    std::int64_t size_, step_, per_bin_;
+    Neighbors stored_[kStored];
+  };
+
+  struct Region {
+    template <typename T>
+    Region(const RoiAlign& of, TensorView x, const T* roi)
+        : rows(Start(of, static_cast<double>(roi[1])),
+               Extent(of, static_cast<double>(roi[1]), static_cast<double>(roi[3])), of.height, of.samples,
+               x.dim(2), x.dim(3)),
+          columns(Start(of, static_cast<double>(roi[0])),
+                  Extent(of, static_cast<double>(roi[0]), static_cast<double>(roi[2])), of.width, of.samples,
+                  x.dim(3), 1) {}
+
+    static double Start(const RoiAlign& of, double at) { return at * of.scale - (of.half_pixel ? 0.5 : 0); }
+    static double Extent(const RoiAlign& of, double from, double to) {
+      const double extent = Start(of, to) - Start(of, from);
+      return of.half_pixel ? extent : std::max(extent, 1.0);  // as it was before half pixels came
+    }
+    Samples rows, columns;
+  };
+
+  // Averages take the sum of the four weighted neighbors, maxima the largest of them, as ONNX has it.
+  template <typename T>
+  void Pool(const T* in, const Region& region, T* out, Pace& pace) const {
+    const std::int64_t per_row = region.rows.per_bin(), per_column = region.columns.per_bin();
+    const std::int64_t taken = Times(per_row, per_column);
+    const auto samples_taken = static_cast<double>(std::max<std::int64_t>(1, taken));
+    for (std::int64_t row = 0; row < height; ++row) {
+      for (std::int64_t column = 0; column < width; ++column) {
+        if (!pace.Spend(8)) return;
+        double sum = 0;
+        double most = -std::numeric_limits<double>::infinity();
+        for (std::int64_t i = 0; i < per_row; ++i) {
+          const Neighbors down = region.rows.At(row, i);
+          const auto line = [&](std::int64_t j, std::int64_t end) {
+            for (; j < end; ++j) {
+              const Neighbors across = region.columns.At(column, j);
+              double terms[4] = {0, 0, 0, 0};
+              if (down.inside && across.inside) {
+                const double above = 1 - down.part, before = 1 - across.part;
+                terms[0] = above * before * static_cast<double>(in[down.first + across.first]);
+                terms[1] = above * across.part * static_cast<double>(in[down.first + across.second]);
+                terms[2] = down.part * before * static_cast<double>(in[down.second + across.first]);
+                terms[3] = down.part * across.part * static_cast<double>(in[down.second + across.second]);
+              }
+              sum += terms[0] + terms[1] + terms[2] + terms[3];
+              if (!maximum) continue;
+              for (const double term : terms) most = std::max(most, term);
+            }
+          };
+          if (!pace.For(per_column, 8, line)) return;
+        }
+        *out++ = static_cast<T>(!maximum ? sum / samples_taken : taken == 0 ? 0 : most);
+      }
+    }
   }
 };
 
@@ -181,53 +216,98 @@ struct MaxRoiPool {
         if (!pace.Spend(1)) return Stopped();
         if (!(std::fabs(regions[i]) < T{1e6})) return ValueError("region ", i / 5, " of rois is no region");
       }
-      const std::int64_t plane = Times(x.dim(2), x.dim(3));
-      const std::int64_t outputs = Times(out.dim(2), out.dim(3));
-      for (std::int64_t i = 0; i < Times(rois.dim(0), x.dim(1)) && pace.Spend(8); ++i) {
-        const T* roi = regions + i / x.dim(1) * 5;
-        const auto image = ToType<std::int64_t>(roi[0]);
-        Pool(x.data<T>() + (image * x.dim(1) + i % x.dim(1)) * plane, x, roi, out,
-             out.data<T>() + i * outputs, pace);
+      const std::int64_t plane = Times(x.dim(2), x.dim(3)), outputs = Times(out.dim(2), out.dim(3));
+      const std::int64_t channels = x.dim(1);
+      Bins *of_rows = nullptr, *of_columns = nullptr;
+      if (Status s = Workspace(std::max<std::int64_t>(1, out.dim(2)), &of_rows); !s.ok()) return s;
+      if (Status s = Workspace(std::max<std::int64_t>(1, out.dim(3)), &of_columns); !s.ok()) return s;
+      for (std::int64_t r = 0; r < rois.dim(0) && outputs > 0; ++r) {
+        const T* roi = regions + r * 5;
+        const T* image = x.data<T>() + ToType<std::int64_t>(roi[0]) * channels * plane;
+        T* to = out.data<T>() + r * channels * outputs;
+        const Bins rows = Split(roi[2], roi[4], x.dim(2), out.dim(2), of_rows, pace);
+        const Bins columns = Split(roi[1], roi[3], x.dim(3), out.dim(3), of_columns, pace);
+        if (pace.stopped()) return Stopped();
+        const std::int64_t area = Times(rows.size(), columns.size());
+        Status s = ParallelFor(channels, GrainOf(kGrain, area / 4 + outputs * 8),
+                               [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
+                                 for (; begin < end && !of_thread.stopped(); ++begin) {
+                                   Pool(image + begin * plane, x.dim(3), of_rows, out.dim(2), of_columns,
+                                        out.dim(3), columns, to + begin * outputs, of_thread);
+                                 }
+                               });
+        if (!s.ok()) return s;
       }
       return pace.status();
     });
   }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* out = sizes.Tensor(-1, 4);
+    if (out == nullptr) return false;
+    sizes.Take(std::max<std::int64_t>(1, out->shape[2]), sizeof(Bins));
+    sizes.Take(std::max<std::int64_t>(1, out->shape[3]), sizeof(Bins));
+    return true;
+  }
 
  private:
+  // The pixels of one bin along an axis, or of all: [begin, end).
+  struct Bins {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
+  };
+
+  // Finds the pixels of each bin of a region that goes from `first` to `last` along an axis.
   template <typename T>
-  void Pool(const T* in, TensorView x, const T* roi, TensorView out, T* to, Pace& pace) const {
+  Bins Split(T first, T last, std::int64_t size, std::int64_t count, Bins* bins, Pace& pace) const {
     // Far outside of any image, and products with sizes of images and of out do not overflow.
     constexpr double kFar = 0x1p40;
-    const auto pixel = [&](int i) {
-      const double at = std::round(static_cast<double>(roi[i]) * scale);
+    const auto pixel = [&](T given) {
+      const double at = std::round(static_cast<double>(given) * scale);
       return ToType<std::int64_t>(at != at ? 0 : std::clamp(at, -kFar, kFar));
     };
-    const std::int64_t left = pixel(1);
-    const std::int64_t top = pixel(2);
-    const std::int64_t columns = std::max<std::int64_t>(1, pixel(3) - left + 1);
-    const std::int64_t rows = std::max<std::int64_t>(1, pixel(4) - top + 1);
-    const std::int64_t height = out.dim(2);
-    const std::int64_t width = out.dim(3);
-    for (std::int64_t o = 0; o < Times(height, width) && pace.Spend(16); ++o) {
-      const auto first = [](std::int64_t i, std::int64_t size, std::int64_t bins) {
-        return Times(i, size) / bins;
-      };
-      const auto last = [](std::int64_t i, std::int64_t size, std::int64_t bins) {
-        return (Times(i + 1, size) + bins - 1) / bins;
-      };
-      const std::int64_t y0 = std::clamp<std::int64_t>(top + first(o / width, rows, height), 0, x.dim(2));
-      const std::int64_t y1 = std::clamp<std::int64_t>(top + last(o / width, rows, height), 0, x.dim(2));
-      const std::int64_t x0 = std::clamp<std::int64_t>(left + first(o % width, columns, width), 0, x.dim(3));
-      const std::int64_t x1 = std::clamp<std::int64_t>(left + last(o % width, columns, width), 0, x.dim(3));
-      T most = y1 <= y0 || x1 <= x0 ? T{0} : -std::numeric_limits<T>::infinity();
-      for (std::int64_t i = y0; i < y1; ++i) {
-        const T* line = in + i * x.dim(3) + x0;
-        const auto largest = [&](std::int64_t j, std::int64_t end) {
-          most = LargestAbove(most, line + j, end - j);
-        };
-        if (!pace.Spend(1) || !pace.For(x1 - x0, 1, largest)) return;
+    const std::int64_t start = pixel(first), extent = std::max<std::int64_t>(1, pixel(last) - start + 1);
+    static_cast<void>(pace.For(count, 16, [=](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) {
+        const std::int64_t behind = (Times(i + 1, extent) + count - 1) / count;
+        bins[i] = {std::clamp<std::int64_t>(start + Times(i, extent) / count, 0, size),
+                   std::clamp<std::int64_t>(start + behind, 0, size)};
       }
-      to[o] = most;
+    }));
+    return {bins[0].begin, bins[count - 1].end};
+  }
+
+  // The largest pixel of each column first, for all bins beside each other, then of the columns of each bin.
+  template <typename T>
+  static void Pool(const T* in, std::int64_t step, const Bins* of_rows, std::int64_t height,
+                   const Bins* of_columns, std::int64_t width, Bins columns, T* to, Pace& pace) {
+    constexpr std::int64_t kColumns = 256;
+    constexpr T kLeast = -std::numeric_limits<T>::infinity();
+    T most[kColumns];
+    for (const Bins* rows = of_rows; rows < of_rows + height; ++rows, to += width) {
+      if (!pace.Spend(4 * width)) return;
+      for (std::int64_t o = 0; o < width; ++o)
+        to[o] = rows->size() == 0 || of_columns[o].size() == 0 ? T{0} : kLeast;
+      if (rows->size() == 0) continue;
+      for (std::int64_t left = columns.begin; left < columns.end; left += kColumns) {
+        const std::int64_t right = std::min(columns.end, left + kColumns), count = right - left;
+        std::fill_n(most, count, kLeast);
+        const auto scan = [&](std::int64_t begin, std::int64_t end) {
+          WideLoop([line = in + (rows->begin + begin) * step + left, lines = end - begin, step, count,
+                    most = &most[0]] {
+            for (std::int64_t i = 0; i < lines; ++i) {
+              for (std::int64_t j = 0; j < count; ++j)
+                most[j] = line[i * step + j] > most[j] ? line[i * step + j] : most[j];
+            }
+          });
+        };
+        if (!pace.For(rows->size(), count / 8 + 2, scan) || !pace.Spend(Times(4, width))) return;
+        for (std::int64_t o = 0; o < width; ++o) {
+          const std::int64_t begin = std::max(of_columns[o].begin, left);
+          const std::int64_t end = std::min(of_columns[o].end, right);
+          for (std::int64_t j = begin; j < end; ++j) to[o] = most[j - left] > to[o] ? most[j - left] : to[o];
+        }
+      }
     }
   }
 };

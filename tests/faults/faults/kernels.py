@@ -36,7 +36,7 @@ FAULTS = [
           '.Shape("out", out, «x.dims()»);\n  checks.NoOverlap("out", out, "indices"', "out.dims()", KERNELS),
     Fault("kernels", "of equal elements TopK gives the earlier first", "sort.cc",
           "return «i < j»;", "i > j", KERNELS),
-    Fault("kernels", "NaN is above all numbers for TopK", "sort.cc",
+    Fault("kernels", "NaN is above all numbers for TopK", "ordered_key.h",
           "if (b != b) return «a == a»;", "false", KERNELS),
     Fault("kernels", "an infinity behind a closed gate is NaN", "unit_cells.cc",
           "hn::Add(hn::Set(d, 1.0f), «ExpOf(d, hn::Neg(x))»)", "ExpOfModerate(d, Held(d, hn::Neg(x), 60.0f))", KERNELS),

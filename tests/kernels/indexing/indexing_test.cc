@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
@@ -187,6 +188,66 @@ TEST_CASE("top_k sorts like a stable sort") {
   FailWorkspace(true);
   CHECK(Run("rewire.top_k", {&nan, &value, &place}) == "MemoryError: the test gives no workspace");
   FailWorkspace(false);
+}
+
+// Compares top_k along `axis` of [3, 41, 19] with a stable sort, for ties, both zeros and NaN.
+template <typename T>
+void CheckTopK(std::int64_t k, bool largest, const std::vector<T>& given) {
+  constexpr std::int64_t kOuter = 3, kCount = 41, kInner = 19;
+  HostTensor x = HostTensor::Of<T>({kOuter, kCount, kInner}, given);
+  HostTensor values = HostTensor::Empty<T>({kOuter, k, kInner});
+  HostTensor where = HostTensor::Empty<std::int64_t>({kOuter, k, kInner});
+  REQUIRE(Run("rewire.top_k", {&x, &values, &where}, {{"axis", 1}, {"largest", largest ? 1 : 0}}) == "");
+  const auto below = [](T a, T b) { return b != b ? a == a : a < b; };
+  const auto of_values = values.values<T>();
+  const auto of_where = where.values<std::int64_t>();
+  for (std::int64_t row = 0; row < kOuter * kInner; ++row) {
+    const auto at = [&](std::int64_t i, std::int64_t count) {
+      return static_cast<std::size_t>(row / kInner * count * kInner + i * kInner + row % kInner);
+    };
+    I order;
+    for (std::int64_t i = 0; i < kCount; ++i) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      const T left = given[at(a, kCount)], right = given[at(b, kCount)];
+      return largest ? below(right, left) : below(left, right);
+    });
+    for (std::int64_t i = 0; i < k; ++i) {
+      const std::int64_t expected = order[static_cast<std::size_t>(i)];
+      const T element = given[at(expected, kCount)], found = of_values[at(i, k)];
+      if (of_where[at(i, k)] != expected || (found != element && element == element))
+        FAIL("row " << row << ", place " << i);
+    }
+  }
+}
+
+TEST_CASE("top_k of columns orders every type") {
+  const auto check = [](auto tag, const auto& make) {
+    using T = decltype(tag);
+    std::vector<T> given;
+    for (std::uint32_t i = 0; i < 3 * 41 * 19; ++i) given.push_back(make(i * 2654435761u >> 20));
+    for (const std::int64_t k : {1, 3, 13, 30, 41}) {
+      for (const bool largest : {true, false}) CheckTopK<T>(k, largest, given);
+    }
+  };
+  const auto number = [](auto tag) {
+    return
+        [](std::uint32_t i) { return static_cast<decltype(tag)>(static_cast<std::int64_t>(i % 600) - 300); };
+  };
+  ForEachTarget([&] {
+    check(float(), [](std::uint32_t i) {
+      if (i % 37 == 0) return std::numeric_limits<float>::quiet_NaN();
+      if (i % 41 == 0) return i % 2 == 0 ? -0.0f : 0.0f;
+      if (i % 43 == 0) return i % 2 == 0 ? HUGE_VALF : -HUGE_VALF;
+      return (static_cast<float>(i % 101) - 50) / 3;
+    });
+    check(double(), number(double()));
+    check(std::int64_t(), number(std::int64_t()));
+    check(std::int32_t(), number(std::int32_t()));
+    check(std::int8_t(), number(std::int8_t()));
+    check(std::uint8_t(), number(std::uint8_t()));
+    check(std::uint32_t(), number(std::uint32_t()));
+    check(std::uint64_t(), number(std::uint64_t()));
+  });
 }
 
 TEST_CASE("unique finds the different elements and slices") {

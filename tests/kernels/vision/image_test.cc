@@ -7,6 +7,7 @@
 
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
@@ -220,6 +221,69 @@ TEST_CASE("regions are pooled") {
         "ValueError: rewire.max_roi_pool: region 0 of rois is no region");
 }
 
+TEST_CASE("regions of many sizes are pooled like a loop over their pixels") {
+  constexpr std::int64_t kChannels = 3, kHeight = 9, kWidth = 300;
+  HostTensor x = HostTensor::Random({2, kChannels, kHeight, kWidth}, 5);
+  x.elements<float>()[7] = std::nanf("");
+  F regions;
+  for (int i = 0; i < 24; ++i) {
+    const auto left = static_cast<float>(i * 53 % 320 - 10), top = static_cast<float>(i * 7 % 13 - 2);
+    const auto wide = static_cast<float>(i * i * 11 % 290 - 3), high = static_cast<float>(i % 10 - 1);
+    for (const float value : {static_cast<float>(i % 2), left, top, left + wide, top + high})
+      regions.push_back(value);
+  }
+  HostTensor rois = HostTensor::Of<float>({24, 5}, regions);
+  for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 3}, {7, 5}}) {
+    HostTensor out = HostTensor::Empty<float>({24, kChannels, height, width});
+    F expected;
+    for (std::int64_t task = 0; task < 24 * kChannels * height * width; ++task) {
+      const std::int64_t column = task % width, row = task / width % height;
+      const std::int64_t channel = task / width / height % kChannels;
+      const float* roi = regions.data() + task / width / height / kChannels * 5;
+      const auto range = [](float first, float last, std::int64_t i, std::int64_t bins, std::int64_t size) {
+        const std::int64_t start = std::lround(first), pixels = std::max(1L, std::lround(last) - start + 1);
+        return std::pair(std::clamp<std::int64_t>(start + i * pixels / bins, 0, size),
+                         std::clamp<std::int64_t>(start + ((i + 1) * pixels + bins - 1) / bins, 0, size));
+      };
+      const auto [y0, y1] = range(roi[2], roi[4], row, height, kHeight);
+      const auto [x0, x1] = range(roi[1], roi[3], column, width, kWidth);
+      float most = y0 < y1 && x0 < x1 ? -HUGE_VALF : 0;
+      for (std::int64_t y = y0; y < y1; ++y) {
+        for (std::int64_t at = x0; at < x1; ++at) {
+          const std::int64_t plane = static_cast<std::int64_t>(roi[0]) * kChannels + channel;
+          const float value = x.elements<float>()[(plane * kHeight + y) * kWidth + at];
+          if (value > most) most = value;
+        }
+      }
+      expected.push_back(most);
+    }
+    ForEachTarget([&] {
+      REQUIRE(Run("rewire.max_roi_pool", {&x, &rois, &out}) == "");
+      CHECK(out.values<float>() == expected);
+    });
+  }
+}
+
+// More samples than are kept, and regions beyond the image: the image is a plane, so averages are known.
+TEST_CASE("roi_align takes as many samples as it is told, inside and outside") {
+  HostTensor x = HostTensor::Empty<float>({1, 2, 40, 40});
+  for (std::int64_t i = 0; i < 3200; ++i) x.elements<float>()[i] = static_cast<float>(i % 1600);
+  HostTensor rois = HostTensor::Of<float>({2, 4}, {1, 1, 33, 33, -90, -90, -60, -60});
+  HostTensor images = HostTensor::Of<std::int64_t>({2}, {0, 0});
+  HostTensor out = HostTensor::Empty<float>({2, 2, 2, 2});
+  for (const std::int64_t samples : {1, 3, 64, 65, 200}) {
+    REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out},
+                {{"output_height", 2}, {"output_width", 2}, {"sampling_ratio", samples}}) == "");
+    std::vector<double> expected;
+    for (int channel = 0; channel < 2; ++channel) {
+      for (const double at : {8.5 * 40 + 8.5, 8.5 * 40 + 24.5, 24.5 * 40 + 8.5, 24.5 * 40 + 24.5})
+        expected.push_back(at);
+    }
+    expected.resize(16, 0);
+    CheckClose(out, expected, 1e-2);
+  }
+}
+
 TEST_CASE("non-maximum suppression keeps the best of what overlaps") {
   HostTensor boxes = HostTensor::Of<float>({1, 6, 4}, {0, 0,  1, 1,  0, 0.1f,  1, 1.1f,  0, -0.1f, 1, 0.9f,
                                                        0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 1, 101,   0, 100});
@@ -255,6 +319,37 @@ TEST_CASE("deform_conv reads each tap at an offset") {
   for (std::int64_t i = 0; i < plain.size(); ++i)
     CHECK(static_cast<double>(out.elements<float>()[i]) ==
           Approx(static_cast<double>(plain.elements<float>()[i])).margin(1e-5));
+
+  // Offsets of all kinds, against each tap by itself.
+  for (std::int64_t i = 0; i < offset.size(); ++i)
+    offset.elements<float>()[i] = static_cast<float>(i * 37 % 101 - 50) / 8;
+  const auto pixel = [&](std::int64_t plane, double row, double column) {
+    if (row < 0 || row > 4 || column < 0 || column > 5) return 0.0;
+    return static_cast<double>(x.elements<float>()[plane * 30 + static_cast<std::int64_t>(row * 6 + column)]);
+  };
+  std::vector<double> sums;
+  for (std::int64_t o = 0; o < plain.size(); ++o) {
+    const std::int64_t position = o % 15, channel = o / 15 % 6, image = o / 90, group = channel / 3;
+    double sum = static_cast<double>(bias.elements<float>()[channel]);
+    for (std::int64_t t = 0; t < 12; ++t) {
+      const float* of_tap = offset.elements<float>().begin() + ((image * 2 + group) * 12 + t % 6 * 2) * 15;
+      const double y = static_cast<double>(position / 5 + t % 6 / 2) + static_cast<double>(of_tap[position]);
+      const double at =
+          static_cast<double>(position % 5 + t % 2) + static_cast<double>(of_tap[15 + position]);
+      const double top = std::floor(y), left = std::floor(at);
+      for (int corner = 0; corner < 4; ++corner) {
+        const double row = top + corner / 2, column = left + corner % 2;
+        sum += (1 - std::fabs(y - row)) * (1 - std::fabs(at - column)) *
+               pixel(image * 4 + group * 2 + t / 6, row, column) *
+               static_cast<double>(w.elements<float>()[channel * 12 + t]);
+      }
+    }
+    sums.push_back(sum);
+  }
+  ForEachTarget([&] {
+    REQUIRE(Run("rewire.deform_conv", {&x, &w, &offset, &bias, &out}, groups) == "");
+    CheckClose(out, sums);
+  });
 
   // One tap of one pixel: between rows, with a mask, and outside.
   HostTensor image = HostTensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4}),
