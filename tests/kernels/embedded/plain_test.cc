@@ -108,11 +108,11 @@ template <typename T>
 void CheckMoves(std::uint32_t seed) {
   Draw draw(seed);
   for (int i = 0; i < 100; ++i) {
-    const int rank = draw.Int(0, 4);
+    const int rank = draw.Int(1, 4);
     Shape shape, turned, starts, ends, strides, sliced;
     std::vector<std::int64_t> perm, axes;
     for (int axis = 0; axis < rank; ++axis) {
-      shape.push_back(draw.Of({0, 1, 2, 3, 4, 5}));
+      shape.push_back(draw.Int(1, 5));
       perm.insert(perm.begin() + draw.Int(0, axis), axis);
       axes.push_back(axis);
     }
@@ -128,13 +128,8 @@ void CheckMoves(std::uint32_t seed) {
       p.to_steps[axis] = to_steps[a];
     }
     rewire_embedded_move_elements(&p, Data<T>(x), Data<T>(out));
-    if (rank > 0) {
-      REQUIRE(Run("rewire.transpose", {&x, &stock}, {{"perm", perm}}) == "");
-    } else {
-      stock = x;
-    }
+    REQUIRE(Run("rewire.transpose", {&x, &stock}, {{"perm", perm}}) == "");
     CheckSame<std::uint8_t>(out, stock);
-    if (rank == 0 || x.size() == 0) continue;
 
     // A slice, with steps of both signs.
     std::int64_t start = 0;
