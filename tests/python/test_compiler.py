@@ -236,7 +236,7 @@ def test_mistakes():
         (dict(model=b"nonsense"), rewire.InvalidFileError, "."),
         (dict(model=models.add(), disable_passes=["none"]), rewire.InvalidArgumentError, "dead-code"),
         (dict(model=models.add(), max_dims={"M": 4}), rewire.InvalidArgumentError, "no input has a dimension"),
-        (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "needs samples"),
+        (dict(model=models.add(), precision="int8"), rewire.InvalidArgumentError, "calibrates with samples"),
         (dict(model=models.add(), strict=True, precision="bf16"), rewire.InvalidArgumentError, "model's own precision"),
         (dict(model=models.add(), device="gpu"), rewire.InvalidArgumentError, "did you mean .cpu.. The devices: cpu, opencl, cuda"),
         (dict(model=models.add(), precision="int4"), rewire.InvalidArgumentError, "did you mean 'int8'. The choices: model, int8, bf16"),
