@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of floats: the output is boolean.
-#include <bit>
+#include <cstdint>
 #include <type_traits>
 
 #include "rewire/kernels/contract/elementwise.h"
@@ -31,8 +31,9 @@ Status Classify(TensorView x, TensorView out, const Predicate& predicate) {
   if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
   return ForType(AnyFloats(), "x", x, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return loop.Run<std::uint8_t, T>(
-        [=](T value) -> std::uint8_t { return predicate(tag, std::bit_cast<BitsOf<T>>(value)); });
+    // Floats of 16 bits are no type of the CPU's. Loops over their bits become vectors.
+    return loop.Run<std::uint8_t, BitsOf<T>>(
+        [=](BitsOf<T> bits) -> std::uint8_t { return predicate(tag, bits); });
   });
 }
 

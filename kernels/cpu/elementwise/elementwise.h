@@ -7,10 +7,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
+#include "rewire/kernels/cpu/elementwise/join_rows.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
@@ -231,37 +233,68 @@ class Elementwise {
       return Status();
     }
     return EachRun(
-        [](const Elementwise& loop, const void* op, const Runs& runs) {
-          const auto [steps, next] = std::pair(runs.layout.inner_strides(), runs.layout.next_strides());
-          for (std::int64_t r = 0; r < runs.runs; ++r) {
-            RunRow(*static_cast<const Op*>(op), runs.count,
-                   Row<Out>(loop.out_, runs.offsets[0] + r * next[0], steps[0]),
-                   Row<const Ins>(loop.inputs_[I], runs.offsets[I + 1] + r * next[I + 1], steps[I + 1])...);
-          }
+        [](const void* op, const Runs& runs) {
+          for (std::int64_t r = 0; r < runs.runs; ++r)
+            RunRow(*static_cast<const Op*>(op), runs.count, Row<Out>(runs, 0, r),
+                   Row<const Ins>(runs, I + 1, r)...);
         },
         &op);
   }
 
-  // Runs that follow each other.
+  // Runs that follow each other. Operand k begins at element offsets[k] of data[k].
   struct Runs {
-    const Layout<kInputs + 1>& layout;
-    const std::int64_t* offsets;
+    void* const* data;
+    const std::int64_t *offsets, *steps, *next;
     std::int64_t count;
     std::int64_t runs;
   };
   // Element types and operations are many, and what goes over the dimensions knows neither: it is compiled
   // once, not once for each pair of them, which would take minutes.
-  Status EachRun(void (*each)(const Elementwise& loop, const void* op, const Runs& runs),
-                 const void* op) const {
+  Status EachRun(void (*each)(const void* op, const Runs& runs), const void* op) const {
     const auto layout = MakeLayout();
+    const std::int64_t *steps = layout.inner_strides(), *next = layout.next_strides();
+    void* data[kInputs + 1] = {out_.raw_data()};
+    std::int64_t bytes[kInputs + 1] = {out_.element_bytes()};
+    for (int k = 0; k < kInputs; ++k) {
+      data[k + 1] = inputs_[k].raw_data();
+      bytes[k + 1] = inputs_[k].element_bytes();
+    }
+    const bool joins = layout.rank > 1 && CanJoinRows(kInputs + 1, layout.inner(), steps, next, bytes);
     return ForEachRow(layout, [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
-      each(*this, op, {layout, offsets, count, runs});
+      if (joins && runs >= kFewestJoinedRows)
+        JoinRows(each, op, {data, offsets, steps, next, count, runs}, bytes);
+      else
+        each(op, {data, offsets, steps, next, count, runs});
     });
+  }
+  // Short rows go through the operation several at a time. Operands that repeat a row or an element are
+  // written out for them.
+  static void JoinRows(void (*each)(const void* op, const Runs& runs), const void* op, const Runs& runs,
+                       const std::int64_t (&bytes)[kInputs + 1]) {
+    alignas(64) std::byte blocks[kInputs][kJoinedElements * kMostJoinedBytes];
+    const std::int64_t rows = std::min(runs.runs, kJoinedElements / runs.count);
+    void* data[kInputs + 1];
+    std::int64_t offsets[kInputs + 1], ones[kInputs + 1];
+    std::fill_n(ones, kInputs + 1, 1);
+    for (std::int64_t r = 0; r < runs.runs; r += rows) {
+      const std::int64_t some = std::min(rows, runs.runs - r);
+      for (int k = 0; k <= kInputs; ++k) {
+        const std::int64_t at = runs.offsets[k] + r * runs.next[k];
+        const bool follows = runs.steps[k] == 1 && runs.next[k] == runs.count;
+        data[k] = follows ? runs.data[k] : blocks[k - 1];
+        offsets[k] = follows ? at : 0;
+        if (follows || (r != 0 && runs.next[k] == 0)) continue;
+        RepeatRows(static_cast<const std::byte*>(runs.data[k]) + at * bytes[k], bytes[k], runs.steps[k],
+                   runs.next[k], runs.count, some, blocks[k - 1]);
+      }
+      each(op, {data, offsets, ones, ones, some * runs.count, 1});
+    }
   }
 
   template <typename T>
-  static RowOf<T> Row(TensorView tensor, std::int64_t offset, std::int64_t step) {
-    return {tensor.data<std::remove_const_t<T>>() + offset, step};
+  static RowOf<T> Row(const Runs& runs, std::size_t operand, std::int64_t run) {
+    return {static_cast<T*>(runs.data[operand]) + runs.offsets[operand] + run * runs.next[operand],
+            runs.steps[operand]};
   }
 
   TensorView out_;
