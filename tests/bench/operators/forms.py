@@ -112,6 +112,9 @@ class FormBuilder(Builder):
         self._names = [0, "v{}"]
 
     def fresh(self, array, recipe=("fixed",), role="data"):
+        if role == "weight" and array.ndim == 3 and array.dtype.kind == "f":
+            # A recurrent state must not grow from step to step: then the smallest difference does, too.
+            array = (array / np.sqrt(array.shape[-1])).astype(array.dtype)
         if array.dtype not in NARROW and (role == "data" or role == "parameter" and array.size > 16):
             return self._keep(Value(self.name(), array, "input", recipe, tuple(array.shape)))
         return self._keep(Value(self.name(), array, "constant"))
