@@ -74,7 +74,7 @@ NamedTensors MakeOutputs(const NamedTensors& expected) {
 
 double TensorApart(const HostTensor& output, const HostTensor& expected) {
   const std::vector<double> given = ValuesOf(output), wanted = ValuesOf(expected);
-  // Where all steps of 8 bits are small, one of them is rounding.
+  // One step of 8 bits is rounding, also where all values are a few steps.
   constexpr double kLeastSteps = 64;
   double most = expected.dtype == kUInt8 || expected.dtype == kInt8 ? kLeastSteps : 0, difference = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
