@@ -8,6 +8,8 @@ A row needs the reason. What the text leaves open is no fault: it is not drawn, 
 import dataclasses
 from typing import Callable
 
+from onnx import TensorProto
+
 from draws import NUMBER_OF, TEXT
 
 
@@ -46,6 +48,8 @@ FAULTS = (
     *(Fault("onnxruntime", kind, "ThresholdedRelu leaves its threshold itself out, which is where clip and bounded functions hold what is larger", lambda node, known: _is_held_at_threshold(node))
       for kind in ("RNN", "LSTM", "GRU")),
     *(Fault("onnxruntime", kind, "numbers that Affine, ScaledTanh and ThresholdedRelu are not given are 0", lambda node, known: _lacks_numbers(node)) for kind in ("RNN", "LSTM", "GRU")),
+    Fault("onnxruntime", "ReduceLogSumExp", "of integers, each exp becomes an integer before they are summed", lambda node, known: _is_of_integers(node, known)),
+    Fault("onnxruntime", "ReduceLogSum", "of integers, the conversion of NaN and infinities is C++'s undefined one", lambda node, known: _is_of_integers(node, known)),
     Fault("onnxruntime", "TreeEnsembleClassifier", "of two classes it labels one by whether it is above 0, also with a label that is none of them",
           lambda node, known: _has_two_classes(node)),
     Fault("reference", "BatchNormalization", "before version 14 it takes the mean of what it is given", lambda node, known: 7 < known.opset < 14),
@@ -58,6 +62,10 @@ FAULTS = (
     Fault("reference", "LpPool", "it multiplies a mean, which leaves the padding out, by the size of a whole window",
           lambda node, known: any(each.name in ("pads", "auto_pad", "ceil_mode") for each in node.attribute)),
 )
+
+
+def _is_of_integers(node, known):
+    return known.numbers.get(node.input[0]) in (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64)
 
 
 def _given(node):
