@@ -6,6 +6,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/math/halves.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -33,8 +34,10 @@ struct Cast {
         return loop.RunRows<To, Source>(BestHalfRows().narrow);
       // From an integer the sign of the target does not matter: both wrap to the same bits.
       using Target = std::conditional_t<std::is_integral_v<Source>, Signless<To>, To>;
-      if constexpr (std::is_same_v<Source, Float16> && !std::is_same_v<To, Float16>)
-        return loop.RunRows<Stored<To>, Source>(FromHalves<To>);
+      if constexpr (std::is_same_v<Source, Float16> && !std::is_same_v<To, Float16>) {
+        const auto convert = [](float value) { return ToType<To>(value); };
+        return loop.Run<Stored<To>, Source>(OnHalves<decltype(convert), Stored<To>>{convert});
+      }
       if constexpr (std::is_same_v<To, Float16> && !std::is_same_v<Source, Float16>)
         return loop.RunRows<To, Stored<Source>>(ToHalves<Source>);
       return loop.Run<Stored<Target>, Stored<Source>>([](Stored<Source> value) {
@@ -47,22 +50,11 @@ struct Cast {
   }
 
   // By way of f32, in blocks that the CPU converts at once.
-  static constexpr std::int64_t kBlock = 256;
-  template <typename To>
-  static void FromHalves(const Float16* in, Stored<To>* out, std::int64_t count) {
-    float block[kBlock];
-    for (std::int64_t at = 0; at < count; at += kBlock) {
-      const std::int64_t size = std::min(kBlock, count - at);
-      BestHalfRows().widen(in + at, block, size);
-      RunContiguous([](float value) { return ToType<To>(value); }, size, out + at,
-                    static_cast<const float*>(block));
-    }
-  }
   template <typename Source>
   static void ToHalves(const Stored<Source>* in, Float16* out, std::int64_t count) {
-    float block[kBlock];
-    for (std::int64_t at = 0; at < count; at += kBlock) {
-      const std::int64_t size = std::min(kBlock, count - at);
+    float block[kHalfBlock];
+    for (std::int64_t at = 0; at < count; at += kHalfBlock) {
+      const std::int64_t size = std::min(kHalfBlock, count - at);
       RunContiguous(
           [](Stored<Source> value) {
             if constexpr (std::is_same_v<Source, bool>)

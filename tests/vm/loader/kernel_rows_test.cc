@@ -108,6 +108,17 @@ TEST_CASE("what a library does not declare is the import's word") {
   CHECK(MessageOf(Link("\"rows.add\"", none, "rows_old")) == "no error");
 }
 
+// Gives its input to the kernel `mine`.
+Executable CallOfMine() {
+  Result<Module> module = Assemble(
+      ".kernel k = \"mine\"\n.func main(x: f32[4]) -> value\n"
+      "invoke_packed k(%x), outputs=0\nret %x\n.end\n");
+  REQUIRE(module);
+  Result<Executable> executable = Executable::FromModule(*std::move(module));
+  REQUIRE(executable);
+  return *std::move(executable);
+}
+
 TEST_CASE("rows of a host's own table count as those of a library, and of two kernels the later one's") {
   const RewirePackedFunction nothing = [](void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) {
     return 0;
@@ -120,13 +131,8 @@ TEST_CASE("rows of a host's own table count as those of a library, and of two ke
   LinkOptions options;
   options.stock_kernels = false;
   options.kernels.AddTable(table, "the table");
-  Result<Module> module = Assemble(
-      ".kernel k = \"mine\"\n.func main(x: f32[4]) -> value\n"
-      "invoke_packed k(%x), outputs=0\nret %x\n.end\n");
-  REQUIRE(module);
-  const Result<Executable> executable = Executable::FromModule(*std::move(module));
-  REQUIRE(executable);
-  CHECK_THAT(MessageOf(Program::Link(*executable, options)),
+  const Executable executable = CallOfMine();
+  CHECK_THAT(MessageOf(Program::Link(executable, options)),
              Catch::EndsWith("0 outputs are declared, expected 1; kernel 'mine' takes (x -> y)"));
 }
 
@@ -136,12 +142,7 @@ TEST_CASE("a row with more arguments than `over` has bits is refused") {
   };
   const RewireKernelEntry entry = {"mine", nothing, 0};
   const std::vector<RewireKernelArgument> arguments(70'000, {"x", 0, 0, 1, REWIRE_ARGUMENT_OPTIONAL, 0});
-  Result<Module> module = Assemble(
-      ".kernel k = \"mine\"\n.func main(x: f32[4]) -> value\n"
-      "invoke_packed k(%x), outputs=0\nret %x\n.end\n");
-  REQUIRE(module);
-  const Result<Executable> executable = Executable::FromModule(*std::move(module));
-  REQUIRE(executable);
+  const Executable executable = CallOfMine();
   for (const std::uint32_t count : {1U, 16U, 17U, 128U, 65'537U}) {
     const RewireKernelRow row = {arguments.data(), count, 0, nullptr, nullptr};
     const RewireKernelTable table = {sizeof(RewireKernelTable), 1, &entry, &row};
@@ -151,7 +152,7 @@ TEST_CASE("a row with more arguments than `over` has bits is refused") {
     const std::string refused = "kernels could not be resolved:\n  mine: its row declares " +
                                 std::to_string(count) +
                                 " arguments, at most 16 may be; declare several as a list";
-    CHECK(MessageOf(Program::Link(*executable, options)) == (count > 16 ? refused : "no error"));
+    CHECK(MessageOf(Program::Link(executable, options)) == (count > 16 ? refused : "no error"));
   }
 }
 
