@@ -76,7 +76,7 @@ Status Classify(std::uint32_t count, bool rows, Arena* memory, OutputTensor* ten
   const std::size_t width = lines == 0 ? 0 : elements / lines;
   const std::size_t taken = std::min<std::size_t>(count, width);
   std::string wire;
-  for (std::size_t line = 0; line < lines; ++line) {
+  for (std::size_t line = 0; taken != 0 && line < lines; ++line) {  // rows of nothing may be any number
     append(tensor->data + line * width * ElementBytes(tensor->dtype), width, taken, &wire);
   }
   std::byte* const data = memory->Allocate(std::max<std::size_t>(wire.size(), 1));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +34,9 @@ Status Replace(const ModelSignature& signature, const ModelInput& model, InputTe
   }
   std::uint64_t elements = 1;
   for (const std::int64_t size : texts.shape) {
-    if (__builtin_mul_overflow(elements, static_cast<std::uint64_t>(size), &elements)) elements = ~elements;
+    if (!__builtin_mul_overflow(elements, static_cast<std::uint64_t>(size), &elements)) continue;
+    elements = std::numeric_limits<std::uint64_t>::max();  // more than anybody gives
+    break;
   }
   if (elements != list.size()) {
     return Fail(StatusCode::kInvalidArgument, "input '{}': its shape has {} elements, and {} texts are given",

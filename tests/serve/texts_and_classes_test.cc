@@ -120,6 +120,32 @@ std::string Classes(DLDataType dtype, const std::vector<T>& elements, std::uint3
   return joined;
 }
 
+TEST_CASE("classification of rows without elements takes no time, however many there are") {
+  Arena memory;
+  OutputTensor tensor;
+  tensor.name = "y";
+  tensor.dtype = kFloat32;
+  tensor.shape = {std::int64_t{1} << 62, 0};
+  tensor.bytes = 0;
+  REQUIRE(Classify(3, true, &memory, &tensor));
+  CHECK(tensor.shape == std::vector<std::int64_t>{std::int64_t{1} << 62, 0});
+  CHECK(tensor.bytes == 0);
+}
+
+TEST_CASE("a shape of texts whose product overflows is refused") {
+  const rewire::test::TempFolder folder;
+  const TestServer server(SettingsOf(WriteModel(folder, "texts.rwx", kTexts)));
+  TestClient client(server.port());
+  const json body = {{"inputs",
+                      {{{"name", "x"},
+                        {"datatype", "BYTES"},
+                        {"shape", {std::int64_t{1} << 62, 4, 3}},
+                        {"data", {"a", "b"}}}}}};
+  const TestClient::Response response = client.Post("/v2/models/texts/infer", body.dump());
+  CHECK(response.status == 400);
+  CHECK_THAT(response.body, Contains("its shape has 18446744073709551615 elements, and 2 texts are given"));
+}
+
 TEST_CASE("classification takes every type of elements that can be compared, and NaN comes last") {
   Status status;
   const float nan = std::numeric_limits<float>::quiet_NaN(),
