@@ -3,11 +3,12 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/core/text_bytes.h"
 #include "rewire/serve/core/wire_types.h"
 
@@ -134,16 +135,13 @@ Status ReadJsonElements(const std::string& where, element found, std::size_t mos
   array data;
   if (found.get(data) != simdjson::SUCCESS) return WrongElements(where + ": 'data' must be a list");
   if (input->dtype == kWireText) return ReadTexts(where, data, request, input);
-  std::uint64_t count = 1;
-  for (const std::int64_t size : input->shape) {
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
-      count = std::numeric_limits<std::uint32_t>::max();
-  }
+  const std::optional<std::uint64_t> elements = ShapeProduct(input->shape);
   const DLDataType dtype = input->dtype;
   // Each element takes at least a byte of JSON, so memory follows what has arrived.
-  if (count > most_elements) {
+  if (!elements || *elements > most_elements) {
     return WrongElements(where + ": 'data' has fewer elements than the shape");
   }
+  const std::uint64_t count = *elements;
   const std::size_t bytes = static_cast<std::size_t>(count * ElementBytes(dtype));
   std::byte* const memory = request->memory.Allocate(bytes + 1);
   if (memory == nullptr)

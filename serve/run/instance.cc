@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <utility>
 
+#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/run/classification.h"
 #include "rewire/serve/run/request_check.h"
 
@@ -29,11 +32,9 @@ void SetShape(const ModelOutput& output, const std::vector<std::int64_t>& sizes,
 
 // False if there are more bytes than there can be.
 bool SetBytes(OutputTensor* result) {
-  result->bytes = ElementBytes(result->dtype);
-  for (const std::int64_t size : result->shape) {
-    if (__builtin_mul_overflow(result->bytes, static_cast<std::uint64_t>(size), &result->bytes)) return false;
-  }
-  return true;
+  const std::optional<std::uint64_t> bytes = ShapeProduct(result->shape, ElementBytes(result->dtype));
+  result->bytes = bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+  return bytes.has_value();
 }
 
 const ModelOutput& Named(const ModelSignature& signature, std::string_view name) {

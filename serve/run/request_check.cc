@@ -2,10 +2,12 @@
 #include "rewire/serve/run/request_check.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "rewire/base/near_names.h"
+#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/core/wire_types.h"
 
 namespace rewire::serve {
@@ -40,7 +42,6 @@ Status CheckInput(const ModelSignature& signature, const ModelInput& expected, c
                 WireName(expected.dtype), WireName(given.dtype));
   }
   bool fits = given.shape.size() == expected.dims.size();
-  std::uint64_t bytes = ElementBytes(given.dtype);
   for (std::size_t i = 0; fits && i < given.shape.size(); ++i) {
     const Dim dim = expected.dims[i];
     const std::int64_t size = given.shape[i];
@@ -54,19 +55,20 @@ Status CheckInput(const ModelSignature& signature, const ModelInput& expected, c
       }
       known = size;
     }
-    if (fits && __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
-      return Fail(StatusCode::kInvalidArgument,
-                  "input '{}': a tensor of shape {} has more bytes than there are", expected.name,
-                  ShapeText(given.shape));
-    }
   }
   if (!fits) {
     return Fail(StatusCode::kInvalidArgument, "input '{}': shape {} expected, {} given", expected.name,
                 DimsText(signature, expected.dims), ShapeText(given.shape));
   }
-  if (bytes != given.data.size()) {
+  const std::optional<std::uint64_t> bytes = ShapeProduct(given.shape, ElementBytes(given.dtype));
+  if (!bytes) {
+    return Fail(StatusCode::kInvalidArgument,
+                "input '{}': a tensor of shape {} has more bytes than there are", expected.name,
+                ShapeText(given.shape));
+  }
+  if (*bytes != given.data.size()) {
     return Fail(StatusCode::kInvalidArgument, "input '{}': shape {} of {} takes {} bytes, {} given",
-                expected.name, ShapeText(given.shape), WireName(given.dtype), bytes, given.data.size());
+                expected.name, ShapeText(given.shape), WireName(given.dtype), *bytes, given.data.size());
   }
   return {};
 }

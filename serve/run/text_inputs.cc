@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/core/wire_types.h"
 
 namespace rewire::serve {
@@ -32,15 +32,9 @@ Status Replace(const ModelSignature& signature, const ModelInput& model, InputTe
     if (!text) return Damaged(model.name, list.size());
     list.push_back(*text);
   }
-  std::uint64_t elements = 1;
-  for (const std::int64_t size : texts.shape) {
-    if (!__builtin_mul_overflow(elements, static_cast<std::uint64_t>(size), &elements)) continue;
-    elements = std::numeric_limits<std::uint64_t>::max();  // more than anybody gives
-    break;
-  }
-  if (elements != list.size()) {
+  if (const std::optional<std::uint64_t> elements = ShapeProduct(texts.shape); elements != list.size()) {
     return Fail(StatusCode::kInvalidArgument, "input '{}': its shape has {} elements, and {} texts are given",
-                model.name, elements, list.size());
+                model.name, elements ? std::to_string(*elements) : "too many", list.size());
   }
   std::size_t bytes = 0;
   for (const std::string_view text : list) bytes += text.size();

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models on a server, by rewire.connect. The server is vm-serve of the same build."""
 
+import contextlib
 import os
 import pathlib
 import pickle
 import signal
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -13,28 +15,38 @@ import tiny_models as models
 
 import rewire
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "serve"))
+from certificates import make_certificate  # noqa: E402
+
 ROWS = 2000  # so many bytes that memory is shared where the URL asks for it
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The URLs of a server of `add`, without the model's name."""
+@contextlib.contextmanager
+def serving(folder, *arguments):
+    """The addresses of a server of `add`, for HTTP and for gRPC."""
     program = pathlib.Path(os.environ.get("REWIRE_BUILD", "")) / "bin" / "vm-serve"
     if not program.exists():
         pytest.skip(f"{program} is not built")
-    folder = tmp_path_factory.mktemp("models")
-    rewire.compile(models.add()).executable.save(folder / "add.rwx")
-    command = [program, folder, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]
+    models_in = folder / "models"
+    models_in.mkdir()
+    rewire.compile(models.add()).executable.save(models_in / "add.rwx")
+    command = [program, models_in, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        http, grpc = process.stdout.readline().split()[-1], process.stdout.readline().split()[-1]
-        yield [f"http://{http.removeprefix('http://')}", f"grpc://{grpc.removeprefix('grpc://')}"]
+        yield [process.stdout.readline().split()[-1] for _ in range(2)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The URLs of a server of `add`, without the model's name."""
+    with serving(tmp_path_factory.mktemp("server")) as (http, grpc):
+        yield [f"http://{http}", f"grpc://{grpc}"]
 
 
 def urls(server):
@@ -84,3 +96,18 @@ def test_what_cannot_be_connected_to(server):
             rewire.connect(server[0] + "/add", timeout=timeout)
     with pytest.raises(rewire.IoError):
         rewire.connect("http://127.0.0.1:1/add", timeout=1)
+
+
+def test_models_by_tls(tmp_path, monkeypatch):
+    certificate, key = make_certificate(tmp_path)
+    with serving(tmp_path, "--tls-cert", certificate, "--tls-key", key) as (http, grpc):
+        # Both protocols are at the port of HTTP.
+        addresses = [f"https://{http}", f"grpcs://{http}", f"grpcs://{grpc}"]
+        for address in addresses:
+            with pytest.raises(rewire.IoError, match="the certificate is refused: self-signed certificate"):
+                rewire.connect(f"{address}/add")
+        monkeypatch.setenv("REWIRE_SERVER_CA", str(certificate))
+        for address in addresses:
+            given, out = inputs(), numpy.zeros((ROWS, 4), numpy.float32)
+            assert rewire.connect(f"{address}/add").run(given, out=out)["sum"] is out
+            assert (out == given["a"] + given["b"]).all()

@@ -7,6 +7,7 @@
 Prints a row for each call. A call that is not supported must say so by UNIMPLEMENTED.
 """
 import asyncio
+import contextlib
 import pathlib
 import queue
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.grpc.aio as triton_aio
 import tritonclient.utils.shared_memory as shared_memory
+from certificates import make_certificate
 
 MODEL = """.kernel add = "rewire.add"
 .func main(x: f32[4], y: f32[4]) -> z: f32[4]
@@ -175,9 +177,9 @@ class Calls:
         self.client.stop_stream()
 
 
-async def asynchronous(address):
+async def asynchronous(address, tls):
     """The client for asyncio."""
-    async with triton_aio.InferenceServerClient(address) as client:
+    async with triton_aio.InferenceServerClient(address, **tls) as client:
         assert await client.is_server_live()
         results = await asyncio.gather(*(client.infer("model", inputs(triton_aio.InferInput)) for _ in range(20)))
         assert all((result.as_numpy("z") == X + Y).all() for result in results)
@@ -187,34 +189,50 @@ async def asynchronous(address):
 UNSUPPORTED = {"get_trace_settings", "update_trace_settings", "get_log_settings", "update_log_settings", "register_cuda_shared_memory"}
 
 
+def check(address, **tls):
+    """Makes every call, and prints a row for each."""
+    way = "grpcs" if tls else "grpc"
+    client = triton.InferenceServerClient(address, **tls)
+    calls = Calls(client)
+    for name in [name for name in vars(Calls) if not name.startswith("_")]:
+        try:
+            getattr(calls, name)()
+            answer = "answered"
+        except triton.InferenceServerException as error:
+            if name not in UNSUPPORTED or "UNIMPLEMENTED" not in error.status():
+                raise
+            answer = "UNIMPLEMENTED"
+        assert (answer == "UNIMPLEMENTED") == (name in UNSUPPORTED), f"{name}: {answer}"
+        print(f"{way}: {name:34} {answer}")
+    asyncio.run(asynchronous(address, tls))
+    print(f"{way}: {'aio.infer':34} answered")
+    client.close()
+
+
+@contextlib.contextmanager
+def server(binary, folder, *arguments):
+    """The addresses of HTTP and gRPC; the server is ended by SIGTERM, which must be a success."""
+    command = [binary, "model.rwx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--let-clients-load", *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield [process.stdout.readline().split()[-1] for _ in range(2)]
+        finally:
+            process.terminate()
+        assert process.wait(timeout=60) == 0, "the server did not end well"
+
+
 def main():
     bins = pathlib.Path(sys.argv[1]).resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "model.asm").write_text(MODEL, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "model.asm").write_text(MODEL, encoding="utf-8")
         subprocess.run([bins / "vm-as", "model.asm"], cwd=folder, check=True)
-        command = [bins / "vm-serve", "model.rwx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--let-clients-load"]
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
-            try:
-                lines = [server.stdout.readline(), server.stdout.readline()]
-                address = next(line.split()[-1] for line in lines if "gRPC" in line)
-                client = triton.InferenceServerClient(address)
-                calls = Calls(client)
-                for name in [name for name in vars(Calls) if not name.startswith("_")]:
-                    try:
-                        getattr(calls, name)()
-                        answer = "answered"
-                    except triton.InferenceServerException as error:
-                        if name not in UNSUPPORTED or "UNIMPLEMENTED" not in error.status():
-                            raise
-                        answer = "UNIMPLEMENTED"
-                    assert (answer == "UNIMPLEMENTED") == (name in UNSUPPORTED), f"{name}: {answer}"
-                    print(f"grpc: {name:34} {answer}")
-                asyncio.run(asynchronous(address))
-                print(f"grpc: {'aio.infer':34} answered")
-                client.close()
-            finally:
-                server.terminate()
-            assert server.wait(timeout=60) == 0, "the server did not end well"
+        with server(bins / "vm-serve", folder) as (_, grpc):
+            check(grpc)
+        certificate, key = make_certificate(folder)
+        with server(bins / "vm-serve", folder, "--tls-cert", certificate, "--tls-key", key) as (http, _):
+            # By ALPN, gRPC is at the port of HTTP, too.
+            check(http.replace("127.0.0.1", "localhost"), ssl=True, root_certificates=str(certificate))
     return 0
 
 

@@ -17,6 +17,7 @@ import numpy
 import onnx
 import tritonclient.http as http
 import tritonclient.utils.shared_memory as shared_memory
+from certificates import make_certificate
 from onnx import TensorProto, helper
 from tritonclient.utils import InferenceServerException
 
@@ -163,14 +164,19 @@ def main():
     binary = parser.parse_args().bin.resolve()
     with tempfile.TemporaryDirectory() as folder:
         w = write_model(pathlib.Path(folder) / "model/1/model.onnx")
-        for name, test in sorted(globals().items()):
-            if not name.startswith("test_"):
-                continue
-            begin = time.monotonic()
-            with server(binary, folder, "--max-batch", 16, "--let-clients-load") as address:
-                with http.InferenceServerClient(address, concurrency=8) as client:
-                    test(client, w)
-            print(f"ok {name} {time.monotonic() - begin:.1f} s", flush=True)
+        certificate, key = make_certificate(pathlib.Path(folder))
+        tls = {"ssl": True, "ssl_options": {"ca_certs": str(certificate)}}
+        models = [pathlib.Path(folder) / "model", "--max-batch", 16, "--let-clients-load"]
+        # All calls without TLS, then by TLS.
+        for arguments, options in [(models, {}), ([*models, "--tls-cert", certificate, "--tls-key", key], tls)]:
+            for name, test in sorted(globals().items()):
+                if not name.startswith("test_"):
+                    continue
+                begin = time.monotonic()
+                with server(binary, *arguments) as address:
+                    with http.InferenceServerClient(address, concurrency=8, **options) as client:
+                        test(client, w)
+                print(f"ok {name}{' by TLS' if options else ''} {time.monotonic() - begin:.1f} s", flush=True)
     return 0
 
 

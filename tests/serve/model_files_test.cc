@@ -87,6 +87,9 @@ models_in = ["models"]
 http = "0.0.0.0:9000"
 loops = 3
 let_clients_load = true
+tls_cert = "certificates/server.pem"
+tls_key = "/etc/server.key"
+tls_client_ca = "../root.pem"
 [defaults]
 instances = 4
 max_queue_size = 100
@@ -107,6 +110,9 @@ allowed_sizes = [2, 8]
   CHECK(settings.http == "0.0.0.0:9000");
   CHECK(settings.loops == 3);
   CHECK(settings.let_clients_load);
+  CHECK(settings.tls.certificate == (folder.path() / "certificates/server.pem").string());
+  CHECK(settings.tls.key == "/etc/server.key");
+  CHECK(settings.tls.authorities == (folder.path().parent_path() / "root.pem").string());
   CHECK(settings.paths == std::vector<std::string>{(folder.path() / "models").string()});
   const ModelSettings& a = settings.Of("a");
   CHECK(a.instances == 4);
@@ -127,6 +133,10 @@ TEST_CASE("wrong settings are refused with their line") {
       {"a = ", "line 1, column"},
       {"\n[server]\nhtpp = 1", "line 3: there is no setting 'server.htpp'; did you mean 'http'?"},
       {"[server]\nhttp = 1", "line 2: 'server.http' must be a text"},
+      {"[server]\ntls_cert = 1", "line 2: 'server.tls_cert' must be a text"},
+      {"[server]\ntls_key = true", "line 2: 'server.tls_key' must be a text"},
+      {"[server]\ntls_client_ca = []", "line 2: 'server.tls_client_ca' must be a text"},
+      {"[server]\ntls_certificate = \"a\"", "there is no setting 'server.tls_certificate'"},
       {"[server]\nloops = -1", "'server.loops' must be a whole number from 0 to 1024"},
       {"[server]\nlet_clients_load = 1", "must be true or false"},
       {"[defaults]\nthreads = 1.5", "'defaults.threads' must be a whole number"},

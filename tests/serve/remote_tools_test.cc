@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rewire/tests/serve/both_server.h"
+#include "rewire/tests/serve/tls_server.h"
 #include "rewire/tests/support/run_program.h"
 
 namespace rewire::serve::test {
@@ -48,6 +49,25 @@ TEST_CASE("remote: vm-run and vm-bench take a URL in place of a file") {
   const auto nobody = rewire::test::RunProgram(
       "vm-bench", {url, "--dim", "N=3", "--duration", "10ms", "--server-pid", "99999999"}, folder.path());
   CHECK_THAT(nobody.err, Contains("--server-pid: there is no process 99999999"));
+}
+
+TEST_CASE("tls: vm-run takes https:// and grpcs:// URLs, and says why a certificate is refused") {
+  const Certificates certificates;
+  const TlsServer server(certificates, certificates.Files("server"));
+  for (const std::string& url : server.Urls()) {
+    INFO(url);
+    const std::vector<std::string> arguments = {
+        url, "--input", "x=1x4xf32=1,2,3,4", "--expect", "y=1x4xf32=2,4,6,8", "--rtol", "0"};
+    {
+      const Variables client(certificates.Client());
+      const auto run = rewire::test::RunProgram("vm-run", arguments, certificates.folder().path());
+      INFO(run.err);
+      CHECK(run.exit_code == 0);
+    }
+    const auto run = rewire::test::RunProgram("vm-run", arguments, certificates.folder().path());
+    CHECK(run.exit_code > 10);
+    CHECK_THAT(run.err, Contains("the certificate is refused: unable to get local issuer certificate"));
+  }
 }
 
 }  // namespace

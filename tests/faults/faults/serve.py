@@ -11,7 +11,7 @@ FAULTS = [
     Fault("serve", "an input of another datatype is refused before it waits", "request_check.cc",
           "if («given.dtype != expected.dtype») {", "false", SERVE),
     Fault("serve", "an input has as many bytes as its shape", "request_check.cc",
-          "if («bytes != given.data.size()») {", "false", SERVE),
+          "if («*bytes != given.data.size()») {", "false", SERVE),
     Fault("serve", "a dimension's name has one size in all inputs of a request", "request_check.cc",
           "if («known >= 0 && size != known») {", "false", SERVE),
     Fault("serve", "a part of a region lies inside it", "shared_regions.cc",
