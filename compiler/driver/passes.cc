@@ -46,6 +46,7 @@ std::span<const Pass> Passes() {
       {.name = "transpose-late", .run = TransposeLate, .effect = kNothing},
       {.name = "channels-last", .run = ChannelsLast, .effect = kSumOrder, .for_host = true},
       {.name = "drop-transposes", .run = DropTransposes, .effect = kNothing},
+      {.name = "permute-weights", .run = PermuteWeights, .effect = kNothing},
       {.name = "fuse-quantized-prelu", .run = FuseQuantizedPRelu, .effect = kRounding, .for_host = true},
       {.name = "add-residuals",
        .run = AddResiduals,

@@ -145,6 +145,10 @@ void ChannelsLast(Graph* graph);
 // So tokens become an image with the channels last, or an image tokens. Elementwise operators may stand
 // between the reshape and the second transpose.
 void DropTransposes(Graph* graph);
+// Puts the rows of constant weights in another order, where a transpose stands in front of a product of
+// integers and moves elements within its rows. The transpose becomes a reshape. Sums of integers are the same
+// in any order; products of floats stay.
+void PermuteWeights(Graph* graph);
 // Turns a PRelu of a dequantized tensor that is quantized again into one kernel, if it has a slope for each
 // channel and the channels are last.
 void FuseQuantizedPRelu(Graph* graph);
