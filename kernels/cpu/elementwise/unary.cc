@@ -56,11 +56,15 @@ struct Math {
   double operator()(double x) const { return kDouble(x); }
 };
 
-// The function for rows of floats, if there is one.
-template <typename Op, typename = void>
-inline constexpr VectorMath::Row VectorMath::*kRowOf = nullptr;
+// The function of rows of floats that computes elements of type T, if there is one. Rounding is an
+// instruction, which 16-bit floats need not go through blocks for.
+template <typename Op, typename T>
+inline constexpr VectorMath::Row VectorMath::*kRowOf = Op::kRow;
 template <typename Op>
-inline constexpr VectorMath::Row VectorMath::*kRowOf<Op, std::void_t<decltype(Op::kRow)>> = Op::kRow;
+inline constexpr VectorMath::Row VectorMath::*kRowOf<Op, Float16> =
+    Op::kRow == &VectorMath::floor || Op::kRow == &VectorMath::ceil || Op::kRow == &VectorMath::round
+        ? nullptr
+        : Op::kRow;
 
 template <typename Op>
 struct Unary {
@@ -71,8 +75,8 @@ struct Unary {
     if (Status s = CheckSameDType("out", out, "x", x); !s.ok()) return s;
     return ForType(typename Op::Accepts(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op> != nullptr)
-        return loop.RunRows<T, T>(OnRowsInBlocks<T>(BestVectorMath().*kRowOf<Op>));
+      if constexpr (std::is_same_v<Computed<T>, float> && kRowOf<Op, T> != nullptr)
+        return loop.RunRows<T, T>(OnRowsInBlocks<T>(BestVectorMath().*kRowOf<Op, T>));
       else
         return loop.Run<T, T>(OnElementsInBlocks<T>(Op()));
     });

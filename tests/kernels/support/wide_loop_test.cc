@@ -98,6 +98,47 @@ TEST_CASE("16-bit floats are compared as floats") {
   });
 }
 
+// Lengths around the groups that go through registers, each operand as a row or one element.
+TEST_CASE("arithmetic of 16-bit floats is that of floats, rounded once, at each length") {
+  struct Function {
+    const char* name;
+    std::function<float(float, float)> of;
+  };
+  const Function functions[] = {
+      {"rewire.add", [](float a, float b) { return a + b; }},
+      {"rewire.mul", [](float a, float b) { return a * b; }},
+      {"rewire.div", [](float a, float b) { return a / b; }},
+      {"rewire.prelu", [](float a, float b) { return a < 0 ? a * b : a; }},
+      {"rewire.at_most", [](float a, float b) { return a > b ? b : a; }},
+  };
+  ForEachTarget([&] {
+    for (const auto& [name, of] : functions) {
+      INFO(name);
+      for (std::int64_t count = 1; count < 70; count += count < 36 ? 1 : 7) {
+        const std::vector<float> a = Elements<float>(count, 5), b = Elements<float>(count, 6);
+        for (const int repeated : {0, 1, 2}) {
+          HostTensor x = HostTensor::Of<Float16>({repeated == 1 ? 1 : count},
+                                                 Halves(repeated == 1 ? std::vector{a[0]} : a)),
+                     y = HostTensor::Of<Float16>({repeated == 2 ? 1 : count},
+                                                 Halves(repeated == 2 ? std::vector{b[0]} : b));
+          HostTensor out = HostTensor::Empty<Float16>({count});
+          REQUIRE(Run(name, {&x, &y, &out}) == "");
+          if (repeated != 1) REQUIRE(Run(name, {&x, &y, &x}) == "");
+          for (std::size_t i = 0; i < a.size(); ++i) {
+            const Float16 expected(of(repeated == 1 ? a[0] : a[i], repeated == 2 ? b[0] : b[i]));
+            if (std::isnan(static_cast<float>(expected))) {
+              REQUIRE(std::isnan(static_cast<float>(out.values<Float16>()[i])));
+            } else {
+              REQUIRE(out.values<Float16>()[i].bits == expected.bits);
+              if (repeated != 1) REQUIRE(x.values<Float16>()[i].bits == expected.bits);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEMPLATE_TEST_CASE("each 16-bit float is of its class", "", Float16, BFloat16) {
   std::vector<TestType> all;
   for (int bits = 0; bits < 65536; ++bits)
