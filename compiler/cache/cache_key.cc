@@ -94,6 +94,8 @@ bool IsCacheable(const CompileOptions& options) {
          options.precision != Precision::kInt8 && !options.dump;
 }
 
+bool IsForCache(const CompileOptions& options) { return !options.cache.empty() && IsCacheable(options); }
+
 std::string OptionsText(const CompileOptions& options) {
   // Naming each member here lets the build fail when one is added. Those that are not used below change
   // nothing in the executable, or are not cacheable.

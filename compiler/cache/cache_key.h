@@ -15,6 +15,10 @@ namespace rewire::compiler {
 // samples show, are not kept.
 bool IsCacheable(const CompileOptions& options);
 
+// Whether the executable is for a cache. Processes map its constants, so whatever can be computed before a
+// program is linked belongs into the file.
+bool IsForCache(const CompileOptions& options);
+
 // The options that the executable depends on.
 std::string OptionsText(const CompileOptions& options);
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "rewire/base/near_names.h"
-
+#include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/driver/at_load.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
@@ -68,13 +68,15 @@ void Begin(const CompileOptions& options, const std::string& what) {
   if (options.progress) options.progress(what);
 }
 
-// Folds what `__init` would do with kernels that give the same on every CPU.
+// Folds what `__init` would do with kernels that give the same on every CPU. An executable for a cache also
+// holds what a smaller file would leave to linking.
 void FoldInit(ConstantFolder& folder, const CompileOptions& options, Graph* graph) {
   const std::size_t count = graph->init.nodes.size();
   std::size_t done = 0;
   std::erase_if(graph->init.nodes, [&](const Node* node) {
     Begin(options, fmt::format("packing weights {} of {}", ++done, count));
-    if (node->at_load || node->returns || !folder.HasKernel(node->kernel)) return false;
+    const bool left = node->at_load && !IsForCache(options);
+    if (left || node->returns || !folder.HasKernel(node->kernel)) return false;
     std::optional<std::vector<HostTensor>> results = folder.Fold(*node);
     if (!results) return false;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) {

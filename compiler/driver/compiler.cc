@@ -11,8 +11,8 @@
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/cache/model_cache.h"
 #include "rewire/compiler/driver/compile.h"
+#include "rewire/compiler/ir/stock_kernels.h"
 #include "rewire/executable_format/writer.h"
-#include "rewire/kernels/contract/libraries.h"
 #include "rewire/vm/kernel_set.h"
 
 namespace rewire {
@@ -26,11 +26,8 @@ void Begin(const CompileOptions& options, const char* what) {
 
 // Outputs lie in the caller's memory.
 MemoryBound BoundOf(const Executable& executable) {
-  KernelSet kernels;
   // A missing library is no error: its kernels are then not bounded.
-  for (const names::StockLibrary& library : names::kStockLibraries) {
-    if (!library.on_device) (void)kernels.AddLibrary(library.file);
-  }
+  KernelSet kernels = compiler::StockKernels({.not_portable = true});
   MemoryBoundOptions options;
   options.outputs_bound = true;
   Result<MemoryBound> bound = BoundMemory(executable, &kernels, {}, options);
@@ -144,10 +141,6 @@ Result<Compilation> CompileCached(const CacheSource& source, const CompileOption
   return made;
 }
 
-bool UsesCache(const CompileOptions& options) {
-  return !options.cache.empty() && compiler::IsCacheable(options);
-}
-
 }  // namespace
 
 Result<Compilation> Compile(const std::string& path, const CompileOptions& options,
@@ -159,7 +152,7 @@ Result<Compilation> Compile(const std::string& path, const CompileOptions& optio
     Tell(std::move(nodes), unsupported);
     return compiled;
   };
-  if (!UsesCache(options)) return Finish(compile(), options, start);
+  if (!compiler::IsForCache(options)) return Finish(compile(), options, start);
   Tell({}, unsupported);
   return CompileCached({[&](const compiler::ContentHash& hash) { return hash.TextOfFile(path); },
                         compiler::ExternalDataBeside(path, options.external_folders)},
@@ -178,7 +171,7 @@ Result<Compilation> CompileBytes(Span<const std::byte> model, const std::string&
     Tell(std::move(nodes), unsupported);
     return compiled;
   };
-  if (!UsesCache(options)) return Finish(compile(), options, start);
+  if (!compiler::IsForCache(options)) return Finish(compile(), options, start);
   Tell({}, unsupported);
   // The caller leaves the bytes as they are until the end.
   const auto content = [&, text = std::string()](const compiler::ContentHash& hash) mutable {

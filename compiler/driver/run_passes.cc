@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/passes/passes.h"
 
 namespace rewire::compiler {
@@ -32,6 +33,7 @@ Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, boo
   for (const Pass& pass : Passes()) {
     if (options_.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
     if (options_.strict && !IsStrict(pass)) continue;
+    if (pass.run == ComputeAtLoad && IsForCache(options_)) continue;
     if (pass.run == MakeBranches && options_.parallel == Parallel::kOff) continue;
     // Elementwise kernels read and write one dtype. What this pass mixes, fuse-elementwise puts together.
     if (pass.run == RoundEarly && options_.disabled_passes.contains("fuse-elementwise")) continue;

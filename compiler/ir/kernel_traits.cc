@@ -20,33 +20,30 @@ bool Has(const Graph& graph, const Node& node, std::uint32_t trait) {
 
 }  // namespace
 
-KernelTraits::KernelTraits(KernelSet kernels) : kernels_(std::move(kernels)) {
-  for (const auto& source : kernels_.sources()) {
-    for (const std::string& name : source->Names()) {
-      PackedFunction function = source->Find(name).function;
-      if (function.row != nullptr) functions_.insert_or_assign(name, std::move(function));
-    }
-  }
+KernelTraits::KernelTraits(KernelSet kernels) : kernels_(std::move(kernels)) {}
+
+const PackedFunction& KernelTraits::Function(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto [place, is_new] = functions_.try_emplace(name);
+  const auto& sources = kernels_.sources();
+  // The source that was added last is asked first, as KernelSet::Resolve does.
+  for (std::size_t i = sources.size(); is_new && !place->second && i-- > 0;)
+    place->second = sources[i]->Find(name).function;
+  return place->second;
 }
 
-const RewireKernelRow* KernelTraits::Row(const std::string& name) const {
-  const auto found = functions_.find(name);
-  return found == functions_.end() ? nullptr : found->second.row;
-}
+const RewireKernelRow* KernelTraits::Row(const std::string& name) const { return Function(name).row; }
 
-const RewireKernelWork* KernelTraits::Work(const std::string& name) const {
-  const auto found = functions_.find(name);
-  return found == functions_.end() ? nullptr : found->second.work;
-}
+const RewireKernelWork* KernelTraits::Work(const std::string& name) const { return Function(name).work; }
 
 Status KernelTraits::Check(const Node& node, bool one_dtype) const {
+  if (!Function(node.kernel)) return {};
   KernelImport import;
   import.name = node.kernel;
   import.attributes = node.attributes;
   import.flags = node.flags;
   const Result<PackedFunction> kernel = kernels_.Resolve(import);
   if (kernel) return kernel->row == nullptr ? Status() : CheckCall(node, *kernel->row, one_dtype);
-  if (kernel.error().code() == StatusCode::kNotFound) return {};
   return Fail(StatusCode::kUnsupported, kernel.error().message());
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -13,7 +14,8 @@
 
 namespace rewire::compiler {
 
-// The rows of all kernels of a set. Immutable. Keeps the libraries loaded.
+// The rows of the kernels of a set, which is asked once for each name. Thread-safe. Keeps the libraries
+// loaded.
 class KernelTraits {
  public:
   explicit KernelTraits(KernelSet kernels);
@@ -27,8 +29,12 @@ class KernelTraits {
   Status Check(const Node& node, bool one_dtype = true) const;
 
  private:
+  // A function without `call` if no source has the name.
+  const PackedFunction& Function(const std::string& name) const;
+
   KernelSet kernels_;
-  std::unordered_map<std::string, PackedFunction> functions_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, PackedFunction> functions_;  // those that were asked for
 };
 
 // The functions below take nodes that call kernels. They return false for other nodes and for kernels without

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/sessions/model.h"
 
+#include <malloc.h>
+
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -99,6 +101,13 @@ OrtStatus* CompileText(const Logger& logger, Span<const std::byte> bytes, const 
   return nullptr;
 }
 
+// Memory that compiling has freed lies between the weights that stay, so the allocator would keep it.
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 // `path` is empty for bytes of the host's, which may change after the return.
 OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::string& path,
                 const OrtSessionOptions& options, const std::set<std::string>& overridden,
@@ -164,10 +173,14 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
     link.parameters = {compiled->parameters, own};
   }
   const Executable executable = compiled->executable;
+  const bool from_cache = compiled->report.from_cache;
   compiled.reset();  // what linking does not need goes before it
   Model::MakeOverriding make;
   if (!text.overridable.empty() && overridden.empty()) make = OverridingOf(bytes, path, options);
-  return Finish(executable, std::move(link), text, *limits, std::move(make), not_linked, model);
+  OrtStatus* const finished =
+      Finish(executable, std::move(link), text, *limits, std::move(make), not_linked, model);
+  if (!from_cache) ReturnFreedMemory();
+  return finished;
 }
 
 // Models that some session uses, by file and options. Never destroyed, as the environment.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rewire/compiler/emit/emit.h"
-#include "rewire/kernels/contract/libraries.h"
+#include "rewire/compiler/ir/stock_kernels.h"
 #include "rewire/vm/vm.h"
 
 namespace rewire::compiler {
@@ -33,13 +33,8 @@ std::optional<HostTensor> ToHostTensor(const rewire::Value& value) {
 ConstantFolder::ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes, bool for_device)
     : node_time_(limits.fold_node_time),
       time_left_(limits.fold_time),
-      bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes) {
-  // Missing libraries show as missing kernels.
-  for (const names::StockLibrary& library : names::kStockLibraries) {
-    const bool used = library.portable && (for_device || !library.on_device);
-    if (used) (void)kernels_.AddLibrary(library.file);
-  }
-}
+      bytes_left_(limits.fold_bytes + kWeightFactor * weight_bytes),
+      kernels_(StockKernels({.for_device = for_device})) {}
 
 bool ConstantFolder::HasKernel(const std::string& name) const {
   return std::any_of(kernels_.sources().begin(), kernels_.sources().end(),

@@ -16,7 +16,7 @@ namespace rewire::compiler {
 
 class ConstantFolder {
  public:
-  // Loads the stock kernels; without them nothing is folded. `weight_bytes`: of the model. `for_device`:
+  // Uses the stock kernels; without them nothing is folded. `weight_bytes`: of the model. `for_device`:
   // those of devices, too.
   ConstantFolder(const CompileLimits& limits, std::uint64_t weight_bytes, bool for_device);
 
@@ -29,10 +29,10 @@ class ConstantFolder {
  private:
   std::optional<std::vector<HostTensor>> Run(const Node& node, std::chrono::nanoseconds time) const;
 
-  KernelSet kernels_;
   std::chrono::nanoseconds node_time_;
   std::chrono::nanoseconds time_left_;
   std::uint64_t bytes_left_;
+  KernelSet kernels_;
 };
 
 }  // namespace rewire::compiler

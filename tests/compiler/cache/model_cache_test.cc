@@ -4,6 +4,7 @@
 #define XXH_STATIC_LINKING_ONLY  // for the secret of XXH3 without a key
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -137,6 +138,47 @@ TEST_CASE("a cache gives the executable of a model that was compiled before") {
   struct stat info {};
   REQUIRE(stat(scene.entries()[0].c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
+}
+
+// A convolution that Winograd's form computes, with weights four times as large, and a product of one column,
+// which is packed as sixteen.
+onnx::ModelProto ModelOfLargeWeights() {
+  constexpr std::int64_t kChannels = 16, kSide = 16;
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto* graph = model.mutable_graph();
+  const auto add = [&](const char* name, const std::vector<std::int64_t>& shape, std::size_t count) {
+    std::vector<float> values;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i % 29) / 16 - 1);
+    AddFloats(graph, name, shape, values);
+  };
+  SetValue(graph->add_input(), "x", {1, kChannels, kSide, kSide});
+  add("w", {kChannels, kChannels, 3, 3}, kChannels * kChannels * 9);
+  add("v", {kSide, 1}, kSide);
+  AddIntList(AddNode(graph, "Conv", {"x", "w"}, "c"), "pads", {1, 1, 1, 1});
+  AddNode(graph, "MatMul", {"c", "v"}, "y");
+  SetValue(graph->add_output(), "y", {1, kChannels, kSide, 1});
+  return model;
+}
+
+std::ptrdiff_t ComputedConstants(const Executable& executable) {
+  const auto& constants = executable.module().constants;
+  return std::count_if(constants.begin(), constants.end(),
+                       [](const Constant& constant) { return constant.kind == ConstantKind::kComputed; });
+}
+
+TEST_CASE("an executable of a cache holds all that linking would compute, so that processes share it") {
+  const Scene scene;
+  scene.Put(ModelOfLargeWeights());
+  const Result<Compilation> apart = rewire::Compile(scene.model(), {});
+  REQUIRE(apart);
+  CHECK(ComputedConstants(apart->executable) > 0);
+  const Compilation kept = scene.Compile();
+  CHECK(ComputedConstants(kept.executable) == 0);
+  const Shape shape = {1, 16, 16, 16};
+  const Answer one = RunOnCounts(apart->executable.module(), shape);
+  const Answer other = RunOnCounts(kept.executable.module(), shape);
+  CHECK(one.error == "");
+  CHECK(one.values == other.values);
 }
 
 TEST_CASE("a model of the same content is found under another name, one of other content is not") {
