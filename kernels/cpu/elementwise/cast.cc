@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -38,6 +39,8 @@ struct Cast {
         const auto convert = [](float value) { return ToType<To>(value); };
         return loop.Run<Stored<To>, Source>(OnHalves<decltype(convert), Stored<To>>{convert});
       }
+      if constexpr (std::is_same_v<Source, float> && std::is_same_v<To, std::int64_t>)
+        return loop.RunRows<To, Source>(ToLongs);
       if constexpr (std::is_same_v<To, Float16> && !std::is_same_v<Source, Float16>)
         return loop.RunRows<To, Stored<Source>>(ToHalves<Source>);
       return loop.Run<Stored<Target>, Stored<Source>>([](Stored<Source> value) {
@@ -47,6 +50,23 @@ struct Cast {
           return ToType<Target>(value);
       });
     });
+  }
+
+  // Vectors convert to 32 bits, which hold most numbers of models: a block that has others goes one by one.
+  static void ToLongs(const float* in, std::int64_t* out, std::int64_t count) {
+    for (std::int64_t at = 0; at < count; at += kHalfBlock) {
+      const std::int64_t size = std::min(kHalfBlock, count - at);
+      int outside = 0;
+      WideLoop([from = in + at, size, &outside] {
+        int some = 0;
+        for (std::int64_t i = 0; i < size; ++i) some |= std::abs(from[i]) < 0x1p31F ? 0 : 1;  // NaN is 1
+        outside = some;
+      });
+      if (outside == 0)
+        RunContiguous([](float x) { return std::int64_t{ToType<std::int32_t>(x)}; }, size, out + at, in + at);
+      else
+        RunContiguous([](float x) { return ToType<std::int64_t>(x); }, size, out + at, in + at);
+    }
   }
 
   // By way of f32, in blocks that the CPU converts at once.

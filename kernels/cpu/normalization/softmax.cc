@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -123,34 +124,65 @@ struct Softmax {
     }
   }
 
+  static void Exp(float* values, std::int64_t count) { BestVectorMath().exp(values, values, count); }
+  static void Exp(double* values, std::int64_t count) {
+    std::transform(values, values + count, values, [](double x) { return std::exp(x); });
+  }
+
+  // Columns beside each other, of which each is a line. The powers of several rows are computed at once.
   template <typename T>
   static void Columns(const T* in, T* out, std::int64_t count, std::int64_t step, std::int64_t columns,
                       Pace& pace) {
+    constexpr std::int64_t kElements = 512;
     T most[kBlock];
     T sum[kBlock];
+    T powers[kElements];
     std::fill_n(most, columns, -std::numeric_limits<T>::infinity());
     std::fill_n(sum, columns, T{0});
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (!pace.Spend(columns)) return;
-      for (std::int64_t j = 0; j < columns; ++j) most[j] = Larger(in[i * step + j], most[j]);
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (!pace.Spend(4 * columns)) return;
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const T shifted = in[i * step + j] - most[j];
-        const T power = std::exp(shifted);
-        sum[j] += power;
-        out[i * step + j] = kLog ? shifted : power;
+    const std::int64_t some = kElements / columns;
+    const auto for_rows = [&](std::int64_t cost, const auto& body) {
+      for (std::int64_t first = 0; first < count; first += some) {
+        const std::int64_t rows = std::min(some, count - first);
+        if (!pace.Spend(cost * rows * columns)) return false;
+        body(in + first * step, out + first * step, rows);
       }
-    }
+      return true;
+    };
+    bool goes = for_rows(1, [&](const T* from, T*, std::int64_t rows) {
+      WideLoop([=, largest = &most[0]] {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t j = 0; j < columns; ++j) largest[j] = Larger(from[i * step + j], largest[j]);
+        }
+      });
+    });
+    goes = goes && for_rows(4, [&](const T* from, T* to, std::int64_t rows) {
+             WideLoop([=, largest = &most[0], shifted = &powers[0]] {
+               for (std::int64_t i = 0; i < rows; ++i) {
+                 for (std::int64_t j = 0; j < columns; ++j)
+                   shifted[i * columns + j] = from[i * step + j] - largest[j];
+                 if (kLog) std::copy_n(shifted + i * columns, columns, to + i * step);
+               }
+             });
+             Exp(powers, rows * columns);
+             WideLoop([=, total = &sum[0], power = &powers[0]] {
+               for (std::int64_t i = 0; i < rows; ++i) {
+                 for (std::int64_t j = 0; j < columns; ++j) total[j] += power[i * columns + j];
+                 if (!kLog) std::copy_n(power + i * columns, columns, to + i * step);
+               }
+             });
+           });
+    if (!goes) return;
     for (std::int64_t j = 0; j < columns; ++j) sum[j] = kLog ? std::log(sum[j]) : 1 / sum[j];
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (!pace.Spend(columns)) return;
-      for (std::int64_t j = 0; j < columns; ++j) {
-        T& value = out[i * step + j];
-        value = kLog ? value - sum[j] : value * sum[j];
-      }
-    }
+    static_cast<void>(for_rows(1, [&](const T*, T* to, std::int64_t rows) {
+      WideLoop([=, by = &sum[0]] {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t j = 0; j < columns; ++j) {
+            T& value = to[i * step + j];
+            value = kLog ? value - by[j] : value * by[j];
+          }
+        }
+      });
+    }));
   }
 };
 

@@ -49,7 +49,7 @@ FAULTS = [
     Fault("kernels", "a reflection is shorter than its axis", "pad_attributes.h",
           "mode == PadMode::kReflect ? «most < x[i]»", "most <= x[i]", KERNELS),
     Fault("kernels", "a softmax is shifted by its maximum", "softmax.cc",
-          "const T shifted = «in[i * step + j] - most[j]»;", "in[i * step + j]", KERNELS),
+          "shifted[i * columns + j] = «from[i * step + j] - largest[j]»;", "in[i * step + j]", KERNELS),
     Fault("kernels", "a transpose copies the rows that fill no square", "transposed_block.cc",
           "«CopySquares<T, kBytes / 2>(out + square_rows * out_row, out_row, in + square_rows, in_column,\n"
           "                               rows - square_rows, square_columns);»", "", KERNELS),

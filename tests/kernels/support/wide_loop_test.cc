@@ -139,6 +139,36 @@ TEST_CASE("arithmetic of 16-bit floats is that of floats, rounded once, at each 
   });
 }
 
+TEST_CASE("floats become integers of 64 bits, beside numbers that 32 bits do not hold") {
+  for (const std::int64_t count : {1, 7, 255, 256, 257, 900}) {
+    std::vector<float> x = Elements<float>(count, 8);
+    for (std::size_t i = 300; i < x.size(); i += 301) x[i] = i % 2 == 0 ? 3e9F : -1e20F;
+    HostTensor in = HostTensor::Of<float>({count}, x), out = HostTensor::Empty<std::int64_t>({count});
+    ForEachTarget([&] {
+      REQUIRE(Run("rewire.cast", {&in, &out}) == "");
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+        const std::int64_t expected = std::isnan(x[i])   ? 0
+                                      : x[i] >= 0x1p63F  ? kMost
+                                      : x[i] <= -0x1p63F ? -kMost - 1
+                                                         : static_cast<std::int64_t>(x[i]);
+        REQUIRE(out.values<std::int64_t>()[i] == expected);
+      }
+    });
+  }
+}
+
+TEMPLATE_TEST_CASE("a power by 2 is a square", "", float, double, std::int32_t, std::int64_t, std::uint8_t) {
+  const std::vector<TestType> x = {0, 1, 3, 200, static_cast<TestType>(-7), static_cast<TestType>(0.75)};
+  HostTensor base = HostTensor::Of<TestType>({6}, x), out = HostTensor::Empty<TestType>({6});
+  for (const Shape& shape : {Shape{}, Shape{1}}) {
+    HostTensor two = HostTensor::Of<TestType>(shape, std::vector<TestType>{2});
+    REQUIRE(Run("rewire.pow", {&base, &two, &out}) == "");
+    for (std::size_t i = 0; i < x.size(); ++i)
+      CHECK(out.values<TestType>()[i] == static_cast<TestType>(x[i] * x[i]));
+  }
+}
+
 TEMPLATE_TEST_CASE("each 16-bit float is of its class", "", Float16, BFloat16) {
   std::vector<TestType> all;
   for (int bits = 0; bits < 65536; ++bits)
