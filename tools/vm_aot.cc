@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "rewire/base/atomic_file.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/compiler/aot/emit_c.h"
 #include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/cli.h"
@@ -27,6 +30,7 @@ constexpr const char kDescription[] =
   $ vm-aot model.rwx -o digits.c --prefix digits       names begin with digits_
   $ vm-aot model.rwx -o model.c --weights pointer      model.c, model.h, and model.weights for flash or mmap
   $ vm-aot model.rwx -o model.c --max-dim N=8          N is an argument of the function, from 1 to 8
+  $ vm-aot model.rwx -o model.c --stack-usage build    the header also says how deep the stack becomes
 
 A size that varies has a largest one, by --max-dim here or in vm-compile. docs/aot.md says what the source needs, and
 what cannot be made static.
@@ -40,6 +44,7 @@ struct Options {
   std::string weights = "inline";
   std::vector<std::string> parameters;
   std::vector<std::string> max_dims;
+  std::vector<std::string> call_graphs;
   bool json = false;
 };
 
@@ -69,6 +74,34 @@ Result<ParameterSet> LinkedConstants(const OpenedModel& model, const Options& op
   return ParameterSet::Of(*program);
 }
 
+// The texts of these files, and of the files that end in .ci in these folders.
+Result<std::map<std::string, std::string>> ReadCallGraphs(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::error_code failed;
+    const std::size_t before = files.size();
+    for (const auto& entry : std::filesystem::directory_iterator(path, failed)) {
+      if (entry.path().extension() == ".ci") files.push_back(entry.path().string());
+    }
+    if (failed) return Fail(StatusCode::kIo, "cannot list '{}': {}", path, failed.message());
+    if (files.size() == before) {
+      return Fail(StatusCode::kNotFound,
+                  "--stack-usage {}: the folder has no .ci files; compile with -fcallgraph-info=su", path);
+    }
+  }
+  std::map<std::string, std::string> graphs;
+  for (const std::string& file : files) {
+    const Result<SharedBytes> bytes = ReadFile(file);
+    if (!bytes) return Forward(bytes);
+    graphs[file].assign(reinterpret_cast<const char*>(bytes->view.data()), bytes->view.size());
+  }
+  return graphs;
+}
+
 Result<int> MakeSource(Options options) {
   options.emit.kernels = options.kernels == "packed" ? CKernels::kPacked : CKernels::kEmbedded;
   options.emit.weights = options.weights == "section"   ? CWeights::kSection
@@ -76,6 +109,9 @@ Result<int> MakeSource(Options options) {
                                                         : CWeights::kInline;
   Status sizes = ParseSizes("--max-dim", options.max_dims, &options.emit.max_dims);
   if (!sizes) return Forward(sizes);
+  Result<std::map<std::string, std::string>> graphs = ReadCallGraphs(options.call_graphs);
+  if (!graphs) return Forward(graphs);
+  options.emit.call_graphs = *std::move(graphs);
   const std::size_t dot = options.output.rfind('.');
   const std::size_t slash = options.output.rfind('/');
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash) ||
@@ -106,13 +142,16 @@ Result<int> MakeSource(Options options) {
                                      {"header", header},
                                      {"arena_bytes", source->arena_bytes},
                                      {"constant_bytes", source->constant_bytes}};
+    if (source->stack_bytes) report["stack_bytes"] = *source->stack_bytes;
     if (has_file) report["weights"] = weights;
     PrintJson(report);
     return 0;
   }
   if (has_file) Tell(fmt::format("wrote {}\n", weights));
-  Tell(fmt::format("wrote {} and {}: {} bytes of memory for tensors, {} bytes of constants\n", options.output,
-                   header, source->arena_bytes, source->constant_bytes));
+  const std::string stack =
+      source->stack_bytes ? fmt::format(", {} bytes of stack", *source->stack_bytes) : "";
+  Tell(fmt::format("wrote {} and {}: {} bytes of memory for tensors, {} bytes of constants{}\n",
+                   options.output, header, source->arena_bytes, source->constant_bytes, stack));
   return 0;
 }
 
@@ -157,6 +196,15 @@ int main(int argc, char** argv) {
          "constants of the source")
       ->allow_extra_args(false)
       ->type_name("FILE");
+  app.add_option(
+         "--stack-usage", options.call_graphs,
+         "what GCC writes with -fcallgraph-info=su when it compiles the source and the kernels: a .ci "
+         "file or a folder of them. The header then states the most stack that a call needs")
+      ->allow_extra_args(false)
+      ->type_name("PATH");
+  AddWholeNumber(&app, "--library-stack", &options.emit.library_stack, "BYTES",
+                 "stack that each function of the C library is taken to need, with --stack-usage")
+      ->default_str(std::to_string(options.emit.library_stack));
   app.add_flag("--json", options.json, "print one JSON object instead of text");
   return Main(app, argc, argv, [&] { return MakeSource(options); });
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "rewire/compiler/aot/c_names.h"
@@ -14,6 +15,7 @@
 #include "rewire/compiler/aot/kernel_calls.h"
 #include "rewire/compiler/aot/known_calls.h"
 #include "rewire/compiler/aot/literals.h"
+#include "rewire/compiler/aot/stack_depth.h"
 #include "rewire/executable_format/names/no_function.h"
 
 namespace rewire {
@@ -53,9 +55,17 @@ class Emitter {
       arena_ = std::max(arena_, entry->arena_bytes);
       entries_.push_back(*std::move(entry));
     }
+    if (!options_.call_graphs.empty()) {
+      Result<aot::StackDepth> depth =
+          aot::DeepestStack(options_.call_graphs, options_.prefix + "_",
+                            literals_.Text() + calls_->Tables() + text, options_.library_stack);
+      if (!depth) return Forward(depth);
+      stack_ = *std::move(depth);
+    }
     CSource source;
     source.arena_bytes = arena_;
     source.constant_bytes = literals_.used_bytes();
+    if (stack_) source.stack_bytes = stack_->bytes;
     source.weights = literals_.weights();
     source.header = Header();
     source.source = Source(text);
@@ -103,6 +113,7 @@ class Emitter {
           "*/\n#define {}_WEIGHTS_BYTES {}\n",
           form_.upper, literals_.weights().size());
     }
+    if (stack_) text += StackText(*stack_);
     text += "\n";
     for (const EntryPoint& entry : entries_) text += aot::DeclarationText(form_, entry);
     text += aot::kTableTypes;
@@ -113,6 +124,18 @@ class Emitter {
                           form_.upper, module_.kernels.size(), options_.prefix);
     }
     return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  }
+
+  std::string StackText(const aot::StackDepth& stack) const {
+    std::string library;
+    for (const std::string& name : stack.library) library += (library.empty() ? "" : ", ") + name;
+    if (!library.empty()) {
+      library = fmt::format(" Of these, {} stand for each of: {}.", options_.library_stack, library);
+    }
+    return fmt::format(
+        "/* Bytes of stack that a call needs at most, by the call graphs of the build that was measured.{} "
+        "*/\n#define {}_STACK_BYTES {}\n",
+        library, form_.upper, stack.bytes);
   }
 
   std::string Source(const std::string& functions) const {
@@ -182,6 +205,7 @@ class Emitter {
   std::unique_ptr<aot::KernelCalls> calls_;
   std::vector<EntryPoint> entries_{};
   std::uint64_t arena_ = 0;
+  std::optional<aot::StackDepth> stack_{};
 };
 
 }  // namespace
@@ -192,6 +216,11 @@ Result<CSource> EmitC(const Executable& executable, const EmitCOptions& options,
     return Fail(StatusCode::kInvalidArgument,
                 "{} cannot begin names of C; give letters, digits and _, with a letter first (--prefix)",
                 options.prefix);
+  }
+  if (!options.call_graphs.empty() && options.kernels == CKernels::kPacked) {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        "packed functions stand in no call graph; leave out --stack-usage, or use --kernels embedded");
   }
   const Module& module = executable.module();
   for (const auto& [name, most] : options.max_dims) {

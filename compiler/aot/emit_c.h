@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,12 @@ struct EmitCOptions {
   // expanded where they are made, the source grows with this number if the depth of a recursion depends on
   // data.
   std::uint32_t depth = 16;
+  // The texts of the .ci files, by their names, that GCC writes with -fcallgraph-info=su when it compiles
+  // this source and the kernels. The header then states how deep the stack becomes (PREFIX_STACK_BYTES). The
+  // source stays as it is. With kEmbedded alone.
+  std::map<std::string, std::string> call_graphs;
+  // Bytes of stack that each function of the C library is taken to need. Call graphs have none for these.
+  std::uint64_t library_stack = 0;
   // Limits the instructions after calls are expanded, of all versions of an entry point together.
   std::uint64_t max_instructions = 1u << 18;
 };
@@ -55,6 +62,8 @@ struct CSource {
   std::string source;
   std::uint64_t arena_bytes = 0;     // the most that one entry point needs
   std::uint64_t constant_bytes = 0;  // of all constants that the program reads
+  // By the call graphs, if there are any: the most stack that a call needs.
+  std::optional<std::uint64_t> stack_bytes;
   // kPointer: the bytes to which the caller's pointer has to point, at a multiple of 16.
   std::vector<std::byte> weights;
 };
@@ -64,8 +73,9 @@ struct CSource {
 // Errors:
 // - kNotFound if there is no function of that name.
 // - kInvalidArgument if there is no dimension of that name, a largest size is below 1, or the prefix is no C
-// name.
+// name. Also if call graphs are given that lack a function, or are given with kPacked.
 // - kUnsupported if the program cannot be made static. The message names the function and the instruction.
+// Also if call graphs have no limit: a circle of calls, or a frame of unknown size.
 REWIRE_API Result<CSource> EmitC(const Executable& executable, const EmitCOptions& options,
                                  const std::string& header_name);
 

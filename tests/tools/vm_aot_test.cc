@@ -83,6 +83,23 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
   CHECK_THAT(header, Catch::Contains("#define SMALL_ARENA_BYTES 16\n"));
   CHECK_THAT(test::ReadWholeFile(folder.path() / "m.c"), Catch::Contains("1.0f, -2.5f,"));
 
+  // Files of a folder, or one by one.
+  std::filesystem::create_directory(folder.path() / "graphs");
+  folder.Write("graphs/m.ci",
+               "node: { title: \"small_main\" label: \"small_main\\nm.c:1:1\\n24 bytes (static)\" }\n"
+               "edge: { sourcename: \"small_main\" targetname: \"memcpy\" }\n");
+  folder.Write("graphs/other.txt", "no graph");
+  for (const char* graphs : {"graphs", "graphs/m.ci"}) {
+    const Finished again = RunProgram("vm-aot",
+                                      {"model.rwx", "-o", "m.c", "--prefix", "small", "--json",
+                                       "--stack-usage", graphs, "--library-stack", "16"},
+                                      folder.path());
+    REQUIRE(again.err == "");
+    CHECK(nlohmann::json::parse(again.out)["stack_bytes"] == 40);
+    CHECK_THAT(test::ReadWholeFile(folder.path() / "m.h"),
+               Catch::Contains("Of these, 16 stand for each of: memcpy. */\n#define SMALL_STACK_BYTES 40\n"));
+  }
+
   // Linking binds and computes the constants that the file lacks.
   folder.Write("open.asm", kOpen);
   REQUIRE(RunProgram("vm-as", {"open.asm"}, folder.path()).exit_code == 0);

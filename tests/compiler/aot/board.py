@@ -7,7 +7,6 @@ Fails if an image is seen as another digit than ONNX Runtime sees (examples/digi
 slower, or needs more memory than LIMITS allow. Prints the figures. Needs third_party/install.sh boards.
 """
 import argparse
-import collections
 import pathlib
 import re
 import subprocess
@@ -66,29 +65,8 @@ def code_bytes(text, objects):
     return sum(int(size, 16) for size, name in sizes if name in names)
 
 
-def deepest(folder, source):
-    """Bytes of stack that main needs at most, by the compiler's call graph. What is called by a pointer is any function that
-    stands in a table of the source."""
-    frames, calls = {}, collections.defaultdict(set)
-    for listing in folder.glob("*.ci"):
-        text = listing.read_text()
-        for title, size in re.findall(r'node: \{ title: "([^"]+)" label: "[^"]*\\n(\d+) bytes', text):
-            frames[title] = int(size)
-        for caller, callee in re.findall(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', text):
-            calls[caller].add(callee)
-    by_pointer = set(re.findall(r"rewire_embedded_(?:activate|store)_\w+", source.read_text()))
-
-    def depth(name, path):
-        if name == "__indirect_call":
-            return max((depth(each, path) for each in by_pointer - set(path)), default=0)
-        below = max((depth(each, (*path, name)) for each in calls[name] if each not in path), default=0)
-        return frames.get(name, LIBRARY_STACK) + below
-
-    return depth("main", ())
-
-
 def build(tools, folder, level, precision):
-    """Compiles the network into a program for the board; returns it, the bytes of arena and code, and the stack by the call graph."""
+    """Compiles the network into a program for the board; returns it, the bytes of arena and code, and the stack that the header states."""
     told = digits.write_source(tools, folder, precision)
     (folder / "main.c").write_text(MAIN)
     board = [ROOT / "examples/board" / name for name in ("board.c", "startup.c")]
@@ -101,7 +79,10 @@ def build(tools, folder, level, precision):
     digits.run(*ARM, "-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", f"-Wl,-Map={listing}", "-T",
                ROOT / "examples/board/mps2-an386.ld", *objects.values(), "-lm", "-o", elf)
     code = code_bytes(listing.read_text(), [objects[each] for each in [*digits.KERNELS, folder / "digits.c"]])
-    return elf, told["arena_bytes"], code, deepest(folder, folder / "digits.c")
+    stack = digits.emit(tools, folder, "--stack-usage", folder, "--library-stack", LIBRARY_STACK)["stack_bytes"]
+    if f"#define DIGITS_STACK_BYTES {stack}\n" not in (folder / "digits.h").read_text():
+        raise SystemExit("the header does not state the stack")
+    return elf, told["arena_bytes"], code, stack
 
 
 def emulate(elf):
@@ -137,7 +118,7 @@ def main():
             if len(found["digit"]) != len(expected) or right < len(expected) - ALLOWED[precision]:
                 faults.append(f"{name}: {right} of {len(expected)} images are seen as expected")
             if figures["stack"] > figures["stack at most"]:
-                faults.append(f"{name}: the stack is {figures['stack']} B deep, the call graph says {figures['stack at most']}")
+                faults.append(f"{name}: the stack is {figures['stack']} B deep, the header says {figures['stack at most']}")
             # The smallest code and the fastest one are two builds.
             for key in ("code", "arena", "stack") if level == "-Os" else ("instructions",):
                 if figures[key] > limits[key]:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "rewire/tests/support/paths.h"
@@ -68,15 +69,15 @@ void CLibrary::Add(const std::string& prefix, const CSource& source) {
   all_ += "#include \"" + prefix + ".c\"\n";
 }
 
-void CLibrary::Compile(const std::string& flags, const std::string& sources) {
+void CLibrary::Compile(const std::string& flags, const std::string& sources, const std::string& c_flags) {
   folder_.Write("all.c", all_);
   folder_.Write("all.cc", all_);
   const std::string include =
       " -I '" + std::string(SourceDir()) + "/include' -Wall -Wextra -Wconversion -Werror " + flags;
   const std::string host = std::string(SourceDir()) + "/compiler/aot/packed_host.c";
-  Shell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include);
+  Shell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include + " " + c_flags);
   Shell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources +
-                     " -o all.so -lm" + include);
+                     " -o all.so -lm" + include + " " + c_flags);
   Shell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
   if (std::string(REWIRE_TEST_CLANG) != "") {
     Shell(folder_, REWIRE_TEST_CLANG " -std=c99 -fsyntax-only all.c" + include);
@@ -98,6 +99,15 @@ std::vector<std::string> CLibrary::Undefined() const {
 
 std::vector<std::string> CLibrary::Defined() const {
   return Lines(Shell(folder_, "nm -g --defined-only --format=just-symbols all.o"));
+}
+
+std::map<std::string, std::string> CLibrary::CallGraphs() const {
+  std::map<std::string, std::string> graphs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    if (entry.path().extension() == ".ci")
+      graphs[entry.path().filename().string()] = ReadWholeFile(entry.path());
+  }
+  return graphs;
 }
 
 std::string CLibrary::Sections() const { return Shell(folder_, "objdump -h all.o"); }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,9 @@ class CLibrary {
 
   void Add(const std::string& prefix, const CSource& source);
   // Compiles with all warnings as errors, as C99 and C++; fails the test if a compiler has something to say.
-  void Compile(const std::string& flags = {}, const std::string& sources = {});
+  // `c_flags` are for the C compiler alone.
+  void Compile(const std::string& flags = {}, const std::string& sources = {},
+               const std::string& c_flags = {});
   template <typename T>
   const T* Find(const std::string& symbol) const {
     return static_cast<const T*>(FindSymbol(symbol));
@@ -68,6 +71,8 @@ class CLibrary {
   // The names that the object file takes from elsewhere, and those that it gives.
   std::vector<std::string> Undefined() const;
   std::vector<std::string> Defined() const;
+  // The compiler's files about calls, by name, if the flags ask for them.
+  std::map<std::string, std::string> CallGraphs() const;
   // The names of its sections, among other text.
   std::string Sections() const;
 

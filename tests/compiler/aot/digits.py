@@ -58,4 +58,9 @@ def write_source(tools, folder, precision="f32"):
         write_samples(folder / "samples.npz")
         options += ["--precision", "int8", "--calibrate", folder / "samples.npz"]
     run(tools / "vm-compile", ROOT / "examples/digits/digits.onnx", "--dim", "N=1", *options, "-o", folder / "digits.rwx")
-    return json.loads(run(tools / "vm-aot", folder / "digits.rwx", "-o", folder / "digits.c", "--prefix", "digits", "--json"))
+    return emit(tools, folder)
+
+
+def emit(tools, folder, *options):
+    """Makes digits.c and digits.h of digits.rwx; returns what vm-aot says of them."""
+    return json.loads(run(tools / "vm-aot", folder / "digits.rwx", "-o", folder / "digits.c", "--prefix", "digits", "--json", *options))
