@@ -117,10 +117,17 @@ class Buffer {
 struct Mapping {
   ~Mapping();
 
+  bool Has(Span<const std::byte> bytes) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const auto first = reinterpret_cast<std::uintptr_t>(bytes.data());
+    return first >= begin && first - begin < size && bytes.size() <= size - (first - begin);
+  }
+
   void* address;
   std::size_t size;
   dev_t device;
   ino_t inode;
+  std::int64_t changed;  // the last change of the inode that MapFile has seen, in nanoseconds
   std::weak_ptr<Mapping> self;
 };
 
@@ -156,15 +163,18 @@ Result<SharedBytes> Map(Result<OpenFile> file, const std::string& path) {
   if (size == 0) return SharedBytes{};
   Mappings& mappings = Mappings::Instance();
   const std::lock_guard<std::mutex> lock(mappings.mutex);
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t changed = file->info.st_ctim.tv_sec * kSecond + file->info.st_ctim.tv_nsec;
   std::shared_ptr<Mapping> mapping;
-  for (const Mapping* known : mappings.all) {
-    const bool same = known->device == file->info.st_dev && known->inode == file->info.st_ino;
-    if (same && known->size == size && mapping == nullptr) mapping = known->self.lock();
+  for (Mapping* known : mappings.all) {
+    if (known->device != file->info.st_dev || known->inode != file->info.st_ino) continue;
+    if (known->size == size && mapping == nullptr) mapping = known->self.lock();
+    known->changed = changed;
   }
   if (mapping == nullptr) {
     void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, file->descriptor.get(), 0);
     if (address == MAP_FAILED) return FailWith("cannot map", path, errno);
-    mapping.reset(new Mapping{address, size, file->info.st_dev, file->info.st_ino, {}});
+    mapping.reset(new Mapping{address, size, file->info.st_dev, file->info.st_ino, changed, {}});
     mapping->self = mapping;
     mappings.all.push_back(mapping.get());
   }
@@ -188,6 +198,15 @@ void ForgetPages(const SharedBytes& bytes) {
   const std::uintptr_t first = (begin + page - 1) / page * page;
   const std::uintptr_t last = (begin + bytes.view.size()) / page * page;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+std::int64_t MappedFileChanged(Span<const std::byte> bytes) {
+  Mappings& mappings = Mappings::Instance();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  for (const Mapping* mapping : mappings.all) {
+    if (mapping->Has(bytes)) return mapping->changed;
+  }
+  return kNotMapped;
 }
 
 Result<SharedBytes> ReadFile(const std::string& path) {

@@ -6,6 +6,7 @@
 // Mapping is cheaper: pages that nobody touches are not read, and processes share the pages.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "rewire/base/export.h"
@@ -29,6 +30,12 @@ REWIRE_API Result<SharedBytes> MapFileWithoutLinks(const std::string& path, cons
 // Tells the system that this part of a mapped file is not needed soon, so that its pages stop counting as
 // this process's memory. Does nothing for memory that is not mapped.
 void ForgetPages(const SharedBytes& bytes);
+
+// Returns the time of the last change of the file that these bytes are mapped from, as MapFile saw it when
+// the file was mapped last. Nanoseconds since 1970, by the clock of the file system; kNotMapped for other
+// memory.
+constexpr std::int64_t kNotMapped = INT64_MIN;
+REWIRE_API std::int64_t MappedFileChanged(Span<const std::byte> bytes);
 
 // Reads a whole file into 64-byte aligned memory of this process. Also reads what cannot be mapped, such as
 // pipes and devices.

@@ -42,9 +42,7 @@ bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7
 
 }  // namespace
 
-bool IsPrintable(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), IsControl) && IsUtf8(text);
-}
+bool IsPrintable(std::string_view text) { return std::ranges::none_of(text, IsControl) && IsUtf8(text); }
 
 std::string Printable(std::string_view text, std::size_t most) {
   std::string printable(text.substr(0, most));

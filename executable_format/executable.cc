@@ -24,7 +24,7 @@ Status ReadVerified(const SharedBytes& bytes, const OpenOptions& options, Module
 // is copied.
 Status AlignConstants(const SharedBytes& file, Module* module) {
   const auto is_stored = [](const Constant& constant) { return !constant.stored.view.empty(); };
-  if (std::none_of(module->constants.begin(), module->constants.end(), is_stored)) return {};
+  if (std::ranges::none_of(module->constants, is_stored)) return {};
   const Result<SharedBytes> copy = AlignedCopy(file.view);
   if (!copy) return Forward(copy);
   for (Constant& constant : module->constants) {

@@ -131,8 +131,7 @@ bool IsIdentifier(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '/';
   };
   if (text.empty() || !letter(text.front()) || text == "_") return false;
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+  return std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
 }
 
 std::string QuoteText(std::string_view text) {

@@ -55,6 +55,12 @@ struct LogSink {
 // of unwritten memory visible, for tests.
 enum class StorageFill : std::uint8_t { kUndefined, kZero, kPoison };
 
+struct InitSharing;  // link/init_sharing.h
+
+// For LinkOptions::init_sharing: all Programs of this process that are linked with it share what `__init`
+// computes of equal weights. In librewire_prepare.
+REWIRE_API const InitSharing* ShareInitResults();
+
 struct LinkOptions {
   KernelSet kernels;
   // Searches Rewire's stock kernel libraries for imports named `rewire.*` that `kernels` does not have.
@@ -73,6 +79,10 @@ struct LinkOptions {
   ConstantCodecs codecs;  // the host's decoders, in addition to zstd
   LinkLimits limits;      // for linking as a whole
   Limits init_limits;     // for the run of `__init`, in addition to `limits`
+  // ShareInitResults(): a Program shares what `__init` has computed for another one that is alive, if both
+  // have the same `__init`, equal weights and the same allocator. Weights are compared in full, by content.
+  // The rows of all kernels of `__init` must say that they are pure. Null: `__init` runs.
+  const InitSharing* init_sharing = nullptr;
   StorageFill storage_fill = StorageFill::kUndefined;
   Array<const DeviceApi*> devices;  // in addition to the host; static storage
   // Opens Rewire's own library for a device that the executable names and `devices` does not have.

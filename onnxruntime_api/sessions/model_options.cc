@@ -81,6 +81,7 @@ Result<CompileOptions> CompileOptionsFor(const ModelText& text, const OrtSession
 
 LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options, const SessionLimits& limits) {
   LinkOptions link;
+  link.init_sharing = ShareInitResults();
   link.threads = env.Pool(options.own_threads ? options.threads : env.threads);
   OrtAllocator* const allocator = AllocatorFor(env, options);
   link.allocator = allocator == nullptr ? KeepingAllocator() : HostsAllocator(allocator);

@@ -190,6 +190,7 @@ std::vector<ParameterSet> ParameterSets(nb::handle given) {
 // `given` is executable, threads, kernels, parameters and the flags, as _rewire.Program takes them.
 LinkOptions ReadLinkOptions(const Arguments& given) {
   LinkOptions options;
+  options.init_sharing = ShareInitResults();
   const std::int64_t threads = given[1].is_none() ? 1 : ToInteger(given[1], "threads");
   constexpr int kMostThreads = 4096;
   if (threads < 1 || threads > kMostThreads) {

@@ -58,6 +58,7 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   const Result<Executable> executable = onnx ? OpenOnnx(file.path) : Executable::Open(file.path);
   if (!executable) return Forward(executable, file.path);
   LinkOptions link;
+  link.init_sharing = ShareInitResults();
   link.log = log_;
   link.kernels = kernels_;
   link.threads = Threads(settings.threads);

@@ -69,6 +69,34 @@ TEST_CASE("a mapping outlives its file's name") {
   CHECK(Text(mapped->view) == "content");
 }
 
+TEST_CASE("bytes of a mapped file say when MapFile found the file changed last") {
+  TemporaryFolder folder;
+  const std::string path = folder / "file";
+  REQUIRE(WriteFileAtomically(path, Bytes("content")));
+  const Result<SharedBytes> mapped = MapFile(path);
+  REQUIRE(mapped);
+  struct stat before;
+  struct stat after;
+  REQUIRE(stat(path.c_str(), &before) == 0);
+  const std::int64_t changed = MappedFileChanged(mapped->view);
+  CHECK(changed == before.st_ctim.tv_sec * std::int64_t{1'000'000'000} + before.st_ctim.tv_nsec);
+  CHECK(MappedFileChanged(mapped->view.subspan(3)) == changed);
+  CHECK(MapFile(path)->view.data() == mapped->view.data());
+  CHECK(MappedFileChanged(mapped->view) == changed);
+  // Written in place, and mapped again where it was.
+  do {
+    std::FILE* file = std::fopen(path.c_str(), "r+");
+    REQUIRE(file != nullptr);
+    CHECK(std::fputs("CONTENT", file) >= 0);
+    REQUIRE(std::fclose(file) == 0);
+    REQUIRE(stat(path.c_str(), &after) == 0);
+  } while (before.st_ctim.tv_sec == after.st_ctim.tv_sec && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+  CHECK(MapFile(path)->view.data() == mapped->view.data());
+  CHECK(MappedFileChanged(mapped->view) > changed);
+  const std::string own = "content";
+  CHECK(MappedFileChanged(Bytes(own)) == kNotMapped);
+}
+
 TEST_CASE("touching a page that a mapped file has lost raises SIGBUS") {
   TemporaryFolder folder;
   const std::string path = folder / "shrunk";

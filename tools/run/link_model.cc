@@ -17,6 +17,7 @@
 namespace rewire::tools {
 Result<Program> LinkModel(const OpenedModel& model, const std::string& file, const LinkChoices& choices) {
   LinkOptions link;
+  link.init_sharing = ShareInitResults();
   link.kernels = model.host_kernels;
   if (model.allocator) link.allocator = *model.allocator;
   std::vector<std::string> libraries = model.kernels;

@@ -161,6 +161,10 @@ enum {
 REWIRE_API RewireStatus rewire_link_options_set_storage_fill(RewireLinkOptions* options,
                                                              RewireStorageFill fill);
 
+/* 1: programs of equal weights share what `__init` computes (LinkOptions::init_sharing in vm/program.h).
+ * Weights are compared by content. 0 (the default): `__init` runs for each program. In librewire_prepare. */
+REWIRE_API RewireStatus rewire_link_options_share_init_results(RewireLinkOptions* options, int32_t share);
+
 /* --- programs --- */
 
 /* Links an executable: resolves kernels, binds parameters and runs `__init`. `options` may be NULL, which

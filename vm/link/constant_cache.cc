@@ -30,7 +30,7 @@ struct CachedConstant {
   std::uint32_t codec = kCodecNone;
   std::uint64_t raw_bytes = 0;
   std::uint64_t alignment = 1;
-  const DeviceApi* api = nullptr;
+  const void* memory = nullptr;  // the device's functions, or the allocator's context
   std::int32_t device_id = 0;
   std::string scope;
   SharedBytes stored;
@@ -105,7 +105,7 @@ class Table {
     for (CachedConstant* entry = Bucket(&buckets_, wanted); entry != nullptr; entry = entry->next) {
       const bool alike = entry->hash == wanted.hash && entry->codec == wanted.codec &&
                          entry->raw_bytes == wanted.raw_bytes && entry->alignment >= wanted.alignment &&
-                         entry->api == wanted.api && entry->device_id == wanted.device_id &&
+                         entry->memory == wanted.memory && entry->device_id == wanted.device_id &&
                          entry->scope == wanted.scope &&
                          entry->stored.view.size() == wanted.stored.view.size() &&
                          (wanted.stored.mapped || !entry->stored.mapped);
@@ -156,7 +156,7 @@ std::uint64_t CachedConstant::Place() const {
   std::uint64_t place = 0;
   for (const std::uint64_t part :
        {hash, std::uint64_t{codec}, raw_bytes, std::uint64_t{stored.view.size()},
-        std::uint64_t{reinterpret_cast<std::uintptr_t>(api)}, static_cast<std::uint64_t>(device_id),
+        std::uint64_t{reinterpret_cast<std::uintptr_t>(memory)}, static_cast<std::uint64_t>(device_id),
         Hash64({reinterpret_cast<const std::byte*>(scope.data()), scope.size()})}) {
     place = (place ^ part) * kSecret;
     place ^= place >> 32;
@@ -227,7 +227,7 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
   wanted->codec = constant.codec;
   wanted->alignment = std::max(AlignmentOf(constant.type.dtype), alignment);
   wanted->raw_bytes = constant.raw_bytes;
-  wanted->api = device.api;
+  wanted->memory = device.api;
   wanted->device_id = device.device.device_id;
   wanted->scope = device.scope;
   wanted->stored = constant.stored;
@@ -247,11 +247,13 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
   return ContentOf(entry);
 }
 
-SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment) {
+SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment,
+                                const void* allocator_context) {
   auto wanted = std::make_shared<CachedConstant>();
   wanted->hash = Hash64(bytes.view);
   wanted->raw_bytes = bytes.view.size();
   wanted->alignment = alignment;
+  wanted->memory = allocator_context;
   wanted->stored = bytes;
   wanted->bytes = bytes;
   wanted->ready = true;

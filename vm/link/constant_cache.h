@@ -35,7 +35,10 @@ std::uint64_t DecodedBytes(const Constant& constant, const LinkedDevice& device,
 Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& device);
 
 // Returns bytes equal to these in host memory: either bytes that a Program already holds, or these, which
-// others then find. They must never change. `alignment` is what they need.
-SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment);
+// others then find. They must never change. `alignment` is what they need. A host may end an allocator that
+// has a context when the Programs that use it are gone. So its memory is shared with those alone, by its
+// context.
+SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment,
+                                const void* allocator_context);
 
 }  // namespace rewire

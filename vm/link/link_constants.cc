@@ -84,22 +84,17 @@ Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, co
   const std::uint64_t bytes = tensor.view().bytes();
   const LinkedDevice& device = DeviceOf(rep, type);
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
-  if (device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device)) {
-    if (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment)) {
-      return MakeConstant(like, ApiOf(rep, type, like.device), data, bytes, std::make_shared<Tensor>(tensor));
-    }
-    // Now, rather than in every call of a kernel that needs it aligned.
-    if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
-    Result<SharedBytes> copy = AlignedCopy(host.view, rep.output_alignment);
-    if (!copy) return Forward(copy);
-    return MakeConstant(like, nullptr, const_cast<std::byte*>(copy->view.data()), bytes,
-                        std::move(copy->owner));
+  const bool is_there = device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device);
+  if (is_there && (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment))) {
+    return MakeConstant(like, ApiOf(rep, type, like.device), data, bytes, std::make_shared<Tensor>(tensor));
   }
+  // Now, rather than in every call of a kernel that needs it there, or aligned.
   if (Status ok = meter->ChargeBytes(bytes); !ok) return Forward(ok);
-  Result<SharedBytes> copy = CopyToDevice(host, device);
+  Result<SharedBytes> copy =
+      is_there ? AlignedCopy(host.view, rep.output_alignment) : CopyToDevice(host, device);
   if (!copy) return Forward(copy);
-  like.device = device.device;
-  return MakeConstant(like, device.api, const_cast<std::byte*>(copy->view.data()), bytes,
+  if (!is_there) like.device = device.device;
+  return MakeConstant(like, is_there ? nullptr : device.api, const_cast<std::byte*>(copy->view.data()), bytes,
                       std::move(copy->owner));
 }
 
@@ -165,13 +160,13 @@ void AddExtras(const Module& module, Span<const ParameterSet> sets, ErrorList* e
   }
 }
 
-// Memory equal to a computed tensor's that another Program has, or the tensor's own.
-Result<Tensor> ShareMemory(const Tensor& tensor) {
+// Memory equal to a computed tensor's that another Program of its allocator has, or the tensor's own.
+Result<Tensor> ShareMemory(const Tensor& tensor, const Allocator& allocator) {
   const TensorView view = tensor.view();
   if (!IsHostDevice(view.device()) || !view.IsContiguous() || view.bytes() == 0) return tensor;
   const SharedBytes bytes{{static_cast<const std::byte*>(view.data()), view.bytes()},
                           std::make_shared<Tensor>(tensor)};
-  const SharedBytes shared = SharedComputedBytes(bytes, kComputedAlignment);
+  const SharedBytes shared = SharedComputedBytes(bytes, kComputedAlignment, allocator.context);
   const TensorView equal(const_cast<std::byte*>(shared.view.data()), view.dtype(), view.shape());
   return Tensor::Wrap(equal, shared.owner);
 }
@@ -237,7 +232,7 @@ Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& consta
     return Fail(StatusCode::kLinkFailed, "{}: {}", what,
                 TensorMismatchText(rep.module(), constant.type, computed.dl()));
   }
-  const Result<Tensor> shared = ShareMemory(computed);
+  const Result<Tensor> shared = ShareMemory(computed, rep.allocator);
   if (!shared) return Forward(shared, what);
   Result<RewireFFIAny> placed = PlaceTensor(rep, constant.type, *shared, meter);
   if (!placed) return Forward(placed, what);

@@ -204,6 +204,7 @@ Result<Program> LinkUnderRules(const Executable& executable, LinkOptions options
   code->codecs = std::move(options.codecs);
   code->limits = options.limits;
   code->init_limits = options.init_limits;
+  code->init_sharing = options.init_sharing;
   WorkMeter meter(LinkBudget(code->module(), options.parameters, options.limits));
   if (Status ok = AllowDeviceCode(code->module(), options); !ok) return Forward(ok);
   if (Status ok = LinkDevices(code.get(), options, &meter); !ok) return Forward(ok);

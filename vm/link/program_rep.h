@@ -20,6 +20,8 @@
 
 namespace rewire {
 
+struct InitSharing;  // init_sharing.h
+
 // Bytes that a kernel's tensor arguments must be aligned to: as its library declares, or else as the import
 // does. 0 means any alignment.
 inline std::uint32_t AlignmentOf(const PackedFunction& function, const KernelImport& import) {
@@ -76,6 +78,7 @@ struct LinkedCode {
   ConstantCodecs codecs;
   LinkLimits limits;
   Limits init_limits;
+  const InitSharing* init_sharing = nullptr;
   Array<std::uint32_t> init_constants;  // constants that `__init`, or functions that it calls, may load
 };
 
@@ -106,6 +109,9 @@ struct alignas(kCacheLine) ProgramRep {
   std::uint64_t number = 0;  // unique among all Programs of the process; identifies the Program of a closure
   Array<RewireFFIAny> constants;      // uncounted tensors, one strong reference each
   Array<NamedRange> constant_ranges;  // memory of constants and parameters, sorted
+
+  std::uint64_t init_bytes = 0;     // that `__init` has taken, or would have
+  std::shared_ptr<void> init_note;  // of InitSharing: what `__init` loads, and how others find this Program
 
   // The work that linking took, in units of LinkLimits.
   std::uint64_t link_work = 0;

@@ -56,7 +56,7 @@ Result<std::shared_ptr<const KernelSource>> ClassicLibrary::Load(const std::stri
     if (!made) return Forward(made);
     device_code = std::move(*made);
   }
-  if (std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsClassicFunction)) {
+  if (std::ranges::any_of(elf.undefined(), &IsClassicFunction)) {
     if (Status status = EnsureFfiRuntime(); !status) return Forward(status);
   }
   // Now: a function that is missing when it is first called would end the process.

@@ -31,13 +31,13 @@ bool IsFfiFunction(std::string_view name) {
 }
 
 bool NamesRuntime(const ElfFile& elf) {
-  return std::any_of(elf.needed().begin(), elf.needed().end(),
-                     [](std::string_view name) { return name.starts_with("libtvm_ffi.so"); });
+  return std::ranges::any_of(elf.needed(),
+                             [](std::string_view name) { return name.starts_with("libtvm_ffi.so"); });
 }
 
 bool NeedsRuntime(const ElfFile& elf) {
   return NamesRuntime(elf) || elf.DefinesPrefix("__TVM") ||
-         std::any_of(elf.undefined().begin(), elf.undefined().end(), &IsFfiFunction);
+         std::ranges::any_of(elf.undefined(), &IsFfiFunction);
 }
 
 // Checks that the runtime has every function that the library needs. A missing function would end the process
@@ -46,7 +46,7 @@ Status ProvideRuntime(const ElfFile& elf) {
   if (!NeedsRuntime(elf)) return {};
   if (Status status = EnsureFfiRuntime(); !status)
     return NamesRuntime(elf) ? Status() : status;  // it may bring one
-  const bool brings_more = std::any_of(elf.needed().begin(), elf.needed().end(), [](std::string_view name) {
+  const bool brings_more = std::ranges::any_of(elf.needed(), [](std::string_view name) {
     return name.starts_with("libtvm") && !name.starts_with("libtvm_ffi.so");
   });
   if (brings_more) return {};

@@ -15,7 +15,7 @@ LibraryAbi FindAbi(const ElfFile& library) {
        {"__TVMAPISetLastError", "__TVMFuncCall", "__tvm_module_ctx", "__tvm_main__", "__tvm_dev_mblob"}) {
     if (library.Defines(name)) return LibraryAbi::kTvmClassic;
   }
-  const bool any = std::any_of(library.functions().begin(), library.functions().end(), &IsPlainName);
+  const bool any = std::ranges::any_of(library.functions(), &IsPlainName);
   return any ? LibraryAbi::kUnmarked : LibraryAbi::kNone;
 }
 

@@ -132,8 +132,8 @@ void OriginTable::MarkRead(OriginId tuple) {
 OriginSet OriginTable::Reach(OriginSet set) {
   const Span<const OriginId> members = sets_[set];
   meter_.Spend(1 + members.size());
-  const bool flat = std::none_of(members.begin(), members.end(),
-                                 [this](OriginId id) { return origins_[id].kind == Origin::kTuple; });
+  const bool flat =
+      std::ranges::none_of(members, [this](OriginId id) { return origins_[id].kind == Origin::kTuple; });
   if (flat) return set;  // most are
   // Ascending throughout; `todo` are those of them that have not been looked into.
   OriginId found[kMostMembers];

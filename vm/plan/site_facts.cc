@@ -96,9 +96,9 @@ void SiteFacts::FindExits() {
     LeafContents& contents = leaves_[leaf];
     const Span<const OriginId> members = table_.Members(sets[leaf]);
     const TypeNode& node = analysis_.function().result.nodes[shape.leaves[leaf]];
-    contents.opaque = node.kind != TypeKind::kTensor &&
-                      std::any_of(members.begin(), members.end(),
-                                  [this](OriginId id) { return analysis_.MayBeAdt(table_.Get(id)); });
+    contents.opaque = node.kind != TypeKind::kTensor && std::ranges::any_of(members, [this](OriginId id) {
+                        return analysis_.MayBeAdt(table_.Get(id));
+                      });
     ++search_;
     open.assign(members.begin(), members.end());
     while (!open.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/vm/link/init_sharing.h"
 #include "rewire/vm/link/link_constants.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/program.h"
@@ -31,20 +32,26 @@ bool EndedByMeter(const Status& failed, const Limits& given, const Limits& used)
          (failed.code() == StatusCode::kMemoryLimit && used.bytes < given.bytes);
 }
 
+// True if `__init` may load nothing that is not the donor's, too. Both have the same code.
+bool LoadsSame(const ProgramRep& rep, const ProgramRep& donor) {
+  for (const std::uint32_t i : rep.code->init_constants) {
+    const DLTensor &own = TensorOf(rep.constants[i])->tensor, &donors = TensorOf(donor.constants[i])->tensor;
+    if (own.data != donors.data || !SameForm(own, donors)) return false;
+  }
+  return true;
+}
+
 // Runs `__init`, if there is one, and stores its results in the computed constants. If a donor has the same
-// code, and all that `__init` may load in the same memory, its computed constants are used instead. `__init`
-// may use what the meter has left.
+// code, and all that `__init` may load in the same memory, its computed constants are used instead. So are
+// those of any Program that InitSharing finds. `__init` may use what the meter has left.
 Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
   const Module& module = rep->module();
   const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
   if (!init) return {};
-  const Array<std::uint32_t>& loaded = rep->code->init_constants;
-  const auto is_donors = [&](std::uint32_t i) {
-    const DLTensor &own = TensorOf(rep->constants[i])->tensor,
-                   &donors = TensorOf(donor->constants[i])->tensor;
-    return own.data == donors.data && SameForm(own, donors);
-  };
-  if (donor != nullptr && std::all_of(loaded.begin(), loaded.end(), is_donors)) {
+  if (donor != nullptr && !LoadsSame(*rep, *donor)) donor = nullptr;
+  const InitSharing* const sharing = rep->code->init_sharing;
+  if (sharing != nullptr && sharing->take(rep, donor, meter)) return meter->ChargeBytes(rep->init_bytes);
+  if (donor != nullptr) {
     ShareComputed(rep, *donor);
     return {};
   }
@@ -58,7 +65,8 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
                         steps ? "units of work" : "bytes",
                         steps ? meter->budget().units_option : meter->budget().bytes_option});
   }
-  if (Status ok = meter->ChargeBytes(vm->memory.bytes_held()); !ok) return ok;
+  rep->init_bytes = vm->memory.bytes_held();
+  if (Status ok = meter->ChargeBytes(rep->init_bytes); !ok) return ok;
   std::uint32_t field = 0;
   for (std::size_t i = 0; i < module.constants.size(); ++i) {
     const Constant& constant = module.constants[i];
@@ -82,6 +90,7 @@ Result<Program> Program::Bind(std::shared_ptr<const LinkedCode> code, Span<const
   rep->link_work = meter->spent();
   rep->link_bytes = meter->bytes();
   FindConstantRanges(rep.get());
+  if (rep->init_note != nullptr) rep->code->init_sharing->offer(rep);
   return program;
 }
 

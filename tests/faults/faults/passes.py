@@ -20,7 +20,11 @@ FAULTS = [
     Fault("passes", "constants at load are equal only if they are one", "common_subexpressions.cc",
           "|| !value->IsConstant() || «value->at_load» || merged_.contains(value)) return;", "false", PARAMETERS),
     Fault("loader", "weights in other memory are packed again", "bind_program.cc",
-          "return «own.data == donors.data» && SameForm(own, donors);", "true", ("vm_parameters_test",)),
+          "if («own.data != donors.data» || !SameForm(own, donors)) return false;", "false", ("vm_parameters_test",)),
+    Fault("loader", "memory of an allocator stays with its programs", "constant_cache.cc",
+          "wanted->memory = «allocator_context»;", "nullptr", ("vm_parameters_test",)),
+    Fault("loader", "results in an allocator's memory stay with its programs", "init_sharing.cc",
+          "|| «!SameAllocator(known.allocator, rep.allocator)»", "false", ("vm_parameters_test",)),
     # Operators of the host.
     Fault("passes", "an attribute without a default must be given", "own_operators.cc",
           "if («attribute.required && !op_.HasAttribute(name)») return", "false", OWN_OPERATORS),

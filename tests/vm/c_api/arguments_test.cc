@@ -138,6 +138,7 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"options", [&] { return rewire_link_options_set_init_limits(nullptr, nullptr); }},
       {"options", [&] { return rewire_link_options_set_limits(nullptr, nullptr); }},
       {"options", [&] { return rewire_link_options_set_storage_fill(nullptr, kRewireFillZero); }},
+      {"options", [&] { return rewire_link_options_share_init_results(nullptr, 1); }},
       {"executable", [&] { return rewire_program_link(nullptr, nullptr, &program); }},
       {"out", [&] { return rewire_program_link(host.executable, nullptr, nullptr); }},
       {"program", [&] { return rewire_program_find_function(nullptr, nullptr, &number); }},

@@ -264,6 +264,8 @@ std::vector<Row> OptionRows() {
        [](Shared& s) { return rewire_link_options_set_limits(s.own_options, &link_limits); }},
       {"rewire_link_options_set_storage_fill",
        [](Shared& s) { return rewire_link_options_set_storage_fill(s.own_options, kRewireFillZero); }},
+      {"rewire_link_options_share_init_results",
+       [](Shared& s) { return rewire_link_options_share_init_results(s.own_options, 1); }},
   };
 }
 

@@ -66,6 +66,7 @@ TEST_CASE("a second thread uses the kernels, options, pool and tensors of a run"
       {"codecs", links([](auto* o) { o->codecs = {}; })},
       {"limits", links([](auto* o) { o->limits.bytes /= 2; })},
       {"init_limits", links([](auto* o) { o->init_limits.steps = 5; })},
+      {"init_sharing", links([](auto* o) { o->init_sharing = ShareInitResults(); })},
       {"storage_fill", links([](auto* o) { o->storage_fill = StorageFill::kPoison; })},
       {"devices", links([](auto* o) { o->devices = {}; })},
       {"stock_devices", links([](auto* o) { o->stock_devices = false; })},

@@ -12,6 +12,7 @@
 #include "rewire/vm/c_api/impl/handles.h"
 #include "rewire/vm/c_api/memory.h"
 #include "rewire/vm/c_api/parameters.h"
+#include "rewire/vm/c_api/program.h"
 
 using rewire::Fail;
 using rewire::Forward;
@@ -64,6 +65,13 @@ RewireStatus rewire_parameter_set_open(const char* path, const RewireOpenOptions
       known.push_back(*codec);
     }
     return rewire::c_api::GiveMade(ParameterSet::Open(path, read, known), out);
+  });
+}
+
+RewireStatus rewire_link_options_share_init_results(RewireLinkOptions* options, int32_t share) {
+  return Boundary(Given("options", options), [&]() -> Status {
+    options->options.init_sharing = share != 0 ? rewire::ShareInitResults() : nullptr;
+    return {};
   });
 }
 
