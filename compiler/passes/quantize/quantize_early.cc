@@ -29,7 +29,7 @@ namespace rewire::compiler {
 namespace {
 
 // A value of f32 that only the next node reads, by what it holds.
-enum class Holds : std::uint8_t { kSums, kActivated, kMoved };
+enum class Holding : std::uint8_t { kSums, kActivated, kMoved };
 
 bool AreFinite(const Value* value) {
   const float* elements = FloatsOf(value);
@@ -76,7 +76,7 @@ class Early {
       const bool all =
           std::all_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(moved),
                       [&](const Value* input) { return Held(input, node); });
-      if (all) holds_.emplace(output, Holds::kMoved);
+      if (all) holds_.emplace(output, Holding::kMoved);
       return;
     }
     if (node.kind != NodeKind::kKernel || !IsPlain(node)) return;
@@ -84,17 +84,17 @@ class Early {
       const Node* product = node.inputs[0]->producer;
       if (product == nullptr || edit_.OnlyUser(node.inputs[0]) != &node) return;
       if (product->kernel == names::kConvInteger || product->kernel == names::kMatMulInteger)
-        holds_.emplace(output, Holds::kSums);
+        holds_.emplace(output, Holding::kSums);
     } else if (node.kernel == names::kMul || node.kernel == names::kAdd) {
       const std::size_t sums = node.inputs[0]->IsConstant() ? 1 : 0;
-      if (Held(node.inputs[sums], node) && holds_.at(node.inputs[sums]) == Holds::kSums &&
+      if (Held(node.inputs[sums], node) && holds_.at(node.inputs[sums]) == Holding::kSums &&
           AreFinite(node.inputs[1 - sums])) {
-        holds_.emplace(output, Holds::kSums);
+        holds_.emplace(output, Holding::kSums);
       }
     } else if (node.kernel == names::kRelu || node.kernel == names::kClip) {
       if (node.inputs.size() == 1 && Held(node.inputs[0], node) &&
-          holds_.at(node.inputs[0]) == Holds::kSums) {
-        holds_.emplace(output, Holds::kActivated);
+          holds_.at(node.inputs[0]) == Holding::kSums) {
+        holds_.emplace(output, Holding::kActivated);
       }
     }
   }
@@ -110,7 +110,7 @@ class Early {
       Node* quantize = waiting.back();
       waiting.pop_back();
       const Value* floats = quantize->inputs[0];
-      if (holds_.at(floats) != Holds::kMoved) continue;
+      if (holds_.at(floats) != Holding::kMoved) continue;
       for (Node* each : Exchange(block, floats->producer, quantize)) waiting.push_back(each);
     }
   }
@@ -144,7 +144,7 @@ class Early {
 
   Graph& graph_;
   const Edit edit_;
-  std::unordered_map<const Value*, Holds> holds_;
+  std::unordered_map<const Value*, Holding> holds_;
 };
 
 }  // namespace

@@ -116,7 +116,6 @@ struct Power {
 
 // The power of which the exponent is 2.
 struct Square {
-  static constexpr const char* kName = Power::kName;
   using Accepts = AnyNumbers;
   template <typename T>
   T operator()(T base, T) const {
