@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,18 @@ struct BatchSettings {
   std::vector<std::int64_t> allowed_sizes;
 };
 
+// State that the server keeps for a sequence of requests.
+struct SequenceSettings {
+  // From the name of an output to that of the input that has its value in the next step. Empty: the model
+  // keeps no state.
+  std::map<std::string, std::string> state;
+  // Sizes of symbolic dimensions that a new state has and no input of a request gives. Others are 0.
+  std::map<std::string, std::int64_t> sizes;
+  std::uint32_t max_sequences = 1000;
+  std::uint64_t max_bytes = 0;       // of the state of all; 0: no limit
+  std::uint64_t idle_us = 60000000;  // a sequence ends when no step has come for so long; 0: never
+};
+
 struct ModelDescription {
   std::string name;
   std::string version;
@@ -43,6 +56,7 @@ struct ModelDescription {
   std::vector<TensorDescription> inputs;
   std::vector<TensorDescription> outputs;
   BatchSettings batching;
+  SequenceSettings sequence;
   bool batchable = false;  // all tensors have the same symbolic first dimension
   std::uint32_t instances = 1;
   std::uint32_t max_queue_size = 0;  // 0: no limit
@@ -71,6 +85,14 @@ struct BatchStatistics {
   DurationCount compute_output;
 };
 
+struct SequenceStatistics {
+  std::uint64_t active = 0;
+  std::uint64_t bytes = 0;      // of their state
+  std::uint64_t started = 0;    // since the version was loaded, as the others
+  std::uint64_t evicted = 0;    // for the place or the memory
+  std::uint64_t timed_out = 0;  // no step came
+};
+
 // Since the version was loaded.
 struct ModelStatistics {
   std::string name;
@@ -88,6 +110,7 @@ struct ModelStatistics {
   std::uint64_t rejected = 0;  // of them: the queue was full
   std::uint64_t waiting = 0;   // now in the queue
   std::vector<BatchStatistics> batches;
+  SequenceStatistics sequences;
 };
 
 }  // namespace rewire::serve

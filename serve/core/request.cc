@@ -5,6 +5,7 @@ namespace rewire::serve {
 
 void Request::Reset() {
   model = version = id = {};
+  step = {};
   parameters.clear();
   inputs.clear();
   wanted.clear();
@@ -16,6 +17,7 @@ void Request::Reset() {
   batch = nullptr;
   memory.Reset();
   submitted = {};
+  sequence = nullptr;
   cancelled = false;
 }
 

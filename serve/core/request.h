@@ -24,9 +24,18 @@ namespace rewire::serve {
 
 using Clock = std::chrono::steady_clock;
 
+struct Sequence;
+
 struct Parameter {
   std::string_view name;
   std::variant<bool, std::int64_t, double, std::string_view> value;
+};
+
+// The place of a request in a sequence of requests, whose state the Service keeps between them.
+struct SequenceStep {
+  std::variant<std::int64_t, std::string_view> id = std::int64_t{0};  // 0 or an empty text: in none
+  bool start = false;                                                 // the first one
+  bool end = false;                                                   // the last one
 };
 
 // One input: a contiguous tensor in the receive buffer, or in a region of shared memory.
@@ -37,6 +46,7 @@ struct InputTensor {
   // It is used where it lies if it is aligned to its elements, and copied otherwise.
   Span<const std::byte> data;
   std::shared_ptr<const void> owner;  // keeps a region; null for a receive buffer
+  bool is_state = false;              // the Service's own: it comes from the state of the sequence
 };
 
 // One output that the client names. A request that names none gets all outputs, in the model's order.
@@ -76,6 +86,7 @@ class Request {
   std::string_view model;
   std::string_view version;  // empty: the newest that is ready
   std::string_view id;
+  SequenceStep step;
   std::vector<Parameter> parameters;
   std::vector<InputTensor> inputs;
   std::vector<WantedOutput> wanted;
@@ -97,6 +108,7 @@ class Request {
 
   // The Service's own.
   Clock::time_point submitted;
+  std::shared_ptr<Sequence> sequence;  // as long as the request is a step of it
   std::atomic<bool> cancelled{false};
 };
 

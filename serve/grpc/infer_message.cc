@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/grpc/protobuf_wire.h"
 #include "rewire/serve/grpc/tensor_contents.h"
@@ -183,16 +184,7 @@ Status ReadOutput(std::string_view message, const SharedRegions& regions, Reques
 
 Status AddParameter(const Parameter& parameter, Request* request) {
   const auto* const number = std::get_if<std::int64_t>(&parameter.value);
-  const auto* const flag = std::get_if<bool>(&parameter.value);
-  const auto* const text = std::get_if<std::string_view>(&parameter.value);
-  if (parameter.name == "sequence_id" || parameter.name == "sequence_start" ||
-      parameter.name == "sequence_end") {
-    // 0, false and an empty text stand for no sequence: clients send them with every request.
-    if ((number != nullptr && *number != 0) || (flag != nullptr && *flag) ||
-        (text != nullptr && !text->empty()))
-      return Fail(StatusCode::kUnsupported, "the extension 'sequence' is not supported");
-    return {};
-  }
+  if (IsSequenceParameter(parameter.name)) return SetSequenceParameter(parameter, &request->step);
   if (parameter.name == "timeout") {
     if (number == nullptr || *number < 0)
       return Fail(StatusCode::kInvalidArgument, "the parameter 'timeout' must be a number of microseconds");

@@ -122,6 +122,13 @@ void WriteModelConfig(const ModelDescription& model, WireWriter* config) {
   };
   names(kInputDims, model.inputs);
   names(kOutputDims, model.outputs);
+  if (!model.sequence.state.empty()) {
+    config->Message(13, [&](WireWriter* sequence) {
+      sequence->Number(1, model.sequence.idle_us);
+      for (const auto& pair : model.sequence.state)
+        sequence->Message(5, [&](WireWriter* state) { state->Text(1, pair.second).Text(2, pair.first); });
+    });
+  }
   if (!batches) return;
   config->Message(11, [&](WireWriter* dynamic) {
     dynamic->Packed(1, batching.preferred_sizes).Number(2, batching.max_queue_delay_us);

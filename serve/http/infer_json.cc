@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rewire/base/max_rank.h"
+#include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/http/json_elements.h"
 
@@ -194,12 +195,9 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
       form->binary = flag;
       continue;
     }
-    if (key == "sequence_id" || key == "sequence_start" || key == "sequence_end") {
-      // Clients send them with every request: 0, false and an empty text stand for no
-      // sequence.
-      if (flag || integer != 0 || !text.empty()) {
-        return Fail(StatusCode::kUnsupported, "the extension 'sequence' is not supported");
-      }
+    parameter.name = KeptText(key, request);
+    if (IsSequenceParameter(parameter.name)) {
+      if (Status set = SetSequenceParameter(parameter, &request->step); !set) return set;
       continue;
     }
     if (key == "timeout") {
@@ -210,7 +208,6 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
         request->deadline =
             Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
     }
-    parameter.name = KeptText(key, request);
     request->parameters.push_back(parameter);
   }
   return {};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/models/model_version.h"
 
+#include <algorithm>
 #include <string_view>
 
+#include "rewire/base/dtype.h"
+#include "rewire/base/near_names.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/serve/models/open_onnx.h"
 
@@ -28,6 +31,51 @@ Status CheckBatching(const ModelSignature& signature, const BatchSettings& batch
                 batching.max_batch_size, signature.most_rows, signature.symbols[*signature.batch_symbol]);
   }
   return {};
+}
+
+template <typename Tensors>
+Result<std::uint32_t> FindTensor(std::string_view what, const std::string& name, const Tensors& tensors) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) return i;
+    names.push_back(tensors[i].name);
+  }
+  return Fail(StatusCode::kInvalidArgument, "sequence.state: the model has no {} '{}'{}", what, name,
+              KnownNames(std::string(what) + "s", name, names));
+}
+
+Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const SequenceSettings& settings) {
+  std::vector<StatePair> state;
+  for (const auto& [output_name, input_name] : settings.state) {
+    const auto output = FindTensor("output", output_name, signature.outputs);
+    if (!output) return Forward(output);
+    const auto input = FindTensor("input", input_name, signature.inputs);
+    if (!input) return Forward(input);
+    const ModelOutput& from = signature.outputs[*output];
+    const ModelInput& to = signature.inputs[*input];
+    if (from.dtype != to.dtype || from.dims.size() != to.dims.size()) {
+      return Fail(
+          StatusCode::kInvalidArgument,
+          "sequence.state: output '{}' is {} of {} dimensions, and input '{}' {} of {}; equal ones are "
+          "expected",
+          output_name, DTypeName(from.dtype), from.dims.size(), input_name, DTypeName(to.dtype),
+          to.dims.size());
+    }
+    for (const StatePair& other : state) {
+      if (other.input == *input) {
+        return Fail(StatusCode::kInvalidArgument, "sequence.state: input '{}' is that of two outputs",
+                    input_name);
+      }
+    }
+    state.push_back({*output, *input});
+  }
+  for (const auto& [name, size] : settings.sizes) {
+    const auto& symbols = signature.symbols;
+    if (std::find(symbols.begin(), symbols.end(), name) != symbols.end()) continue;
+    return Fail(StatusCode::kInvalidArgument, "sequence.sizes: the model has no dimension '{}'{}", name,
+                KnownNames("dimensions", name, symbols));
+  }
+  return state;
 }
 
 }  // namespace
@@ -74,13 +122,15 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   Result<ModelSignature> signature = ReadSignature(*program);
   if (!signature) return Forward(signature, file.path);
   if (Status good = CheckBatching(*signature, settings.batching); !good) return Forward(good, file.path);
+  Result<std::vector<StatePair>> state = FindState(*signature, settings.sequence);
+  if (!state) return Forward(state, file.path);
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
   if (settings.steps != 0) limits.steps = settings.steps;
   if (settings.depth != 0) limits.depth = settings.depth;
   return std::make_shared<const ModelVersion>(
       ModelVersion{name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings,
-                   *std::move(program), *std::move(signature), limits});
+                   *std::move(program), *std::move(signature), *std::move(state), limits});
 }
 
 }  // namespace rewire::serve

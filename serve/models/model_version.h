@@ -3,11 +3,13 @@
 // One version of a model, loaded: a Program and what a server must know to run it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/models/model_files.h"
@@ -20,6 +22,12 @@
 
 namespace rewire::serve {
 
+// An output whose value is an input of the next step of a sequence; both are numbers in the signature.
+struct StatePair {
+  std::uint32_t output = 0;
+  std::uint32_t input = 0;
+};
+
 struct ModelVersion {
   std::string name;
   std::string version;
@@ -27,7 +35,8 @@ struct ModelVersion {
   ModelSettings settings;
   Program program;
   ModelSignature signature;
-  Limits limits;  // of one run
+  std::vector<StatePair> state;  // empty: it keeps none
+  Limits limits;                 // of one run
 };
 
 // Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of
@@ -36,7 +45,8 @@ class ModelLoader {
  public:
   ModelLoader(LogSink log, KernelSet kernels) : log_(log), kernels_(std::move(kernels)) {}
   // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument
-  // also if the settings ask for batches of a model that has no dimension for them.
+  // also if the settings ask for batches of a model that has no dimension for them, or name state that it
+  // does not have.
   Result<std::shared_ptr<const ModelVersion>> Load(const std::string& name, const VersionFile& file,
                                                    const ModelSettings& settings);
 

@@ -64,6 +64,21 @@ class Table {
       list->push_back(*node.value<std::int64_t>());
     }
   }
+  // A table of any keys, each with a text.
+  void TextOfEach(std::string_view key, std::map<std::string, std::string>* texts) {
+    Each(key, "a table of texts", [&](const std::string& name, const toml::node& node) {
+      if (!node.is_string()) return false;
+      (*texts)[name] = *node.value<std::string>();
+      return true;
+    });
+  }
+  void SizeOfEach(std::string_view key, std::map<std::string, std::int64_t>* sizes) {
+    Each(key, "a table of whole numbers from 0", [&](const std::string& name, const toml::node& node) {
+      if (!node.is_integer() || *node.value<std::int64_t>() < 0) return false;
+      (*sizes)[name] = *node.value<std::int64_t>();
+      return true;
+    });
+  }
   void Inner(std::string_view key,
              const std::function<Status(const toml::table&, const std::string&)>& read) {
     const toml::node* const node = Take(key);
@@ -93,6 +108,15 @@ class Table {
     if (node != nullptr && !node->is_array()) Complain(*node, key, expected);
     return node == nullptr ? nullptr : node->as_array();
   }
+  void Each(std::string_view key, const char* expected,
+            const std::function<bool(const std::string&, const toml::node&)>& take) {
+    const toml::node* const node = Take(key);
+    if (node == nullptr) return;
+    if (!node->is_table()) return Complain(*node, key, expected);
+    for (const auto& [name, value] : *node->as_table()) {
+      if (!take(std::string(name.str()), value)) return Complain(value, key, expected);
+    }
+  }
   void Complain(const toml::node& node, std::string_view key, const std::string& expected) {
     Keep(Fail(StatusCode::kInvalidArgument, "line {}: '{}{}' must be {}", node.source().begin.line, where_,
               key, expected));
@@ -119,6 +143,19 @@ Status ReadBatching(const toml::table& table, const std::string& where, BatchSet
   return reader.Finish();
 }
 
+Status ReadSequence(const toml::table& table, const std::string& where, SequenceSettings* sequence) {
+  Table reader(table, where);
+  reader.TextOfEach("state", &sequence->state);
+  reader.SizeOfEach("sizes", &sequence->sizes);
+  reader.Number("max_sequences", 1, 1 << 24,
+                [&](std::int64_t n) { sequence->max_sequences = static_cast<std::uint32_t>(n); });
+  reader.Number("max_bytes", 0, kMost,
+                [&](std::int64_t n) { sequence->max_bytes = static_cast<std::uint64_t>(n); });
+  reader.Number("idle_us", 0, std::int64_t{1} << 50,
+                [&](std::int64_t n) { sequence->idle_us = static_cast<std::uint64_t>(n); });
+  return reader.Finish();
+}
+
 Status ReadModel(const toml::table& table, const std::string& where, ModelSettings* model) {
   Table reader(table, where);
   const auto unsigned_number = [&](std::string_view key, std::uint64_t* value) {
@@ -139,6 +176,9 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
   reader.Number("newest", 0, 1000, [&](std::int64_t n) { model->newest = static_cast<std::uint32_t>(n); });
   reader.Inner("batching", [&](const toml::table& inner, const std::string& inside) {
     return ReadBatching(inner, inside, &model->batching);
+  });
+  reader.Inner("sequence", [&](const toml::table& inner, const std::string& inside) {
+    return ReadSequence(inner, inside, &model->sequence);
   });
   return reader.Finish();
 }
@@ -212,6 +252,12 @@ Status CheckSettings(const std::string& model, const ModelSettings& settings) {
       return Fail(StatusCode::kInvalidArgument, "model '{}': a size of batches is above max_batch_size, {}",
                   model, most);
     }
+  }
+  if (most != 0 && !settings.sequence.state.empty()) {
+    return Fail(StatusCode::kInvalidArgument,
+                "model '{}': one of batching.max_batch_size and sequence.state is expected, both are given: "
+                "steps of sequences are not put together",
+                model);
   }
   const auto& allowed = batching.allowed_sizes;
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), most) == allowed.end()) {

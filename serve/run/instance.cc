@@ -10,6 +10,7 @@
 #include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/run/classification.h"
 #include "rewire/serve/run/request_check.h"
+#include "rewire/serve/run/sequence_state.h"
 
 namespace rewire::serve {
 namespace {
@@ -46,7 +47,7 @@ const ModelOutput& Named(const ModelSignature& signature, std::string_view name)
 
 // An output whose size is known only during the run.
 struct Instance::Growing {
-  Request* request = nullptr;
+  Arena* memory = nullptr;
   Span<std::byte> place;
   bool placed = false;
   void* data = nullptr;
@@ -58,10 +59,17 @@ struct Instance::Growing {
       self->too_large = bytes > self->place.size() ? bytes : 0;
       self->data = self->too_large != 0 ? nullptr : self->place.data();
     } else {
-      self->data = self->request->memory.Allocate(bytes);
+      self->data = self->memory->Allocate(std::max<std::size_t>(bytes, 1));
     }
     return self->data;
   }
+};
+
+// NextState: one tensor of a sequence's state, as the running step makes it.
+struct Instance::NextState {
+  bool in_place = false;  // the output is in the memory of the input
+  StateTensor tensor;
+  std::unique_ptr<Growing> growing;  // if its size is not known before
 };
 
 Instance::Instance(const ModelVersion& model) : model_(model) {}
@@ -77,7 +85,7 @@ Status Instance::BindOutput(const ModelOutput& output, Request* request, std::ui
     result.name = output.name;
     result.dtype = output.dtype;
     Growing& growing = *growing_.emplace_back(std::make_unique<Growing>());
-    growing.request = request;
+    growing.memory = &request->memory;
     growing.placed = place != nullptr;
     if (place != nullptr) growing.place = place->place;
     return vm_->TrySetOutput(output.handle, OutputAllocator{&growing, &Growing::Allocate});
@@ -99,7 +107,13 @@ Status Instance::BindOutput(const ModelOutput& output, Request* request, std::ui
 
 Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   const ModelSignature& signature = model_.signature;
-  if (Status good = CheckRequest(signature, request, &sizes_); !good) return Forward(good);
+  const bool is_step = request->sequence != nullptr;
+  if (Status good = CheckRequest(signature, request, &sizes_, !is_step); !good) return Forward(good);
+  if (is_step) {
+    Status filled = FillState(model_, sizes_, request);
+    if (filled) filled = CheckRequest(signature, request, &sizes_);
+    if (!filled) return filled;
+  }
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const InputTensor& input = request->inputs[i];
     const void* data = input.data.data();
@@ -111,10 +125,10 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
       std::memcpy(copy, data, input.data.size());
       data = copy;
     }
-    if (Status set = vm_->TrySetInput(signature.inputs[i].handle, TensorView(data, input.dtype, input.shape));
-        !set) {
-      return Forward(set);
-    }
+    // A donated input is memory that the run may write.
+    const TensorView view = input.is_state ? TensorView(const_cast<void*>(data), input.dtype, input.shape)
+                                           : TensorView(data, input.dtype, input.shape);
+    if (Status set = vm_->TrySetInput(signature.inputs[i].handle, view); !set) return Forward(set);
   }
   request->results.clear();
   growing_.clear();
@@ -122,7 +136,19 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const ModelOutput& output =
         request->wanted.empty() ? signature.outputs[i] : Named(signature, request->wanted[i].name);
+    if (is_step && IsState(output)) {
+      // The server keeps it, and a client gets a copy if it asks.
+      if (request->wanted.empty()) continue;
+      OutputTensor& result = request->results.emplace_back();
+      result.name = output.name;
+      result.dtype = output.dtype;
+      result.wanted = i;
+      continue;
+    }
     if (Status bound = BindOutput(output, request, i); !bound) return Forward(bound);
+  }
+  if (is_step) {
+    if (Status bound = BindState(request); !bound) return bound;
   }
   times->infer_start = Clock::now();
   Status run = vm_->TryInvoke(signature.function);
@@ -130,7 +156,7 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   std::size_t next = 0;
   for (OutputTensor& result : request->results) {
     const ModelOutput& output = Named(signature, result.name);
-    if (output.derived) continue;
+    if (output.derived || (is_step && IsState(output))) continue;
     const Growing& growing = *growing_[next++];
     if (growing.too_large != 0) return PlaceTooSmall(output.name, growing.too_large, growing.place.size());
     if (!run) continue;
@@ -140,7 +166,82 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
     result.data = static_cast<const std::byte*>(growing.data);
     SetBytes(&result);
   }
-  return run;
+  return run && is_step ? KeepState(request) : run;
+}
+
+bool Instance::IsState(const ModelOutput& output) const {
+  return std::any_of(model_.state.begin(), model_.state.end(), [&](const StatePair& pair) {
+    return &model_.signature.outputs[pair.output] == &output;
+  });
+}
+
+Status Instance::BindState(Request* request) {
+  next_state_.clear();
+  for (const StatePair& pair : model_.state) {
+    const ModelOutput& output = model_.signature.outputs[pair.output];
+    const InputTensor& input = request->inputs[pair.input];
+    NextState& next = next_state_.emplace_back();
+    if (!output.derived) {
+      next.growing = std::make_unique<Growing>();
+      next.growing->memory = &next.tensor.memory;
+      const OutputAllocator allocator{next.growing.get(), &Growing::Allocate};
+      if (Status bound = vm_->TrySetOutput(output.handle, allocator); !bound) return bound;
+      continue;
+    }
+    OutputTensor result;
+    SetShape(output, sizes_, &result);
+    // Donating is refused where another output may be the input itself.
+    next.in_place = input.is_state && result.shape == input.shape &&
+                    vm_->TryDonate(model_.signature.inputs[pair.input].handle, output.handle);
+    if (next.in_place) continue;
+    std::byte* const data =
+        SetBytes(&result) ? next.tensor.memory.Allocate(std::max<std::size_t>(result.bytes, 1)) : nullptr;
+    if (data == nullptr) return NoMemoryFor(output.name, result.bytes);
+    next.tensor.data = data;
+    next.tensor.shape = result.shape;
+    next.tensor.bytes = result.bytes;
+    const TensorView view(static_cast<void*>(data), output.dtype, result.shape);
+    if (Status bound = vm_->TrySetOutput(output.handle, view); !bound) return bound;
+  }
+  return {};
+}
+
+// After a run: the outputs are the state, and what the client wants of them is copied.
+Status Instance::KeepState(Request* request) {
+  Sequence& sequence = *request->sequence;
+  for (std::size_t i = 0; i < model_.state.size(); ++i) {
+    const ModelOutput& output = model_.signature.outputs[model_.state[i].output];
+    NextState& next = next_state_[i];
+    if (next.growing != nullptr) {
+      Result<std::vector<std::int64_t>> shape = vm_->TryOutputShape(output.handle);
+      if (!shape) return Forward(shape);
+      OutputTensor result;
+      result.dtype = output.dtype;
+      result.shape = *std::move(shape);
+      SetBytes(&result);
+      next.tensor.data = static_cast<const std::byte*>(next.growing->data);
+      next.tensor.shape = std::move(result.shape);
+      next.tensor.bytes = result.bytes;
+    }
+    if (!next.in_place) sequence.state[i] = std::move(next.tensor);
+    for (OutputTensor& result : request->results) {
+      if (result.name != output.name) continue;
+      const StateTensor& state = sequence.state[i];
+      const WantedOutput& wanted = request->wanted[result.wanted];
+      result.shape = state.shape;
+      result.bytes = state.bytes;
+      const auto bytes = static_cast<std::size_t>(state.bytes);
+      std::byte* copy = wanted.place.data();
+      if (wanted.owner == nullptr) copy = request->memory.Allocate(std::max<std::size_t>(bytes, 1));
+      if (copy == nullptr) return NoMemoryFor(output.name, state.bytes);
+      if (wanted.owner != nullptr && wanted.place.size() < bytes)
+        return PlaceTooSmall(output.name, bytes, wanted.place.size());
+      if (bytes > 0) std::memcpy(copy, state.data, bytes);
+      result.data = copy;
+    }
+  }
+  sequence.begun = true;
+  return {};
 }
 
 void Instance::RunAlone(Request* request, RunTimes* times) {

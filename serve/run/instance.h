@@ -46,9 +46,14 @@ class Instance {
 
  private:
   struct Growing;
+  struct NextState;
   void RunAlone(Request* request, RunTimes* times);
   Status TryRunAlone(Request* request, RunTimes* times);
   Status BindOutput(const ModelOutput& output, Request* request, std::uint32_t wanted);
+  // Both are for steps of sequences.
+  Status BindState(Request* request);
+  Status KeepState(Request* request);
+  bool IsState(const ModelOutput& output) const;
   Status TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times);
   Status ClassifyResults(Request* request) const;
   void Unbind();
@@ -58,6 +63,7 @@ class Instance {
   std::optional<VirtualMachine> vm_;
   std::vector<std::int64_t> sizes_;  // of symbolic dimensions
   std::vector<std::unique_ptr<Growing>> growing_;
+  std::vector<NextState> next_state_;  // of the running step, in the order of ModelVersion::state
   bool has_deadline_ = false;
 };
 

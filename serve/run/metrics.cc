@@ -52,6 +52,16 @@ constexpr Metric kMetrics[] = {
      [](const ModelStatistics& s) { return Seconds(s.compute_infer.ns); }},
     {"rewire_requests_waiting", "gauge", "Requests in the queue.",
      [](const ModelStatistics& s) { return std::to_string(s.waiting); }},
+    {"rewire_sequences", "gauge", "Sequences whose state is kept.",
+     [](const ModelStatistics& s) { return std::to_string(s.sequences.active); }},
+    {"rewire_sequence_bytes", "gauge", "Bytes of the state of sequences.",
+     [](const ModelStatistics& s) { return std::to_string(s.sequences.bytes); }},
+    {"rewire_sequences_started_total", "counter", "Sequences that have begun.",
+     [](const ModelStatistics& s) { return std::to_string(s.sequences.started); }},
+    {"rewire_sequences_evicted_total", "counter", "Sequences that others have taken the place or memory of.",
+     [](const ModelStatistics& s) { return std::to_string(s.sequences.evicted); }},
+    {"rewire_sequences_timed_out_total", "counter", "Sequences that ended because no step came.",
+     [](const ModelStatistics& s) { return std::to_string(s.sequences.timed_out); }},
 };
 
 }  // namespace

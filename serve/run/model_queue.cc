@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/request_check.h"
 #include "rewire/serve/run/text_inputs.h"
@@ -39,7 +40,7 @@ std::uint64_t InputBytes(const Instance& instance) {
 }  // namespace
 
 ModelQueue::ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runners)
-    : model_(std::move(model)), runners_(runners) {
+    : model_(std::move(model)), runners_(runners), sequences_(*model_) {
   const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::uint32_t wanted = model_->settings.instances;
   const std::uint32_t count =
@@ -57,20 +58,36 @@ void ModelQueue::Finish(Request* request) {
   request->Finish();
 }
 
-bool ModelQueue::Enqueue(Request* request) {
+void ModelQueue::Check(Request* request) const {
   thread_local std::vector<std::int64_t> sizes;
-  request->submitted = Clock::now();
-  if (model_->settings.timeout_us != 0 && request->deadline == Clock::time_point::max()) {
-    request->deadline = request->submitted + std::chrono::microseconds(model_->settings.timeout_us);
-  }
+  const SequenceStep& step = request->step;
+  const bool in_sequence = IsOfSequence(step);
   request->status = ReplaceTexts(model_->signature, request);
-  if (request->status) request->status = CheckRequest(model_->signature, request, &sizes);
+  if (!in_sequence && (step.start || step.end)) {
+    request->status =
+        Fail(StatusCode::kInvalidArgument, "sequence_start and sequence_end need a sequence_id other than 0");
+  } else if (in_sequence && model_->state.empty()) {
+    request->status =
+        Fail(StatusCode::kUnsupported,
+             "model '{}' keeps no state for sequences: its settings have no sequence.state", model_->name);
+  } else if (in_sequence && request->status) {
+    request->status = AddStateInputs(*model_, request);
+  }
+  if (request->status) request->status = CheckRequest(model_->signature, request, &sizes, !in_sequence);
   const std::int64_t most = model_->settings.batching.max_batch_size;
   if (request->status && most != 0 && request->inputs[0].shape[0] > most) {
     request->status =
         Fail(StatusCode::kInvalidArgument, "the batch has {} rows, and max_batch_size of model '{}' is {}",
              request->inputs[0].shape[0], model_->name, most);
   }
+}
+
+bool ModelQueue::Enqueue(Request* request) {
+  request->submitted = Clock::now();
+  if (model_->settings.timeout_us != 0 && request->deadline == Clock::time_point::max()) {
+    request->deadline = request->submitted + std::chrono::microseconds(model_->settings.timeout_us);
+  }
+  Check(request);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::uint32_t room = model_->settings.max_queue_size;
@@ -80,6 +97,7 @@ bool ModelQueue::Enqueue(Request* request) {
                model_->name, room);
       ++statistics_.rejected;
     }
+    if (request->status && IsOfSequence(request->step)) request->status = sequences_.Join(request);
     if (request->status) {
       waiting_.push_back(request);
       return true;
@@ -93,18 +111,23 @@ bool ModelQueue::Enqueue(Request* request) {
 void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {
   Clock::time_point next = Clock::time_point::max();
   const auto late = [&](Request* request) {
-    if (request->deadline > now) {
+    if (request->sequence != nullptr && !request->sequence->gone) {
+      request->status = request->sequence->gone;
+    } else if (request->deadline > now) {
       next = std::min(next, request->deadline);
       return false;
+    } else {
+      request->status =
+          Fail(StatusCode::kDeadlineExceeded,
+               "the request has waited until its time was over; model '{}' is too busy", model_->name);
     }
-    request->status =
-        Fail(StatusCode::kDeadlineExceeded,
-             "the request has waited until its time was over; model '{}' is too busy", model_->name);
+    sequences_.Leave(request, false, now);
     Add(&statistics_.fail, now - request->submitted);
     ended->requests.push_back(request);
     return true;
   };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), late), waiting_.end());
+  next = std::min(next, sequences_.EndIdle(now));
   if (next != Clock::time_point::max()) SetAlarm(next);
 }
 
@@ -127,7 +150,17 @@ void ModelQueue::OnAlarm() {
 
 Instance* ModelQueue::NextBatch(Clock::time_point now) {
   if (waiting_.empty() || idle_.empty()) return nullptr;
-  const Batch batch = ChooseBatch(model_->settings.batching, waiting_);
+  Batch batch;
+  if (model_->state.empty()) {
+    batch = ChooseBatch(model_->settings.batching, waiting_);
+  } else {
+    // Steps of one sequence run one after the other, and others pass them by.
+    const auto next =
+        std::find_if(waiting_.begin(), waiting_.end(), [](Request* one) { return Sequences::MayRun(*one); });
+    if (next == waiting_.end()) return nullptr;
+    batch.members.push_back(static_cast<std::size_t>(next - waiting_.begin()));
+    Sequences::Begin(*next);
+  }
   if (batch.wait_until > now && !runners_->draining) {
     SetAlarm(batch.wait_until);
     return nullptr;
@@ -187,6 +220,7 @@ void ModelQueue::RunOnce(Instance* instance) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Count(*instance, times);
+    for (Request* member : instance->members) sequences_.Leave(member, true, times.end);
     done.swap(instance->members);
     idle_.push_back(instance);
   }
@@ -235,10 +269,14 @@ void ModelQueue::Cancel(Request* request) {
       return;
     }
     waiting_.erase(found);
-    Add(&statistics_.cancel, Clock::now() - request->submitted);
+    request->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
+    const Clock::time_point now = Clock::now();
+    sequences_.Leave(request, false, now);
+    Add(&statistics_.cancel, now - request->submitted);
   }
-  request->status = Fail(StatusCode::kCancelled, "the client has cancelled the request");
   Finish(request);
+  // Later steps of its sequence are finished, too.
+  if (!model_->state.empty()) Start(false);
 }
 
 ModelStatistics ModelQueue::Statistics() const {
@@ -247,6 +285,7 @@ ModelStatistics ModelQueue::Statistics() const {
   copy.name = model_->name;
   copy.version = model_->version;
   copy.waiting = waiting_.size();
+  copy.sequences = sequences_.statistics();
   for (const auto& [size, batch] : batches_) copy.batches.push_back(batch);
   return copy;
 }

@@ -17,6 +17,7 @@
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/models/model_version.h"
 #include "rewire/serve/run/instance.h"
+#include "rewire/serve/run/sequences.h"
 #include "rewire/serve/run/worker_pool.h"
 
 namespace rewire::serve {
@@ -50,7 +51,9 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   struct Ended {
     std::vector<Request*> requests;
   };
-  // With the lock: takes requests whose time is over out of the queue.
+  // Sets the status of a request that is refused, before the lock is taken.
+  void Check(Request* request) const;
+  // With the lock: takes requests out of the queue whose time is over, or whose sequence has ended.
   void TakeLate(Clock::time_point now, Ended* ended);
   // With the lock: gives the next batch to an idle instance. Null if there is none, or nothing to run yet.
   Instance* NextBatch(Clock::time_point now);
@@ -76,6 +79,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   std::uint64_t run_bytes_ = 0;  // the same of their inputs' bytes
   ModelStatistics statistics_;
   std::map<std::uint64_t, BatchStatistics> batches_;
+  Sequences sequences_;
 };
 
 }  // namespace rewire::serve

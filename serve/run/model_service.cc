@@ -101,7 +101,7 @@ class ModelService : public Service {
     return {"rewire",
             REWIRE_VERSION,
             {"binary_tensor_data", "classification", "model_configuration", "model_repository", "parameters",
-             "schedule_policy", "statistics", "system_shared_memory"}};
+             "schedule_policy", "sequence", "statistics", "system_shared_memory"}};
   }
 
   bool Ready() const override { return !runners_.draining; }
@@ -122,6 +122,7 @@ class ModelService : public Service {
     description.inputs = DescribeInputs(of.signature);
     description.outputs = DescribeOutputs(of.signature);
     description.batching = of.settings.batching;
+    description.sequence = of.settings.sequence;
     description.batchable = of.signature.batch_symbol.has_value();
     description.instances = (*queue)->instance_count();
     description.max_queue_size = of.settings.max_queue_size;

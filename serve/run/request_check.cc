@@ -93,7 +93,8 @@ Status CheckOutputs(const ModelSignature& signature, Request* request) {
 
 }  // namespace
 
-Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes) {
+Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes,
+                    bool has_state) {
   sizes->assign(signature.symbols.size(), -1);
   std::vector<InputTensor>& inputs = request->inputs;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
@@ -111,6 +112,7 @@ Status CheckRequest(const ModelSignature& signature, Request* request, std::vect
       return Fail(StatusCode::kInvalidArgument, "input '{}' is missing", expected.name);
     }
     if (at != i) std::swap(inputs[i], inputs[at]);
+    if (inputs[i].is_state && !has_state) continue;
     if (Status good = CheckInput(signature, expected, inputs[i], sizes); !good) return Forward(good);
   }
   if (inputs.size() > signature.inputs.size()) {

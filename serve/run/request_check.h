@@ -12,8 +12,10 @@ namespace rewire::serve {
 
 // Compares a request with a model, before it waits for anything, and puts its inputs in the model's order.
 // `sizes` gets the size of each symbolic dimension. Errors: kInvalidArgument, naming input or output,
-// expected and given.
-Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes);
+// expected and given. `has_state`: false if inputs of state have no shape and elements yet, and are passed
+// over.
+Status CheckRequest(const ModelSignature& signature, Request* request, std::vector<std::int64_t>* sizes,
+                    bool has_state = true);
 
 // The size of a dimension that is static or among `sizes`.
 inline std::int64_t SizeOf(Dim dim, const std::vector<std::int64_t>& sizes) {

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import pathlib
 import queue
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,23 @@ def inputs(make=triton.InferInput):
     given[0].set_data_from_numpy(X)
     given[1].set_data_from_numpy(Y)
     return given
+
+
+def state(factor):
+    """The input of a step that is no state."""
+    x = triton.InferInput("x", [4], "FP32")
+    x.set_data_from_numpy(np.full(4, factor, np.float32))
+    return [x]
+
+
+SETTINGS = """models_in = ["model.rwx"]
+[server]
+let_clients_load = true
+[models.sum]
+file = "sum.rwx"
+[models.sum.sequence]
+state = {z = "y"}
+"""
 
 
 class Calls:
@@ -69,7 +87,7 @@ class Calls:
         assert config.input[0].data_type == 11 and list(config.output[0].dims) == [4]
 
     def get_model_repository_index(self):
-        assert [model.name for model in self.client.get_model_repository_index().models] == ["model"]
+        assert [model.name for model in self.client.get_model_repository_index().models] == ["model", "sum"]
 
     def load_model(self):
         self.client.load_model("model")
@@ -177,6 +195,33 @@ class Calls:
         self.client.stop_stream()
 
 
+    def infer_sequence(self):
+        """Two sequences, interleaved, by a number and by a text; the stream has another, whose steps wait for each other."""
+        wanted = [triton.InferRequestedOutput("z")]
+        for step in range(4):
+            for factor, name in enumerate([7, "7"], 1):
+                answer = self.client.infer("sum", state(factor), sequence_id=name, sequence_start=step == 0, sequence_end=step == 3,
+                                           outputs=wanted)
+                assert (answer.as_numpy("z") == factor * (step + 1)).all()
+        try:
+            self.client.infer("sum", state(1), sequence_id=7)
+        except triton.InferenceServerException as error:
+            assert "NOT_FOUND" in error.status() and "sequence 7 of model 'sum' has ended" in error.message(), error
+        else:
+            raise AssertionError("a sequence that has ended answered")
+        answers = queue.Queue()
+        self.client.start_stream(lambda result, error: answers.put((result, error)))
+        for step in range(20):
+            self.client.async_stream_infer("sum", state(1), sequence_id=9, sequence_start=step == 0, sequence_end=step == 19,
+                                           outputs=wanted)
+        for step in range(20):
+            result, error = answers.get(timeout=60)
+            assert error is None and (result.as_numpy("z") == step + 1).all(), error
+        self.client.stop_stream()
+        state_of = self.client.get_model_config("sum").config.sequence_batching.state[0]
+        assert (state_of.output_name, state_of.input_name) == ("z", "y")
+
+
 async def asynchronous(address, tls):
     """The client for asyncio."""
     async with triton_aio.InferenceServerClient(address, **tls) as client:
@@ -212,7 +257,7 @@ def check(address, **tls):
 @contextlib.contextmanager
 def server(binary, folder, *arguments):
     """The addresses of HTTP and gRPC; the server is ended by SIGTERM, which must be a success."""
-    command = [binary, "model.rwx", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--let-clients-load", *arguments]
+    command = [binary, "--config", "serve.toml", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield [process.stdout.readline().split()[-1] for _ in range(2)]
@@ -227,6 +272,8 @@ def main():
         folder = pathlib.Path(name)
         (folder / "model.asm").write_text(MODEL, encoding="utf-8")
         subprocess.run([bins / "vm-as", "model.asm"], cwd=folder, check=True)
+        shutil.copy(folder / "model.rwx", folder / "sum.rwx")
+        (folder / "serve.toml").write_text(SETTINGS, encoding="utf-8")
         with server(bins / "vm-serve", folder) as (_, grpc):
             check(grpc)
         certificate, key = make_certificate(folder)

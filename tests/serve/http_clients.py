@@ -40,6 +40,24 @@ def write_model(path):
     return w
 
 
+def write_sum(path):
+    """y = x + past, which is the next past."""
+    vector = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "past", "y", "present")]
+    nodes = [helper.make_node("Add", ["x", "past"], ["y"]), helper.make_node("Identity", ["y"], ["present"])]
+    graph = helper.make_graph(nodes, "g", vector[:2], vector[2:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+SETTINGS = """models_in = ["models"]
+[server]
+let_clients_load = true
+[models.model.batching]
+max_batch_size = 16
+[models.sum.sequence]
+state = {present = "past"}
+"""
+
+
 @contextlib.contextmanager
 def server(binary, *arguments):
     """A server at a free port; ended by SIGTERM, which must be a success."""
@@ -125,6 +143,19 @@ def test_classification(client, w):
         assert [int(text.split(b":")[1]) for text in found] == y.argmax(1).tolist(), found
 
 
+def test_sequences_keep_their_state(client, _):
+    """Interleaved, by numbers and texts; then one that has ended."""
+    for step in range(5):
+        for factor, name in enumerate([7, "7", "seven", 2**62], 1):
+            x = http.InferInput("x", [4], "FP32")
+            x.set_data_from_numpy(numpy.full(4, factor, numpy.float32))
+            answer = client.infer("sum", [x], sequence_id=name, sequence_start=step == 0, sequence_end=step == 4)
+            assert (answer.as_numpy("y") == factor * (step + 1)).all()
+            assert answer.as_numpy("present") is None
+    refused(lambda: client.infer("sum", [x], sequence_id=7), "sequence 7 of model 'sum' has ended with the step")
+    assert client.get_model_config("sum")["sequence_batching"]["state"][0]["output_name"] == "present"
+
+
 def test_shared_memory(client, _):
     client.unregister_system_shared_memory()
     region = shared_memory.create_shared_memory_region("region", "/rewire_clients_test", 4096)
@@ -147,7 +178,7 @@ def test_shared_memory(client, _):
 
 def test_what_is_not_there_is_refused_by_name(client, _):
     refused(lambda: client.infer("other", given()), "there is no model 'other'")
-    refused(lambda: client.infer("model", given(), sequence_id=3), "the extension 'sequence' is not supported")
+    refused(lambda: client.infer("model", given(), sequence_id=3), "model 'model' keeps no state for sequences")
     refused(client.get_log_settings, "does not have the extension")
     refused(client.get_trace_settings, "does not have the extension")
     refused(lambda: client.load_model("model", config="{}"), "the parameter 'config' is not supported")
@@ -163,10 +194,13 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     binary = parser.parse_args().bin.resolve()
     with tempfile.TemporaryDirectory() as folder:
-        w = write_model(pathlib.Path(folder) / "model/1/model.onnx")
+        w = write_model(pathlib.Path(folder) / "models/model/1/model.onnx")
+        write_sum(pathlib.Path(folder) / "models/sum.onnx")
+        settings = pathlib.Path(folder) / "serve.toml"
+        settings.write_text(SETTINGS, encoding="utf-8")
         certificate, key = make_certificate(pathlib.Path(folder))
         tls = {"ssl": True, "ssl_options": {"ca_certs": str(certificate)}}
-        models = [pathlib.Path(folder) / "model", "--max-batch", 16, "--let-clients-load"]
+        models = ["--config", settings]
         # All calls without TLS, then by TLS.
         for arguments, options in [(models, {}), ([*models, "--tls-cert", certificate, "--tls-key", key], tls)]:
             for name, test in sorted(globals().items()):

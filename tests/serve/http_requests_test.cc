@@ -155,7 +155,7 @@ TEST_CASE("requests for inference that are wrong are refused by name, and the co
       {R"({"parameters": {"timeout": "1"}, "inputs": []})", 400,
        "'timeout' must be a number of microseconds"},
       {R"({"parameters": {"sequence_id": 5}, "inputs": []})", 501,
-       "the extension 'sequence' is not supported"},
+       "model 'double' keeps no state for sequences"},
       {R"({"inputs": [], "outputs": 1})", 400, "'outputs' must be a list"},
       {R"({"inputs": [], "outputs": [1]})", 400, "each of 'outputs' must be an object with a 'name'"},
       {R"({"inputs": [], "outputs": [{"name": "y", "parameters": {"classification": "3"}}]})", 400,

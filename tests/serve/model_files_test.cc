@@ -103,6 +103,12 @@ max_batch_size = 8
 max_queue_delay_us = 200
 preferred_sizes = [4]
 allowed_sizes = [2, 8]
+[models.b.sequence]
+state = {present = "past", "k.1" = "k.0"}
+sizes = {C = 256}
+max_sequences = 10
+max_bytes = 1000000
+idle_us = 5000
 )");
   ServeSettings settings;
   const Status read = ReadSettings(path, &settings);
@@ -122,6 +128,12 @@ allowed_sizes = [2, 8]
   CHECK(a.parameters == std::vector<std::string>{(folder.path() / "w.safetensors").string()});
   CHECK(a.batching.allowed_sizes == std::vector<std::int64_t>{2, 8});
   CHECK(settings.Of("b").batching.max_batch_size == 0);
+  const SequenceSettings& sequence = settings.Of("b").sequence;
+  CHECK(sequence.state == std::map<std::string, std::string>{{"present", "past"}, {"k.1", "k.0"}});
+  CHECK(sequence.sizes == std::map<std::string, std::int64_t>{{"C", 256}});
+  CHECK(sequence.max_sequences == 10);
+  CHECK(sequence.max_bytes == 1000000);
+  CHECK(sequence.idle_us == 5000);
 }
 
 TEST_CASE("wrong settings are refused with their line") {
@@ -145,6 +157,12 @@ TEST_CASE("wrong settings are refused with their line") {
       {"[defaults]\nparameters = [1]", "must be a list of texts"},
       {"defaults = 1", "'defaults' must be a table"},
       {"[models]\na = 1", "line 2: 'models.a' must be a table"},
+      {"[models.a.sequence]\nstate = \"a\"", "'models.a.sequence.state' must be a table of texts"},
+      {"[models.a.sequence.state]\na = 1", "line 2: 'models.a.sequence.state' must be a table of texts"},
+      {"[models.a.sequence]\nsizes = {a = -1}", "must be a table of whole numbers from 0"},
+      {"[models.a.sequence]\nmax_sequences = 0", "must be a whole number from 1"},
+      {"[models.a]\nbatching.max_batch_size = 4\nsequence.state = {a = \"b\"}",
+       "one of batching.max_batch_size and sequence.state is expected, both are given"},
       {"[models.a.batching]\nsize = 1", "there is no setting 'models.a.batching.size'"},
       {"[models.a.batching]\nmax_batch_size = 4\npreferred_sizes = [5]",
        "a size of batches is above max_batch_size, 4"},

@@ -153,7 +153,11 @@ TEST_CASE("gRPC: requests for inference that are wrong say what is") {
             parameter("shared_memory_region", text("none"))(writer);
             contents("\x01\x02", 2)(writer);
           }));
-  refused(12, "'sequence'", input("INT32", contents("\x01\x02", 2)), parameter("sequence_id", number(4)));
+  refused(3, "'sequence_start' must be true or false", input("INT32", contents("\x01\x02", 2)),
+          parameter("sequence_start", number(4)));
+  refused(3, "'sequence_id' must be a whole number of 64 bits or a text",
+          input("INT32", contents("\x01\x02", 2)),
+          parameter("sequence_id", text(std::string(129, 'a').c_str())));
   refused(3, "'classification'", input("INT32", contents("\x01\x02", 2)), [](WireWriter* writer) {
     writer->Message(6, [](WireWriter* output) {
       output->Text(1, "y").Entry(2, "classification", [](WireWriter* value) { value->AlwaysText(3, "3"); });

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequences: those of one version of a model, by their ids.
+//
+// Its requests run one at a time, in the order in which they came. A sequence ends with the step that says
+// so, with a step that fails, when it has been idle for too long, and when others need its place. Then the
+// next request of its id fails, and the error says which of these it was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rewire/base/status.h"
+#include "rewire/serve/core/description.h"
+#include "rewire/serve/core/request.h"
+#include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/sequence_state.h"
+
+namespace rewire::serve {
+
+// One thread at a time: under the lock of the model's queue.
+class Sequences {
+ public:
+  explicit Sequences(const ModelVersion& model) : model_(model) {}
+
+  // Makes a request that is to wait a step of its sequence, which begins if the request says so. Errors:
+  // kNotFound if there is none, with why it has ended, if that is known. kBusy if no further one may begin,
+  // and each has a step that waits or runs.
+  Status Join(Request* request);
+  // Whether no other step of the sequence runs.
+  static bool MayRun(const Request& request) {
+    return request.sequence == nullptr || !request.sequence->running;
+  }
+  // The step runs from now on.
+  static void Begin(Request* request) {
+    if (request->sequence != nullptr) request->sequence->running = true;
+  }
+  // The request has its status. `ran`: Begin was called for it.
+  void Leave(Request* request, bool ran, Clock::time_point now);
+  // Ends those that have been idle for too long. Returns when the next one will have been.
+  Clock::time_point EndIdle(Clock::time_point now);
+
+  SequenceStatistics statistics() const;
+
+ private:
+  void Add(std::string name, Request* request);
+  // Takes it out of the table. `why` is told to the next request of its id.
+  void Drop(Sequence* sequence, std::string why);
+  void Unlist(Sequence* sequence);
+  std::string Named(const Sequence& sequence) const;
+
+  const ModelVersion& model_;
+  std::map<std::string, std::shared_ptr<Sequence>> sequences_;
+  std::list<Sequence*> idle_;                 // without a step that waits or runs, the longest first
+  std::map<std::string, std::string> ended_;  // why the last ones have ended
+  std::deque<std::string> ended_order_;       // their names, the oldest first
+  std::uint64_t bytes_ = 0;
+  SequenceStatistics statistics_;
+};
+
+}  // namespace rewire::serve
