@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "rewire/kernels/contract/convolution.h"
-#include "rewire/kernels/cpu/convolution/pool/largest_windows.h"
+#include "rewire/kernels/cpu/convolution/pool/largest_places.h"
+#include "rewire/kernels/cpu/convolution/pool/narrow_planes.h"
 #include "rewire/kernels/cpu/convolution/pool/pool_channels_last.h"
+#include "rewire/kernels/cpu/convolution/pool/pool_lines.h"
 #include "rewire/kernels/cpu/convolution/pool/window_loops.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -14,100 +16,6 @@
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// The most rows of a window, and the most work of one, for which PoolLine is made.
-constexpr std::int64_t kMostRows = 64;
-
-// Elements as WindowsKernel has them.
-template <typename T>
-using Listed = std::conditional_t<std::is_same_v<T, BFloat16>, std::uint16_t, T>;
-
-bool IsListed(const Window& window, std::int64_t channels) {
-  return Times(window.axes[0].kernel, window.axes[1].kernel) <= kMostRows &&
-         Times(window.taps(), channels) <= kPace;
-}
-
-// One row of the result of a pool with the channels last.
-template <typename T>
-class PoolLine {
- public:
-  PoolLine(TensorView x, TensorView out, const Window& window, std::int64_t line, PoolKind kind)
-      : columns_(window.axes[2]), channels_(x.dim(x.ndim() - 1)), kind_(kind) {
-    const auto& [depth, rows, columns] = window.axes;
-    const std::int64_t oy = line % rows.output, oz = line / rows.output % depth.output;
-    const std::int64_t image = line / rows.output / depth.output;
-    out_ = static_cast<Listed<T>*>(out.raw_data()) + line * columns.output * channels_;
-    std::int64_t z0, z1, y0, y1;
-    depth.Inside(oz, &z0, &z1);
-    rows.Inside(oy, &y0, &y1);
-    const bool pads = kind == PoolKind::kMeanWithPads;
-    outer_count_ = Times(CoveredBy(depth, oz, pads), CoveredBy(rows, oy, pads));
-    for (std::int64_t i = z0; i < z1; ++i) {
-      const std::int64_t z = depth.start(oz) + i * depth.dilation;
-      for (std::int64_t j = y0; j < y1; ++j) {
-        const std::int64_t y = rows.start(oy) + j * rows.dilation;
-        lines_[row_count_++] = static_cast<const Listed<T>*>(x.raw_data()) +
-                               ((image * depth.input + z) * rows.input + y) * columns.input * channels_;
-      }
-    }
-  }
-
-  // Positions whose windows lie inside the columns are run together, those at the borders one by one.
-  void Run(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t inside = (columns_.input - columns_.reach() + columns_.before) / columns_.stride + 1;
-    for (std::int64_t o = begin; o < end;) {
-      std::int64_t first, last;
-      columns_.Inside(o, &first, &last);
-      const bool whole = first == 0 && last == columns_.kernel;
-      const std::int64_t count = whole ? std::min(end, inside) - o : 1;
-      RunPart(o, count, first, std::max(first, last));
-      o += count;
-    }
-  }
-
- private:
-  // `count` positions from `position` on, by taps [first, last).
-  void RunPart(std::int64_t position, std::int64_t count, std::int64_t first, std::int64_t last) const {
-    const Listed<T>* from[kMostRows];
-    const std::int64_t start = (columns_.start(position) + first * columns_.dilation) * channels_;
-    const std::int64_t row_count = first < last ? row_count_ : 0;
-    for (std::int64_t r = 0; r < row_count; ++r) from[r] = lines_[r] + start;
-    WindowsInRow<Listed<T>> windows{
-        channels_, count, columns_.stride * channels_, last - first, columns_.dilation * channels_,
-        row_count, from,  out_ + position * channels_};
-    if constexpr (std::is_floating_point_v<T>) {
-      if (kind_ != PoolKind::kLargest) {
-        const std::int64_t covered = CoveredBy(columns_, position, kind_ == PoolKind::kMeanWithPads);
-        windows.divisor = static_cast<T>(Times(outer_count_, covered));
-        return BestMeanWindowsKernel<T>()(windows);
-      }
-    }
-    if constexpr (!std::is_same_v<T, double>) BestLargestWindowsKernel<Listed<T>>()(windows);
-  }
-
-  const WindowAxis& columns_;
-  std::int64_t channels_;
-  PoolKind kind_;
-  std::int64_t outer_count_;  // positions of the two outer axes that the windows cover
-  Listed<T>* out_;
-  std::int64_t row_count_ = 0;  // that lie in the image
-  const Listed<T>* lines_[kMostRows];
-};
-
-template <typename T>
-Status PoolLinesChannelsLast(TensorView x, TensorView out, const Window& window, PoolKind kind) {
-  const std::int64_t lines = Times(x.dim(0), window.axes[0].output, window.axes[1].output);
-  const std::int64_t columns = window.axes[2].output;
-  const std::int64_t work = Plus(1, Times(window.taps(), x.dim(x.ndim() - 1)));
-  return ParallelFor(lines, GrainOf(8 * kGrain, columns, Plus(8 * kPositionWork, work)),
-                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                       for (std::int64_t line = begin; line < end; ++line) {
-                         const PoolLine<T> of(x, out, window, line, kind);
-                         const auto run = [&](std::int64_t o, std::int64_t last) { of.Run(o, last); };
-                         if (!pace.For(columns, work, run)) return;
-                       }
-                     });
-}
 
 struct MaxPool {
   static constexpr const char* kName = names::kMaxPool;
@@ -152,7 +60,7 @@ struct MaxPool {
   template <typename T>
   static bool IsLarger(T most, T value) {
     const auto a = static_cast<Computed<T>>(most), b = static_cast<Computed<T>>(value);
-    return b > a || b != b;
+    return (b > a) | (b != b);
   }
   template <typename T>
   static T Larger(T most, T value) {
@@ -187,9 +95,12 @@ struct MaxPool {
       if constexpr (std::is_same_v<T, BFloat16>)
         return ForEachWindow<T>(x, window, largest);
       else
-        return Slide<T>(x, out, window, PoolKind::kLargest, largest);
+        return HasNarrowPlanes<T>(x, window, PoolKind::kLargest)
+                   ? PoolNarrowPlanes<T>(x, out, window, PoolKind::kLargest)
+                   : Slide<T>(x, out, window, PoolKind::kLargest, largest);
     }
     std::int64_t* where = indices->data<std::int64_t>();
+    if (LargestPlaces<T>::Can(window)) return RunWithPlaces<T>(x, to, where, window);
     return ForEachWindow<T>(x, window, [&](const Covered<T>& covered, std::int64_t o, std::int64_t plane) {
       T most = least;
       std::int64_t best = -1;
@@ -199,8 +110,37 @@ struct MaxPool {
         best = index;
       });
       to[o] = most;
-      where[o] = best < 0 ? -1 : plane * window.inputs() + Position(best, window);
+      where[o] = Place(best, plane, window);
     });
+  }
+
+  template <typename T>
+  Status RunWithPlaces(TensorView x, T* to, std::int64_t* where, const Window& window) const {
+    constexpr std::int64_t kColumns = LargestPlaces<T>::kColumns;
+    const std::int64_t lines = Times(window.axes[0].output, window.axes[1].output);
+    const std::int64_t columns = window.axes[2].output;
+    const auto run = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+      LargestPlaces<T> largest(window);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t plane = i / lines;
+        for (std::int64_t first = 0; first < columns; first += kColumns) {
+          const std::int64_t last = std::min(columns, first + kColumns);
+          if (!pace.Spend(Times(last - first, Plus(4, window.taps())) / 4 + kPositionWork)) return;
+          largest.Find(x.data<T>() + plane * window.inputs(), i % lines, first, last, Least<T>(),
+                       [](auto most, auto value) { return IsLarger(most, value); });
+          for (std::int64_t o = first; o < last; ++o) {
+            to[i * columns + o] = largest.most(o - first);
+            where[i * columns + o] = Place(largest.place(o - first), plane, window);
+          }
+        }
+      }
+    };
+    return ParallelFor(Times(x.dim(0), x.dim(1), lines), GrainOf(kGrain, columns, window.taps()), run);
+  }
+
+  // An element's place in x from that in its plane.
+  std::int64_t Place(std::int64_t index, std::int64_t plane, const Window& window) const {
+    return index < 0 ? -1 : plane * window.inputs() + Position(index, window);
   }
 
   // ONNX counts from the start of the plane in row-major order, or with the axes reversed.
@@ -241,7 +181,9 @@ struct AveragePool {
         const std::int64_t count = count_pad ? WithPads(window, covered.position) : covered.count();
         to[o] = count == 0 ? T{0} : sum / static_cast<T>(count);
       };
-      return Slide<T>(x, out, window, count_pad ? PoolKind::kMeanWithPads : PoolKind::kMean, mean);
+      const PoolKind kind = count_pad ? PoolKind::kMeanWithPads : PoolKind::kMean;
+      return HasNarrowPlanes<T>(x, window, kind) ? PoolNarrowPlanes<T>(x, out, window, kind)
+                                                 : Slide<T>(x, out, window, kind, mean);
     });
   }
 

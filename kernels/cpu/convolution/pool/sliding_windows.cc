@@ -163,6 +163,7 @@ class Strips {
   bool RunStrip(std::int64_t begin, std::int64_t end, Pace& pace) {
     const auto& [depth, rows, columns] = lines_.window.axes;
     const StripLayout<T> layout(lines_.window, end - begin);
+    PlaceTaps(layout);
     const std::int64_t ring = std::min(rows.reach(), rows.input);
     std::int64_t loaded_of = -1, next = 0;  // the output depth whose lines are there, and the row behind them
     for (std::int64_t line = lines_.first; line < lines_.last; ++line) {
@@ -187,7 +188,7 @@ class Strips {
           if constexpr (Op::kAlongLines) {
             from_[count++] = of_row;
           } else {
-            for (std::int64_t k = 0; k < columns.kernel; ++k) from_[count++] = of_row + Tap(layout, k);
+            for (std::int64_t k = 0; k < columns.kernel; ++k) from_[count++] = of_row + taps_[k];
           }
         }
       }
@@ -205,11 +206,14 @@ class Strips {
 
   T* Line(const StripLayout<T>& layout, std::int64_t i) { return strip_ + i * layout.line_length; }
 
-  // Returns where tap k of the first output lies in a line.
-  std::int64_t Tap(const StripLayout<T>& layout, std::int64_t k) const {
+  // Finds where the taps of the first output lie in a line: once, since the divisions take as long as a
+  // vector.
+  void PlaceTaps(const StripLayout<T>& layout) {
     const WindowAxis& columns = lines_.window.axes[2];
-    return k * columns.dilation % columns.stride * layout.phase_length +
-           k * columns.dilation / columns.stride;
+    for (std::int64_t k = 0; k < columns.kernel; ++k) {
+      const std::int64_t at = k * columns.dilation;
+      taps_[k] = at % columns.stride * layout.phase_length + at / columns.stride;
+    }
   }
 
   // Reads what outputs [begin, end) need of a row, and for the largest joins it along the line.
@@ -236,7 +240,7 @@ class Strips {
     }
     if constexpr (Op::kAlongLines) {
       if (is_nan) return false;
-      if (columns.kernel > 1) AlongLine(layout, padded, end - begin, line);
+      if (columns.kernel > 1) AlongLine(padded, end - begin, line);
     }
     return true;
   }
@@ -330,11 +334,11 @@ class Strips {
 
   // out[o] = the join of the taps of output o along its line. Of many taps those of twice the width come from
   // two of the width before, in place.
-  void AlongLine(const StripLayout<T>& layout, T* padded, std::int64_t count, T* out) {
+  void AlongLine(T* padded, std::int64_t count, T* out) {
     const WindowAxis& columns = lines_.window.axes[2];
     const std::int64_t kernel = columns.kernel, distance = columns.dilation;
     if (columns.stride > 1 || kernel <= kFewTaps) {
-      for (std::int64_t k = 0; k < kernel; ++k) from_[k] = padded + Tap(layout, k);
+      for (std::int64_t k = 0; k < kernel; ++k) from_[k] = padded + taps_[k];
       Fold<Op>(D(), from_, kernel, count, out);
       return;
     }
@@ -377,6 +381,7 @@ class Strips {
   const PoolLines<T>& lines_;
   const PoolKind kind_;
   const T* from_[kMostTaps];
+  std::int64_t taps_[kMostTaps];  // from the beginning of a line
   alignas(64) T strip_[kStripBytes / sizeof(T)];
 };
 

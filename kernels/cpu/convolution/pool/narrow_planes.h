@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pools of images with the channels first whose lines are shorter than vectors pay for. Several planes become
+// one image with the channels last, whose vectors go over planes, and the result is turned back. Each element
+// meets the same numbers in the same order, so that the results are the same.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+#include "rewire/kernels/cpu/convolution/pool/pool_lines.h"
+#include "rewire/kernels/cpu/movement/transposed_block.h"
+
+namespace rewire::kernel::cpu {
+
+// Planes side by side, and what is kept of them.
+template <typename T>
+inline constexpr std::int64_t kNarrowPlanes = 64 / std::int64_t{sizeof(T)};
+inline constexpr std::int64_t kNarrowBytes = 49152;
+inline constexpr std::int64_t kNarrowOutBytes = 16384;
+inline constexpr std::int64_t kMostNarrowColumns = 32;
+
+// A window's rows [first, last) of the result, as a window of its own over the rows of the image that they
+// read, from `begin` on.
+struct WindowStrip {
+  WindowStrip(const Window& whole, std::int64_t first, std::int64_t last) : window(whole) {
+    const WindowAxis& rows = whole.axes[1];
+    begin = std::clamp<std::int64_t>(rows.start(first), 0, rows.input);
+    const std::int64_t end = std::clamp(rows.start(last - 1) + rows.reach(), begin, rows.input);
+    WindowAxis& part = window.axes[1];
+    part.input = end - begin;
+    part.output = last - first;
+    part.before = begin - rows.start(first);
+    part.after = rows.input - end + rows.after;
+  }
+  Window window;
+  std::int64_t begin;
+};
+
+// The rows of the result for which what they read and write has room; 0 if one has none.
+template <typename T>
+std::int64_t NarrowRows(const Window& window) {
+  const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
+  const std::int64_t planes = kNarrowPlanes<T> * std::int64_t{sizeof(T)};
+  const std::int64_t most = kNarrowBytes / Times(columns.input, planes);
+  if (most < rows.input && most < rows.reach()) return 0;
+  const std::int64_t by_input = most >= rows.input ? rows.output : (most - rows.reach()) / rows.stride + 1;
+  return std::min({rows.output, by_input, kNarrowOutBytes / Times(columns.output, planes)});
+}
+
+template <typename T>
+bool HasNarrowPlanes(TensorView x, const Window& window, PoolKind kind) {
+  if (std::is_same_v<T, double> && kind == PoolKind::kLargest) return false;
+  if (Times(x.dim(0), x.dim(1)) < kNarrowPlanes<T> / 2 || window.outputs() == 0 || window.inputs() == 0)
+    return false;
+  const bool is_flat = window.axes[0].input == 1 && window.axes[0].output == 1 && window.axes[0].kernel == 1;
+  return is_flat && window.axes[2].output <= kMostNarrowColumns && window.axes[2].before >= 0 &&
+         IsListed(window, kNarrowPlanes<T>) && NarrowRows<T>(window) > 0;
+}
+
+// One strip of so many planes.
+template <typename T>
+class NarrowStrip {
+ public:
+  // Returns false if told to stop.
+  bool Run(const PoolImages<T>& planes, const Window& whole, std::int64_t first, std::int64_t last,
+           PoolKind kind, Pace& pace) {
+    const WindowStrip strip(whole, first, last);
+    const WindowAxis &rows = strip.window.axes[1], &columns = strip.window.axes[2];
+    const std::int64_t count = planes.channels;
+    const auto transpose = std::get<TransposeBlock<Moved>>(BestBlockTransposes());
+    transpose(reinterpret_cast<Moved*>(in_), count,
+              reinterpret_cast<const Moved*>(planes.x + strip.begin * columns.input), whole.inputs(),
+              rows.input * columns.input, count, false);
+    const PoolImages<T> image{in_, out_, count};
+    for (std::int64_t line = 0; line < rows.output; ++line) {
+      if (!pace.Spend(Times(columns.output, whole.taps(), count) / 4 + kPositionWork)) return false;
+      PoolLine<T>(image, strip.window, line, kind).Run(0, columns.output);
+    }
+    transpose(reinterpret_cast<Moved*>(planes.out + first * columns.output), whole.outputs(),
+              reinterpret_cast<const Moved*>(out_), count, count, rows.output * columns.output, false);
+    return true;
+  }
+
+ private:
+  using Moved = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
+  static_assert(sizeof(Moved) == sizeof(T));
+
+  alignas(64) T in_[kNarrowBytes / sizeof(T)];
+  alignas(64) T out_[kNarrowOutBytes / sizeof(T)];
+};
+
+template <typename T>
+Status PoolNarrowPlanes(TensorView x, TensorView out, const Window& window, PoolKind kind) {
+  const std::int64_t planes = Times(x.dim(0), x.dim(1)), output_rows = window.axes[1].output;
+  const std::int64_t blocks = (planes + kNarrowPlanes<T> - 1) / kNarrowPlanes<T>;
+  const std::int64_t rows = NarrowRows<T>(window), strips = (output_rows + rows - 1) / rows;
+  const std::int64_t work = Times(rows, window.axes[2].output, Times(window.taps(), kNarrowPlanes<T>));
+  return ParallelFor(Times(blocks, strips), GrainOf(4 * kGrain, work),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       NarrowStrip<T> strip;
+                       for (std::int64_t i = begin; i < end; ++i) {
+                         const std::int64_t plane = i / strips * kNarrowPlanes<T>, row = i % strips * rows;
+                         const PoolImages<T> of{x.data<T>() + plane * window.inputs(),
+                                                out.data<T>() + plane * window.outputs(),
+                                                std::min(kNarrowPlanes<T>, planes - plane)};
+                         if (!strip.Run(of, window, row, std::min(output_rows, row + rows), kind, pace))
+                           return;
+                       }
+                     });
+}
+
+}  // namespace rewire::kernel::cpu
