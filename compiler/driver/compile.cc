@@ -12,6 +12,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/driver/at_load.h"
+#include "rewire/compiler/driver/model_memory.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
 #include "rewire/compiler/import/metadata.h"
@@ -312,6 +313,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   compiled.products = std::move(calibrated->products);
   compiled.movement = std::move(calibrated->movement);
   compiled.unmeasured = std::move(calibrated->unmeasured);
+  LeaveMessage(model, &*module);
   compiled.parameters = ParametersOf(graph, *module);
   compiled.module = *std::move(module);
   compiled.model_nodes = lowering.node_count();
