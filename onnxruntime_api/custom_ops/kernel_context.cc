@@ -7,6 +7,7 @@
 #include "rewire/onnxruntime_api/custom_ops/logger.h"
 #include "rewire/onnxruntime_api/functions.h"
 #include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/string_parts.h"
 #include "rewire/onnxruntime_api/values/tensor_types.h"
 #include "rewire/vm/c_api/program.h"
 #include "rewire/vm/packed_function.h"
@@ -25,40 +26,113 @@ OrtValue Over(const DLTensor& tensor) {
   return {std::move(body)};
 }
 
-}  // namespace
+constexpr std::int32_t kStringParts = 3;
 
-OrtKernelContext::OrtKernelContext(const OrtKernelInfo& of, const RewireFFIAny* args, std::int32_t count)
-    : info(of), outputs(of.outputs.size()) {
-  for (std::size_t i = 0; i < info.inputs.size(); ++i) {
-    const bool given = !info.inputs[i].name.empty() && std::cmp_less(i, count);
-    const DLTensor* const tensor = given ? RewireTensorOf(&args[i]) : nullptr;
-    inputs.push_back(tensor == nullptr ? OrtValue() : Over(*tensor));
-  }
+bool IsStrings(const OrtKernelInfo::End& end) {
+  return end.type.tensor.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
 }
 
+// A vector of an argument; empty for one of another dtype.
+template <typename T>
+rewire::Span<const T> VectorOf(const RewireFFIAny& argument, DLDataType dtype) {
+  const DLTensor* const tensor = RewireTensorOf(&argument);
+  if (tensor == nullptr || !rewire::operator==(tensor->dtype, dtype)) return {};
+  const OrtValue value = Over(*tensor);
+  return {static_cast<const T*>(value.body->data), value.body->elements()};
+}
+
+// A tensor of strings of three arguments. Errors: kRuntimeFailed.
+rewire::Result<std::shared_ptr<ValueBody>> ReadStrings(const RewireFFIAny* parts, const std::string& name) {
+  using namespace rewire::onnxruntime_api;
+  const std::string what = "input '" + name + "'";
+  const rewire::Result<std::vector<std::string>> list = ReadList(
+      VectorOf<std::int64_t>(parts[1], rewire::kInt64), VectorOf<char>(parts[2], rewire::kUInt8), what);
+  if (!list) return rewire::Forward(list);
+  rewire::Result<std::vector<std::string>> strings =
+      PickStrings(*list, VectorOf<std::int64_t>(parts[0], rewire::kInt64), what);
+  if (!strings) return rewire::Forward(strings);
+  auto body = Over(*RewireTensorOf(&parts[0])).body;
+  if (strings->size() != body->elements())
+    return rewire::Fail(rewire::StatusCode::kRuntimeFailed, "{} has no positions of strings", what);
+  body->type = ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
+  body->data = nullptr;
+  body->strings = *std::move(strings);
+  return body;
+}
+
+}  // namespace
+
+OrtKernelContext::OrtKernelContext(const OrtKernelInfo& of) : info(of), outputs(of.outputs.size()) {}
+
 OrtKernelContext::~OrtKernelContext() {
-  for (const Output& output : outputs) {
-    if (output.value.body != nullptr) (void)rewire::Value::Adopt(output.object);
+  for (const Output& output : outputs) (void)rewire::Value::Adopt(output.object);
+}
+
+rewire::Status OrtKernelContext::Read(const RewireFFIAny* args, std::int32_t count) {
+  for (std::int32_t at = 0; inputs.size() < info.inputs.size();) {
+    const OrtKernelInfo::End& end = info.inputs[inputs.size()];
+    OrtValue& input = inputs.emplace_back();
+    const bool given = !end.name.empty();
+    const std::int32_t taken = given && IsStrings(end) ? kStringParts : 1;
+    if (taken > count - at)
+      return rewire::Fail(rewire::StatusCode::kRuntimeFailed,
+                          "the kernel is given {} arguments, which are too few", count);
+    const DLTensor* const tensor = given ? RewireTensorOf(&args[at]) : nullptr;
+    if (tensor != nullptr && taken == 1) input = Over(*tensor);
+    if (tensor != nullptr && taken != 1) {
+      rewire::Result<std::shared_ptr<ValueBody>> strings = ReadStrings(&args[at], end.name);
+      if (!strings) return rewire::Forward(strings);
+      input.body = *std::move(strings);
+    }
+    at += taken;
   }
+  return {};
 }
 
 int OrtKernelContext::Return(RewireFFIAny* result) {
+  using rewire::Value;
   std::vector<RewireFFIAny> fields;
+  std::vector<Value> owned;  // the fields that are made here
+  const auto make = [&](DLDataType dtype, const std::vector<std::int64_t>& shape) {
+    RewireFFIAny& field = fields.emplace_back();
+    const auto rank = static_cast<std::int32_t>(shape.size());
+    if (rewire_kernel_api()->new_tensor(dtype, rank, shape.data(), rewire::kHost, &field) != 0) return false;
+    owned.push_back(Value::Adopt(field));
+    return true;
+  };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    RewireFFIAny& field = fields.emplace_back(outputs[i].object);
-    if (outputs[i].value.body != nullptr) continue;
-    if (!info.outputs[i].name.empty()) {
+    const ValueBody* const body = outputs[i].value.body.get();
+    const bool strings = IsStrings(info.outputs[i]);
+    if (body == nullptr && !info.outputs[i].name.empty()) {
       rewire::SetKernelError("ValueError", ("the custom operator did not make output " + std::to_string(i) +
                                             ", '" + info.outputs[i].name + "'")
                                                .c_str());
       return -1;
     }
-    field.type_index = kRewireFFIInt;  // something in the place of an output that the node leaves out
+    if (body == nullptr) {
+      // Something stands in the place of an output that the node leaves out.
+      RewireFFIAny nothing{};
+      nothing.type_index = kRewireFFIInt;
+      fields.insert(fields.end(), strings ? kStringParts : 1, nothing);
+    } else if (!strings) {
+      fields.push_back(outputs[i].object);
+    } else {
+      const auto count = static_cast<std::int64_t>(body->strings.size());
+      const std::int64_t bytes = rewire::onnxruntime_api::BytesOf(body->strings);
+      if (!make(rewire::kInt64, body->shape) || !make(rewire::kInt64, {count + 1}) ||
+          !make(rewire::kUInt8, {bytes}))
+        return -1;
+      const auto data_of = [&](std::size_t from_end) {
+        return RewireTensorOf(&fields[fields.size() - from_end])->data;
+      };
+      rewire::onnxruntime_api::WriteStrings(body->strings, static_cast<std::int64_t*>(data_of(3)),
+                                            static_cast<std::int64_t*>(data_of(2)), data_of(1));
+    }
   }
   if (fields.size() != 1)
     return rewire_kernel_api()->new_adt(0, static_cast<std::int32_t>(fields.size()), fields.data(), result);
   *result = fields[0];
-  outputs[0].value.body = nullptr;  // the reference is the caller's now
+  outputs[0].object = {};  // the reference is the caller's now
   return 0;
 }
 
@@ -88,7 +162,12 @@ OrtStatus* KernelContext_GetOutput(OrtKernelContext* context, std::size_t index,
     const OrtKernelInfo::End& end = context->info.outputs[index];
     if (end.name.empty()) return nullptr;
     OrtKernelContext::Output& output = context->outputs[index];
-    if (output.value.body == nullptr) {
+    if (output.value.body == nullptr && IsStrings(end)) {
+      Result<std::shared_ptr<ValueBody>> made =
+          MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, std::vector<std::int64_t>(dims, dims + rank));
+      if (!made) return FromError(made.error());
+      output.value.body = *std::move(made);
+    } else if (output.value.body == nullptr) {
       const DLDataType dtype = DTypeOf(end.type.tensor.type);
       const int failed = rewire_kernel_api()->new_tensor(dtype, static_cast<std::int32_t>(rank), dims, kHost,
                                                          &output.object);

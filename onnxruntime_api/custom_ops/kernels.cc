@@ -61,7 +61,8 @@ int CallOperator(Work&& work) noexcept {
 int Compute(void* handle, const RewireFFIAny* args, std::int32_t count, RewireFFIAny* result) {
   const NodeKernel& node = *static_cast<const NodeKernel*>(handle);
   return CallOperator([&]() -> OrtStatus* {
-    OrtKernelContext context(*node.info, args, count);
+    OrtKernelContext context(*node.info);
+    if (const Status read = context.Read(args, count); !read) return FromError(read.error());
     if (ComputesWithStatus(*node.op)) {
       if (OrtStatus* const failed = node.op->KernelComputeV2(node.kernel, &context); failed != nullptr)
         return failed;

@@ -23,6 +23,7 @@ ONNXTensorElementDataType TypeOfName(const json& of) {
   const auto dtype = of.is_object() ? of.find("dtype") : of.end();
   if (!of.is_object() || dtype == of.end() || !dtype->is_string())
     return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  if (*dtype == "string") return ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING;
   const std::optional<DLDataType> parsed = ParseDType(dtype->get<std::string>());
   return parsed ? ElementTypeOf(*parsed) : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 }

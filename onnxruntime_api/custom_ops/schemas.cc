@@ -51,6 +51,7 @@ class SchemaOfOps {
   // The dtype's name; empty for a type that the operator leaves open.
   Result<std::string> NameOf(ONNXTensorElementDataType type, const char* what, std::size_t index) const {
     if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED) return std::string();
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return std::string("string");
     const DLDataType dtype = DTypeOf(type);
     if (dtype.bits != 0) return DTypeName(dtype);
     return Fail(StatusCode::kUnsupported, "{}: {} {} is {}, which kernels of Rewire do not take", Where(),

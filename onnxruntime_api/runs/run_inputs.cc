@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/onnxruntime_api/runs/run_inputs.h"
 
-#include <cstring>
 #include <utility>
 
 #include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/string_parts.h"
 #include "rewire/onnxruntime_api/values/tensor_types.h"
 
 namespace rewire::onnxruntime_api {
@@ -45,18 +45,11 @@ Status BindStrings(const Port& port, const ValueBody& body, std::vector<Value>* 
   const auto count = static_cast<std::int64_t>(body.strings.size());
   Result<std::shared_ptr<ValueBody>> offsets = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, {count + 1});
   if (!offsets) return Forward(offsets);
-  auto* const ends = static_cast<std::int64_t*>((*offsets)->data);
-  ends[0] = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    static_cast<std::int64_t*>((*positions)->data)[i] = i;
-    ends[i + 1] = ends[i] + static_cast<std::int64_t>(body.strings[static_cast<std::size_t>(i)].size());
-  }
-  Result<std::shared_ptr<ValueBody>> bytes = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, {ends[count]});
+  Result<std::shared_ptr<ValueBody>> bytes =
+      MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, {BytesOf(body.strings)});
   if (!bytes) return Forward(bytes);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::string& text = body.strings[static_cast<std::size_t>(i)];
-    if (!text.empty()) std::memcpy(static_cast<char*>((*bytes)->data) + ends[i], text.data(), text.size());
-  }
+  WriteStrings(body.strings, static_cast<std::int64_t*>((*positions)->data),
+               static_cast<std::int64_t*>((*offsets)->data), (*bytes)->data);
   const std::pair<std::uint32_t, std::shared_ptr<ValueBody>> parts[] = {
       {port.place, *positions}, {port.parts->offsets, *offsets}, {port.parts->bytes, *bytes}};
   for (const auto& [place, part] : parts) {

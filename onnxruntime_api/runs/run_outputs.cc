@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/onnxruntime_api/status.h"
+#include "rewire/onnxruntime_api/values/string_parts.h"
 #include "rewire/onnxruntime_api/values/tensor_types.h"
 
 namespace rewire::onnxruntime_api {
@@ -26,6 +27,8 @@ Result<Body> TakeTensor(const Value& value, UsedMemory* used) {
   return body;
 }
 
+std::string NameOf(const Port& port) { return "output '" + port.name + "'"; }
+
 // The list of strings that positions stand for.
 Result<std::vector<std::string>> ListOf(const Port& port, const VirtualMachine& vm) {
   if (port.list) return *port.list;
@@ -37,17 +40,8 @@ Result<std::vector<std::string>> ListOf(const Port& port, const VirtualMachine& 
   const Result<Body> text = FromTensor(bytes->tensor(), true);
   if (!ends) return Forward(ends);
   if (!text) return Forward(text);
-  const std::size_t size = (*text)->elements();
-  std::vector<std::string> list;
-  const auto* const end = static_cast<const std::int64_t*>((*ends)->data);
-  for (std::size_t i = 1; i < (*ends)->elements(); ++i) {
-    // Anyone may have written the executable.
-    if (end[i - 1] < 0 || end[i] < end[i - 1] || static_cast<std::size_t>(end[i]) > size)
-      return Fail(StatusCode::kRuntimeFailed, "the offsets of output '{}' are out of range", port.name);
-    list.emplace_back(static_cast<const char*>((*text)->data) + end[i - 1],
-                      static_cast<std::size_t>(end[i] - end[i - 1]));
-  }
-  return list;
+  return ReadList({static_cast<const std::int64_t*>((*ends)->data), (*ends)->elements()},
+                  {static_cast<const char*>((*text)->data), (*text)->elements()}, NameOf(port));
 }
 
 Result<Body> TakeStrings(const Port& port, const Value& value, const VirtualMachine& vm) {
@@ -55,16 +49,13 @@ Result<Body> TakeStrings(const Port& port, const Value& value, const VirtualMach
   if (!list) return Forward(list);
   const Result<Body> positions = FromTensor(value.tensor(), true);
   if (!positions) return positions;
-  Result<Body> made = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, (*positions)->shape);
-  if (!made) return made;
   if ((*positions)->type != ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64)
     return Fail(StatusCode::kRuntimeFailed, "output '{}' has no positions of strings", port.name);
-  const auto* const at = static_cast<const std::int64_t*>((*positions)->data);
-  for (std::size_t i = 0; i < (*made)->strings.size(); ++i) {
-    if (at[i] < 0 || static_cast<std::size_t>(at[i]) >= list->size())
-      return Fail(StatusCode::kRuntimeFailed, "a position of output '{}' is out of range", port.name);
-    (*made)->strings[i] = (*list)[static_cast<std::size_t>(at[i])];
-  }
+  Result<std::vector<std::string>> strings = PickStrings(
+      *list, {static_cast<const std::int64_t*>((*positions)->data), (*positions)->elements()}, NameOf(port));
+  if (!strings) return Forward(strings);
+  Result<Body> made = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, (*positions)->shape);
+  if (made) (*made)->strings = *std::move(strings);
   return made;
 }
 

@@ -7,23 +7,25 @@
  *   Facts(x, y, ...) -> facts what the node says of itself, as numbers. Its callbacks return statuses. Its
  *                             attribute `fail` is 1 for a kernel that cannot be made, and 2 for one whose
  *                             call fails.
+ *
+ * string_ops.c has two more, on strings.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rewire/onnxruntime_api/api.h"
 #include "rewire/tests/onnxruntime_api/custom_ops_library.h"
+#include "rewire/tests/onnxruntime_api/string_ops.h"
 
-static const OrtApi* api;
+const OrtApi* api;
 static OrtCustomOpDomain* domain; /* as long as the library */
 
-/* Releases a status; whether it was one of success. */
-static int IsOk(OrtStatus* status) {
+int IsOk(OrtStatus* status) {
   if (status != NULL) api->ReleaseStatus(status);
   return status == NULL;
 }
 
-static size_t CountOf(const OrtValue* value) {
+size_t CountOf(const OrtValue* value) {
   OrtTensorTypeAndShapeInfo* info = NULL;
   size_t count = 0;
   if (!IsOk(api->GetTensorTypeAndShape(value, &info))) return 0;
@@ -32,7 +34,7 @@ static size_t CountOf(const OrtValue* value) {
   return count;
 }
 
-static void* DataOf(const OrtValue* value) {
+void* DataOf(const OrtValue* value) {
   void* data = NULL;
   IsOk(api->GetTensorMutableData((OrtValue*)value, &data));
   return data;
@@ -277,7 +279,7 @@ static int IsHomogeneous(const OrtCustomOp* op) { return (void)op, 1; }
 
 __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                     const OrtApiBase* base) {
-  static OrtCustomOp above, facts;
+  static OrtCustomOp above, facts, longer, joined;
   OrtStatus* status;
   api = base->GetApi(16);
   above.version = 16;
@@ -308,10 +310,13 @@ __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOp
   facts.KernelComputeV2 = ComputeFacts;
   facts.GetInputCharacteristic = SecondIsVariadic;
   facts.GetOutputCharacteristic = Required;
+  DescribeStringOps(&above, &longer, &joined);
   if (domain == NULL) {
     status = api->CreateCustomOpDomain("test.custom", &domain);
     if (status == NULL) status = api->CustomOpDomain_Add(domain, &above);
     if (status == NULL) status = api->CustomOpDomain_Add(domain, &facts);
+    if (status == NULL) status = api->CustomOpDomain_Add(domain, &longer);
+    if (status == NULL) status = api->CustomOpDomain_Add(domain, &joined);
     if (status != NULL) return status;
   }
   return api->AddCustomOpDomain(options, domain);

@@ -30,7 +30,7 @@ static Bytes Attribute(const char* name, int type) {
 }
 
 static Bytes WithDomain(const Bytes* graph) {
-  Bytes model = Model(graph, 17);
+  Bytes model = Model(graph, 20);
   Bytes opset = {{0}, 0};
   PutText(&opset, 1, "test.custom");
   PutNumber(&opset, 2, 1);
@@ -207,6 +207,105 @@ static void TestFacts(const OrtSessionOptions* options) {
   api->ReleaseValue(given[1]);
 }
 
+/* twice: the strings of x that are longer than 2 bytes, each twice; lengths, unless they are left out. */
+static Bytes LongerModel(int with_lengths) {
+  Bytes graph = {{0}, 0};
+  Bytes node = Node("Longer", "test.custom", "x", with_lengths ? "kept,lengths" : "kept");
+  PutIntAttribute(&node, "least", 2);
+  PutBytes(&graph, GRAPH_NODE, &node);
+  node = Node("StringConcat", "", "kept,kept", "twice");
+  PutBytes(&graph, GRAPH_NODE, &node);
+  PutText(&graph, GRAPH_NAME, "longer");
+  PutTensor(&graph, GRAPH_INPUT, "x", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "N");
+  PutTensor(&graph, 13, "kept", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "M");
+  PutTensor(&graph, GRAPH_OUTPUT, "twice", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "M");
+  if (with_lengths) PutTensor(&graph, GRAPH_OUTPUT, "lengths", 7, "N");
+  return WithDomain(&graph);
+}
+
+static Bytes JoinedModel(int with_y) {
+  Bytes graph = {{0}, 0};
+  const Bytes node = Node("Joined", "test.custom", with_y ? "x,y" : "x", "joined");
+  PutBytes(&graph, GRAPH_NODE, &node);
+  PutText(&graph, GRAPH_NAME, "joined");
+  PutTensor(&graph, GRAPH_INPUT, "x", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "N,2");
+  if (with_y) PutTensor(&graph, GRAPH_INPUT, "y", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "N,2");
+  PutTensor(&graph, GRAPH_OUTPUT, "joined", ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, "N,2");
+  return WithDomain(&graph);
+}
+
+static OrtValue* Strings(const char* const* strings, const int64_t* shape, size_t rank) {
+  OrtValue* value = NULL;
+  OK(api->CreateTensorAsOrtValue(Allocator(), shape, rank, ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, &value));
+  OK(api->FillStringTensor(value, strings, CountOf(value)));
+  return value;
+}
+
+static void CheckString(const OrtValue* value, size_t index, const char* expected) {
+  char text[64] = "";
+  size_t length = 0;
+  OK(api->GetStringTensorElementLength(value, index, &length));
+  if (length < sizeof text) OK(api->GetStringTensorElement(value, length, index, text));
+  TEXT(text, expected);
+}
+
+/* Strings that a custom operator reads and makes, and that another operator reads. */
+static void TestStringOps(const OrtSessionOptions* options) {
+  const char* in[] = {"x", "y"};
+  const char* out[] = {"twice", "lengths"};
+  const char* joined_name[] = {"joined"};
+  const char* const words[] = {"abc", "", "h\xc3\xa9llo", "de"};
+  const char* const others[] = {"1", "22", "", "4"};
+  int64_t sizes[] = {4, 3, 1, 0};
+  const int64_t square[] = {2, 2};
+  const OrtValue* inputs[2];
+  OrtValue* outputs[2];
+  OrtValue *x, *y;
+  size_t run;
+  int with;
+  for (with = 0; with < 2; ++with) {
+    const Bytes model = LongerModel(with);
+    OrtSession* session = Open(&model, options);
+    for (run = 0; session != NULL && run < sizeof sizes / sizeof *sizes; ++run) {
+      const size_t kept = sizes[run] > 2 ? 2 : (size_t)(sizes[run] > 0);
+      inputs[0] = x = Strings(words, &sizes[run], 1);
+      outputs[0] = outputs[1] = NULL;
+      if (OK(api->Run(session, NULL, in, inputs, 1, out, (size_t)(1 + with), outputs))) {
+        EQUAL(CountOf(outputs[0]), kept);
+        if (kept > 0) CheckString(outputs[0], 0, "abcabc");
+        if (kept > 1) CheckString(outputs[0], 1, "h\xc3\xa9lloh\xc3\xa9llo");
+        if (with && sizes[run] == 4) EQUAL(Integers(outputs[1])[2], 6);
+        if (with && sizes[run] == 4) EQUAL(Integers(outputs[1])[1], 0);
+        api->ReleaseValue(outputs[0]);
+        api->ReleaseValue(outputs[1]);
+      }
+      api->ReleaseValue(x);
+    }
+    if (session != NULL) api->ReleaseSession(session);
+  }
+  x = Strings(words, square, 2);
+  y = Strings(others, square, 2);
+  inputs[0] = x;
+  inputs[1] = y;
+  for (with = 0; with < 2; ++with) {
+    const Bytes model = JoinedModel(with);
+    OrtSession* session = Open(&model, options);
+    outputs[0] = NULL;
+    if (session == NULL) continue;
+    if (OK(api->Run(session, NULL, in, inputs, (size_t)(1 + with), joined_name, 1, outputs))) {
+      EQUAL(CountOf(outputs[0]), 4);
+      CheckString(outputs[0], 0, with ? "abc-1" : "abc-");
+      CheckString(outputs[0], 1, with ? "-22" : "-");
+      CheckString(outputs[0], 2, "h\xc3\xa9llo-");
+      CheckString(outputs[0], 3, with ? "de-4" : "de-");
+      api->ReleaseValue(outputs[0]);
+    }
+    api->ReleaseSession(session);
+  }
+  api->ReleaseValue(x);
+  api->ReleaseValue(y);
+}
+
 void TestCustomOps(const char* library) {
   const Bytes model = AboveModel(1);
   OrtSessionOptions* options = NULL;
@@ -217,6 +316,7 @@ void TestCustomOps(const char* library) {
   OK(api->AddSessionConfigEntry(options, "of.the.session", "yes"));
   TestAbove(options);
   TestFacts(options);
+  TestStringOps(options);
   api->ReleaseSessionOptions(options);
 
   OK(api->CreateSessionOptions(&options));

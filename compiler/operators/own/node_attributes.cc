@@ -8,6 +8,7 @@
 
 #include "rewire/base/utf8.h"
 #include "rewire/compiler/import/onnx_proto.h"
+#include "rewire/compiler/operators/own/own_schema.h"
 
 namespace rewire::compiler {
 namespace {
@@ -28,10 +29,10 @@ std::string HexOf(Span<const std::byte> bytes) {
 }
 
 // Sizes that are not known before a run are null.
-Json TypeJson(const std::string& name, const Type* type) {
+Json TypeJson(const std::string& name, const Type* type, bool strings) {
   Json json = {{"name", name}};
   if (type == nullptr || !type->IsTensor()) return json;
-  json["dtype"] = DTypeName(type->dtype);
+  json["dtype"] = strings ? kStringDType : DTypeName(type->dtype);
   if (!type->ranked) return json;
   json["shape"] = Json::array();
   for (const DimExpr& dim : type->dims)
@@ -97,7 +98,7 @@ class NodeAttributes {
 
 }  // namespace
 
-Status AddNodeAttributes(const Op& op, const OperatorSchema& schema, const std::vector<Type>& outputs,
+Status AddNodeAttributes(Op& op, const OperatorSchema& schema, const std::vector<NodeOutput>& outputs,
                          Attributes* attributes) {
   NodeAttributes all(op, attributes);
   for (const onnx::AttributeProto& attribute : op.node().attribute()) {
@@ -108,10 +109,13 @@ Status AddNodeAttributes(const Op& op, const OperatorSchema& schema, const std::
                {"attributes", all.Take()}};
   for (int i = 0; i < op.inputs(); ++i) {
     const Value* input = op.in(i);
-    node["inputs"].push_back(TypeJson(op.node().input(i), input == nullptr ? nullptr : &input->type));
+    node["inputs"].push_back(TypeJson(op.node().input(i), input == nullptr ? nullptr : &input->type,
+                                      input != nullptr && op.lowering().strings().Has(input)));
   }
-  for (int i = 0; i < op.outputs(); ++i)
-    node["outputs"].push_back(TypeJson(op.node().output(i), &outputs[static_cast<std::size_t>(i)]));
+  for (int i = 0; i < op.outputs(); ++i) {
+    const NodeOutput& output = outputs[static_cast<std::size_t>(i)];
+    node["outputs"].push_back(TypeJson(op.node().output(i), &output.type, output.strings));
+  }
   attributes->push_back({kNodeAttribute, node.dump(-1, ' ', false, Json::error_handler_t::replace)});
   return {};
 }

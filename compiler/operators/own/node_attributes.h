@@ -11,12 +11,17 @@
 
 namespace rewire::compiler {
 
+struct NodeOutput {
+  Type type;
+  bool strings = false;  // the type is that of the positions
+};
+
 // Adds the node's attributes that are not in the list, and "onnx.node", a text in JSON that
 // docs/own-operators.md describes. Attributes that an executable cannot hold, tensors and lists of strings,
-// are part of that text. `outputs` are the types of the node's outputs.
+// are part of that text.
 //
 // Errors: kUnsupported for graphs, types, sparse tensors and strings that are no UTF-8; kInvalidFile.
-Status AddNodeAttributes(const Op& op, const OperatorSchema& schema, const std::vector<Type>& outputs,
+Status AddNodeAttributes(Op& op, const OperatorSchema& schema, const std::vector<NodeOutput>& outputs,
                          Attributes* attributes);
 
 }  // namespace rewire::compiler

@@ -74,7 +74,7 @@ class SchemaCheck {
     if (Status named = AddName("input", input.name); !named) return named;
     lists_.insert(input.name);
     for (const std::string& dtype : input.dtypes) {
-      if (!OnnxDTypeOf(dtype))
+      if (dtype != kStringDType && !OnnxDTypeOf(dtype))
         return Wrong(fmt::format("input '{}': there is no dtype '{}'", input.name, dtype));
     }
     std::size_t rests = 0;
@@ -118,7 +118,10 @@ class SchemaCheck {
       return fail("dtype and shape are needed, as there is no input to take them from");
     const bool is_input = std::any_of(schema_.inputs.begin(), schema_.inputs.end(),
                                       [&](const Schema::Input& input) { return input.name == output.dtype; });
-    if (!output.dtype.empty() && !is_input && !OnnxDTypeOf(output.dtype))
+    if (output.dtype == kStringDType && !schema_.returns)
+      return fail("strings are made by a kernel that returns its outputs (returns)");
+    const bool is_dtype = output.dtype == kStringDType || OnnxDTypeOf(output.dtype);
+    if (!output.dtype.empty() && !is_input && !is_dtype)
       return fail(fmt::format("'{}' is neither a dtype nor an input", output.dtype));
     if (schema_.returns && !output.shape_function.empty())
       return fail("the kernel returns it, so a shape function has no use");

@@ -15,6 +15,8 @@
 namespace rewire::compiler {
 
 inline constexpr char kOpenSize[] = "?";
+// The dtype of tensors of strings, which are three arguments of a kernel.
+inline constexpr char kStringDType[] = "string";
 
 // The name in "rest...", which stands for any number of dimensions.
 std::optional<std::string> RestName(const std::string& dim);
