@@ -6,7 +6,8 @@
 
 Every figure is of a process of its own, on one thread; times are the smallest of the rounds, memory the median. "cached" is Rewire's
 library with a folder of compiled models that has the model. Memory is what the process takes beyond an empty one: `dirty` is private
-and written, which no other process can share; `resident` includes mapped pages of files.
+and written, which no other process can share; `resident` includes mapped pages of files. A line for each library says how long a
+run in a Loop goes on after RunOptionsSetTerminate.
 """
 import argparse
 import importlib.util
@@ -27,6 +28,7 @@ MODELS = {
     "ocr6_rec": ("rapidocr", "models/PP-OCRv6_rec_small.onnx", ["x=1x3x48x320"], 20),
     "slider": ("captcha_recognizer", "models/slider.onnx", ["images=1x3x640x640"], 5),
 }
+TERMINATED = 20  # runs
 LIBRARIES = ("ONNX Runtime", "Rewire", "cached")
 
 
@@ -66,9 +68,15 @@ def main():
     theirs = next(iter(sorted(package("onnxruntime").glob("capi/libonnxruntime.so*"))))
     ours = (options.build / "lib/onnxruntime/libonnxruntime.so.1").resolve()
     program = options.build / "tests/bin/bench-onnxruntime-api"
+    figures = {"terminate": {}}
+    for library, path in zip(LIBRARIES, (theirs, ours)):
+        done = subprocess.run([program.with_name("bench-onnxruntime-terminate"), path, str(TERMINATED)], capture_output=True, text=True,
+                              check=True, timeout=600)
+        row = figures["terminate"][library] = json.loads(done.stdout)
+        print(f"{'a Loop':12} {library:13} {row['median']:.3f} ms from terminate to the end of the run, {row['largest']:.3f} at most of "
+              f"{TERMINATED}", flush=True)
     print(f"{'model':12} {'library':13} {'open ms':>9} {'2nd ms':>8} {'run ms':>9} {'one MB resident/dirty':>22} "
           f"{'2nd +MB':>8} {f'{options.sessions} MB resident/dirty':>21}")
-    figures = {}
     for name, (of, file, shapes, runs) in MODELS.items():
         if options.model not in (None, name):
             continue

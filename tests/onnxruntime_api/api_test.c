@@ -37,32 +37,6 @@ static Bytes SumModel(void) {
   return Model(&graph, 17);
 }
 
-/* A Loop of n iterations that takes the sine of v, and adds x to it. */
-static Bytes LoopModel(void) {
-  Bytes body = {{0}, 0};
-  Bytes graph = {{0}, 0};
-  Bytes part = Node("Identity", "", "c", "c2");
-  PutBytes(&body, GRAPH_NODE, &part);
-  part = Node("Sin", "", "v", "s");
-  PutBytes(&body, GRAPH_NODE, &part);
-  part = Node("Add", "", "s,x", "v2");
-  PutBytes(&body, GRAPH_NODE, &part);
-  PutText(&body, GRAPH_NAME, "body");
-  PutTensor(&body, GRAPH_INPUT, "i", 7, "");
-  PutTensor(&body, GRAPH_INPUT, "c", 9, "");
-  PutTensor(&body, GRAPH_INPUT, "v", 1, "4");
-  PutTensor(&body, GRAPH_OUTPUT, "c2", 9, "");
-  PutTensor(&body, GRAPH_OUTPUT, "v2", 1, "4");
-  part = Node("Loop", "", "n,,x", "y");
-  PutGraphAttribute(&part, "body", &body);
-  PutBytes(&graph, GRAPH_NODE, &part);
-  PutText(&graph, GRAPH_NAME, "loop");
-  PutTensor(&graph, GRAPH_INPUT, "n", 7, "");
-  PutTensor(&graph, GRAPH_INPUT, "x", 1, "4");
-  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "4");
-  return Model(&graph, 17);
-}
-
 static void TestTable(const OrtApiBase* base) {
   void* const* slots = (void* const*)api;
   size_t i;

@@ -134,11 +134,6 @@ OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t rank) {
   return value;
 }
 
-void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims) {
-  const Bytes part = TensorValue(name, type, dims);
-  PutBytes(graph, field, &part);
-}
-
 Bytes OneNode(const char* op, const char* domain, int type, const char* dims) {
   Bytes graph = {{0}, 0};
   Bytes part = Node(op, domain, "x", "y");

@@ -53,9 +53,6 @@ OrtValue* Floats(float* data, size_t count, const int64_t* shape, size_t rank);
 void TestCustomOps(const char* library);
 void TestInitializers(void);
 
-/* Declares an input or output of the graph. */
-void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims);
-
 /* A model of one node: y = op(x), both of one type and shape. */
 Bytes OneNode(const char* op, const char* domain, int type, const char* dims);
 

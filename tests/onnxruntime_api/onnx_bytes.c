@@ -114,3 +114,33 @@ Bytes Model(const Bytes* graph, int opset) {
   PutBytes(&model, 14, &entry);
   return model;
 }
+
+void PutTensor(Bytes* graph, int field, const char* name, int type, const char* dims) {
+  const Bytes part = TensorValue(name, type, dims);
+  PutBytes(graph, field, &part);
+}
+
+Bytes LoopModel(void) {
+  Bytes body = {{0}, 0};
+  Bytes graph = {{0}, 0};
+  Bytes part = Node("Identity", "", "c", "c2");
+  PutBytes(&body, GRAPH_NODE, &part);
+  part = Node("Sin", "", "v", "s");
+  PutBytes(&body, GRAPH_NODE, &part);
+  part = Node("Add", "", "s,x", "v2");
+  PutBytes(&body, GRAPH_NODE, &part);
+  PutText(&body, GRAPH_NAME, "body");
+  PutTensor(&body, GRAPH_INPUT, "i", 7, "");
+  PutTensor(&body, GRAPH_INPUT, "c", 9, "");
+  PutTensor(&body, GRAPH_INPUT, "v", 1, "4");
+  PutTensor(&body, GRAPH_OUTPUT, "c2", 9, "");
+  PutTensor(&body, GRAPH_OUTPUT, "v2", 1, "4");
+  part = Node("Loop", "", "n,,x", "y");
+  PutGraphAttribute(&part, "body", &body);
+  PutBytes(&graph, GRAPH_NODE, &part);
+  PutText(&graph, GRAPH_NAME, "loop");
+  PutTensor(&graph, GRAPH_INPUT, "n", 7, "");
+  PutTensor(&graph, GRAPH_INPUT, "x", 1, "4");
+  PutTensor(&graph, GRAPH_OUTPUT, "y", 1, "4");
+  return Model(&graph, 17);
+}
