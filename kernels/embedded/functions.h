@@ -43,14 +43,20 @@ static inline float rewire_embedded_held(float x, float limit) {
   return fabsf(x) > limit ? copysignf(limit, x) : x;
 }
 
-static inline float rewire_embedded_tanh(float x) {
+// tanh(x) up to 9, where it is 1 in floats, as a dividend; *divisor is what divides it.
+static inline float rewire_embedded_tanh_fraction(float x, float* divisor) {
   static const float above[] = {9.99999941e-01f, 1.29192406e-01f,  2.92077469e-03f,
                                 9.26753277e-06f, -1.27807504e-08f, 1.82559589e-11f};
   static const float below[] = {1.0f, 4.62525245e-01f, 2.37632219e-02f, 2.28101942e-04f};
   const float held = rewire_embedded_held(x, 9.0F), square = held * held;
-  const float dividend = held * rewire_embedded_polynomial(square, above, REWIRE_EMBEDDED_TERMS(above));
-  return rewire_embedded_held(
-      dividend / rewire_embedded_polynomial(square, below, REWIRE_EMBEDDED_TERMS(below)), 1.0F);
+  *divisor = rewire_embedded_polynomial(square, below, REWIRE_EMBEDDED_TERMS(below));
+  return held * rewire_embedded_polynomial(square, above, REWIRE_EMBEDDED_TERMS(above));
+}
+
+static inline float rewire_embedded_tanh(float x) {
+  float divisor;
+  const float dividend = rewire_embedded_tanh_fraction(x, &divisor);
+  return rewire_embedded_held(dividend / divisor, 1.0F);
 }
 
 // erf(x) where it is added to 1.

@@ -337,6 +337,35 @@ REWIRE_EMBEDDED_ARG_REDUCTION(argmin, float, f32);
 REWIRE_EMBEDDED_ARG_REDUCTION(argmin, int8_t, i8);
 REWIRE_EMBEDDED_ARG_REDUCTION(argmin, uint8_t, u8);
 
+// Recurrent layers, f32.
+//
+// rewire.lstm and rewire.gru with ONNX's default activations, without clipping. Arguments are those of
+// docs/kernels.md; all but x, r and the states that are written may be null. Without w, x already has the
+// products with it. `multiply` is the product of a row by w or r: rewire_embedded_multiply_rows, or
+// rewire_embedded_multiply_packed for packed weights. One direction of w or r has `columns` columns in
+// memory.
+//
+// The last states are written over y_h and y_c, which may be initial_h and initial_c. workspace has 2 * gates
+// * hidden floats, and `hidden` more for a GRU without linear_before_reset. Returns 0, or 1 if an element of
+// lengths is not in 0 to steps; what is behind it is not written then.
+void rewire_embedded_multiply_rows(const float* x, const float* w, int32_t depth, int32_t columns,
+                                   const float* bias, float* out);
+void rewire_embedded_multiply_packed(const float* x, const float* w, int32_t depth, int32_t columns,
+                                     const float* bias, float* out);
+struct rewire_embedded_recurrent {
+  int32_t steps, batch, inputs, hidden, columns, directions;
+  int32_t is_reversed, batch_first, linear_before_reset;
+  void (*multiply)(const float* x, const float* w, int32_t depth, int32_t columns, const float* bias,
+                   float* out);
+};
+int32_t rewire_embedded_lstm_f32(const struct rewire_embedded_recurrent* p, const float* x, const float* w,
+                                 const float* r, const float* b, const int32_t* lengths,
+                                 const float* initial_h, const float* initial_c, const float* peepholes,
+                                 float* workspace, float* y, float* y_h, float* y_c);
+int32_t rewire_embedded_gru_f32(const struct rewire_embedded_recurrent* p, const float* x, const float* w,
+                                const float* r, const float* b, const int32_t* lengths,
+                                const float* initial_h, float* workspace, float* y, float* y_h);
+
 // Indexing.
 //
 // rewire.gather of x [outer, axis, inner] by `count` indices to out [outer, count, inner], for elements of

@@ -111,5 +111,6 @@ std::span<const EmbeddedKernel> MovementKernels();
 std::span<const EmbeddedKernel> NormalizationKernels();
 std::span<const EmbeddedKernel> ReductionKernels();
 std::span<const EmbeddedKernel> QuantizationKernels();
+std::span<const EmbeddedKernel> RecurrentKernels();
 
 }  // namespace rewire::aot

@@ -10,10 +10,10 @@
 namespace rewire::aot {
 namespace {
 
-std::array<std::span<const EmbeddedKernel>, 9> Families() {
-  return {ProductKernels(),       IntegerProductKernels(), PoolKernels(),
-          ElementwiseKernels(),   FusedKernels(),          MovementKernels(),
-          NormalizationKernels(), ReductionKernels(),      QuantizationKernels()};
+std::array<std::span<const EmbeddedKernel>, 10> Families() {
+  return {ProductKernels(),      IntegerProductKernels(), PoolKernels(),          ElementwiseKernels(),
+          FusedKernels(),        MovementKernels(),       NormalizationKernels(), ReductionKernels(),
+          QuantizationKernels(), RecurrentKernels()};
 }
 
 const EmbeddedKernel* FindKernel(std::string_view name) {

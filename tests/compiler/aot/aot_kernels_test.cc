@@ -37,11 +37,7 @@ TEST_CASE("each kernel that source calls in plain C gives what the stock kernel 
   };
   std::vector<Drawn> all;
   CLibrary library;
-  Makers makers;
-  AddElementwiseCases(&makers);
-  AddProductCases(&makers);
-  AddMovementCases(&makers);
-  AddStatisticsCases(&makers);
+  const Makers makers = AllMakers();
   std::uint32_t seed = 0;
   for (const std::string& kernel : aot::EmbeddedKernelNames()) {
     INFO(kernel);
@@ -81,6 +77,63 @@ TEST_CASE("each kernel that source calls in plain C gives what the stock kernel 
     REQUIRE((expected.view().dtype() == kFloat32));
     CheckClose<float>(expected, result, all[i].call.bound);
   }
+}
+
+// One step of an LSTM or GRU of one unit: x f32[1, 2, 3], two sequences of these lengths.
+Case RecurrentCall(const std::string& attributes, std::int64_t gates, std::int32_t length) {
+  Random random(1);
+  Case call{attributes,
+            {random.Floats({1, 2, 3}), random.Floats({1, gates, 3}), random.Floats({1, gates, 1}),
+             random.Floats({1, 2 * gates}), random.Integers<std::int32_t>({2}, length, length)},
+            {"f32[1, 1, 2, 1]", "f32[1, 2, 1]"}};
+  if (gates == 4) call.outputs.emplace_back("f32[1, 2, 1]");
+  return call;
+}
+
+TEST_CASE("recurrent layers fail in C as in the VM if a sequence is too long") {
+  CLibrary library;
+  std::vector<Case> calls;
+  for (const std::int32_t length : {-1, 0, 1, 2}) {
+    for (const std::int64_t gates : {3, 4}) {
+      calls.push_back(RecurrentCall("", gates, length));
+      const std::string kernel = gates == 4 ? "rewire.lstm" : "rewire.gru";
+      EmitCOptions options;
+      options.prefix = "r" + std::to_string(calls.size() - 1);
+      const Result<CSource> source =
+          EmitC(Assembled(ProgramText(kernel, calls.back(), 0)), options, options.prefix + ".h");
+      REQUIRE(source);
+      library.Add(options.prefix, *source);
+    }
+  }
+  const std::string folder = std::string(SourceDir()) + "/kernels/embedded";
+  library.Compile({}, "'" + folder + "'/*.c '" + folder + "'/*/*.c");
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::vector<const void*> inputs;
+    for (const Tensor& input : calls[i].inputs) inputs.push_back(input.view().data());
+    const CResult given =
+        CallC(*library.Find<CFunctionInfo>("r" + std::to_string(i) + "_functions"), nullptr, inputs);
+    const std::int32_t length = calls[i].inputs[4].data<std::int32_t>()[0];
+    CHECK(given.code == (length < 0 || length > 1 ? static_cast<int>(StatusCode::kKernelFailed) : 0));
+    CHECK(given.is_within);
+  }
+}
+
+TEST_CASE("forms of recurrent layers that have no plain C are refused by name") {
+  const auto refusal = [](const std::string& attributes, std::int64_t gates) {
+    const std::string kernel = gates == 4 ? "rewire.lstm" : "rewire.gru";
+    const Result<CSource> source = EmitC(
+        Assembled(ProgramText(kernel, RecurrentCall(attributes, gates, 1), 0)), EmitCOptions(), "model.h");
+    REQUIRE_FALSE(source);
+    CHECK(source.error().code() == StatusCode::kUnsupported);
+    return source.error().message();
+  };
+  CHECK_THAT(refusal("clip=1.0", 4),
+             Catch::Contains("rewire.lstm has no plain C form here: its sums are clipped"));
+  CHECK_THAT(refusal("activations=\"Relu,Tanh,Tanh\"", 4),
+             Catch::Contains("its activations are not ONNX's default"));
+  CHECK_THAT(refusal("input_forget=1", 4), Catch::Contains("its gates input and forget are one"));
+  CHECK_THAT(refusal("packed=1", 3),
+             Catch::Contains("its reset is in front of a product with packed weights"));
 }
 
 }  // namespace

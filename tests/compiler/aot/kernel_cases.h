@@ -92,6 +92,8 @@ void AddElementwiseCases(Makers* makers);
 void AddProductCases(Makers* makers);
 void AddMovementCases(Makers* makers);
 void AddStatisticsCases(Makers* makers);
+void AddRecurrentCases(Makers* makers);
+Makers AllMakers();
 
 // Within this of what the C library's functions give.
 inline constexpr double kClose = 2e-6;

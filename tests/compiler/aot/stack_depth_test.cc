@@ -183,11 +183,7 @@ TEST_CASE("a call of each kernel needs no more stack than the header states") {
     WARN("skipped: this compiler does not write call graphs");
     return;
   }
-  Makers makers;
-  AddElementwiseCases(&makers);
-  AddProductCases(&makers);
-  AddMovementCases(&makers);
-  AddStatisticsCases(&makers);
+  const Makers makers = AllMakers();
   struct Drawn {
     Case call;
     Executable executable;
