@@ -115,9 +115,9 @@ def openvino_setting(options, model, case, threads):
     return (min(times, key=times.get), None) if times else (None, reasons[0])
 
 
-def ours(tools, executable, case, threads, runs, warmup=3):
+def ours(tools, executable, case, threads, runs, warmup=3, options=()):
     command = [*pinned(threads), tools / "vm-run", executable, "--threads", threads, "--json", "--warmup", warmup,
-               "--repeat", runs, "--output", f"@{executable}.npz"]
+               "--repeat", runs, "--output", f"@{executable}.npz", *options]
     for path in sorted((case / "in").glob("*.npy")):
         command += ["--input", f"{path.stem}=@{path}"]
     report = json.loads(check.call(command))

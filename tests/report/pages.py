@@ -79,6 +79,7 @@ addEventListener('load', () => {
     rows: document.querySelectorAll('#sites tr').length, outputs: document.querySelectorAll('#outputs tr').length,
     placed: [...document.querySelectorAll('#graph .node')].every((node) => !/NaN|undefined/.test(node.getAttribute('transform'))),
     cards: document.querySelectorAll('.card').length, advice: document.querySelectorAll('#advice li').length};
+  seen.file = byId('folder').textContent + byId('title').textContent === data.file && !byId('title').textContent.includes('/');
   const wanted = data.sites[0].name;
   byId('find').value = wanted;
   byId('find').dispatchEvent(new Event('input'));
@@ -150,7 +151,7 @@ def check(name, page):
     main = data["graph"][0]
     expected = {
         "nodes": len(main["nodes"]), "edges": len(main["edges"]), "blocks": len(data["memory"]["blocks"]) - seen["hidden"],
-        "rows": 1 + min(200, len(data["sites"])), "outputs": 1 + len(data["outputs"]), "placed": True, "details": True,
+        "file": True, "rows": 1 + min(200, len(data["sites"])), "outputs": 1 + len(data["outputs"]), "placed": True, "details": True,
         "advice": max(1, len(data["advice"])), "bars": len(data["runs"]["histogram"]), "empty": 0, "low": True, "same": True, "refused": True,
         "compared": 2 + min(199, len({(site["node"] or site["name"], site["kernel"]) for site in data["sites"]})), "above": 0,
     }

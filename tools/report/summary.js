@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head of the page, the advice and the tables.
 
+// A path as a folder, small, and below it the name, which breaks behind its separators before it breaks anywhere.
+function showFile() {
+  const name = data.file.slice(data.file.lastIndexOf('/') + 1);
+  const parts = (text, behind) => text.split(behind).flatMap((part, i) => i ? [document.createElement('wbr'), part] : [part]);
+  byId('folder').replaceChildren(...parts(data.file.slice(0, data.file.length - name.length), /(?<=\/)/));
+  byId('title').replaceChildren(...parts(name, /(?<=[-_])|(?=\.)/));
+}
+
 function showHead() {
-  byId('title').textContent = data.file;
+  showFile();
   const cpu = data.cpu.name ? ` on ${data.cpu.name}` : '';
   const threads = data.cpu.threads === 1 ? '1 thread' : `${data.cpu.threads} threads`;
   byId('subtitle').textContent = `Function ${data.function}, ${data.runs.count} ` +

@@ -2,15 +2,18 @@
 // Parameters cost no memory until they are read, and one copy however many models and processes read
 // them. Proportional set size, as /proc/self/smaps_rollup says: pages that n processes share count 1/n to
 // each.
+#include <malloc.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <fstream>
 #include <optional>
 
+#include "rewire/executable_format/text/assembler.h"
 #include "rewire/tests/vm/parameters/parameter_files.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
@@ -273,6 +276,104 @@ TEST_CASE("a gigabyte of parameters takes no memory before it is read") {
   VirtualMachine vm(*Program::Link(executable, options));
   vm.Invoke();
   CHECK(SmapsBytes("Rss:") < before + kMegabyte);
+}
+
+// A graph to tune: a table of 16 MiB that the file compresses to nothing, weights of 8 MiB, and what `__init`
+// makes of them.
+constexpr std::uint64_t kTableBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kTunedBytes = std::uint64_t{8} << 20;
+constexpr std::uint32_t kEmptyCodec = kFirstHostCodec + 9;
+constexpr char kTunable[] = R"(
+  .const table: u8[1] = {0}
+  .param w: f32[2097152]
+  .computed twice: f32[2097152]
+  .kernel double = "host.double"
+  .func __init() -> (f32[2097152])
+    %w = load_const w
+    %s = alloc_storage _, alignment=64, f32[2097152], cpu
+    %y = alloc_tensor %s, _, f32[2097152]
+    invoke_packed double(%w, %y), outputs=1
+    %r = alloc_adt tag=0 (%y)
+    ret %r
+  .end
+  .func main() -> (t: u8[16777216], y: f32[2097152])
+    %t = load_const table
+    %y = load_const twice
+    %r = alloc_adt tag=0 (%t, %y)
+    ret %r
+  .end)";
+
+Executable TunableExecutable() {
+  static const std::byte kStored{0};
+  Module module = *Assemble(kTunable);
+  Constant& table = module.constants[0];
+  table.type.dims = {static_cast<std::int64_t>(kTableBytes)};
+  table.raw_bytes = kTableBytes;
+  table.codec = kEmptyCodec;
+  table.stored = {{&kStored, 1}, nullptr};
+  table.checksum = 0;
+  return *Executable::FromModule(std::move(module));
+}
+
+int MakeTable(void*, const void*, std::size_t, void* raw, std::size_t raw_bytes) {
+  std::memset(raw, 7, raw_bytes);
+  return 0;
+}
+
+constexpr RewireKernelArgument kDoubleArguments[] = {
+    {"x", REWIRE_DTYPE_F32, 0, 1, 0, 0},
+    {"y", REWIRE_DTYPE_F32, 0, 1, REWIRE_ARGUMENT_WRITTEN, 0},
+};
+constexpr RewireKernelRow kDoubleRow = {kDoubleArguments, 2, 0, "", nullptr};
+
+std::int64_t HeapBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+TEST_CASE("two fine-tunes of one graph share everything but their weights") {
+  constexpr std::int64_t kSmall = std::int64_t{1} << 18;
+  constexpr auto kOne = static_cast<std::int64_t>(kTunedBytes);
+  const Folder folder;
+  std::vector<float> values(kTunedBytes / sizeof(float), 1);
+  WriteSafetensorsFile(folder / "base.safetensors",
+                       {{"w", *Tensor::CopyOf(TensorView(values.data(), {2097152}))}});
+  for (float& value : values) value = 3;
+  WriteSafetensorsFile(folder / "tuned.safetensors",
+                       {{"w", *Tensor::CopyOf(TensorView(values.data(), {2097152}))}});
+  PackedFunction kernel = MakePackedFunction([](kernel::TensorView x, kernel::TensorView y) {
+    for (std::int64_t i = 0; i < 2097152; ++i) y.data<float>()[i] = 2 * x.data<float>()[i];
+  });
+  kernel.row = &kDoubleRow;
+  const auto link = [&](const std::string& weights) {
+    LinkOptions options;
+    options.codecs.push_back({kEmptyCodec, nullptr, MakeTable});
+    options.kernels.AddFunction("host.double", kernel);
+    options.init_sharing = ShareInitResults();
+    options.parameters = {*ParameterSet::Open(folder / weights)};
+    Result<Program> program = Program::Link(TunableExecutable(), std::move(options));
+    if (!program) FAIL(program.error().message());
+    return *std::move(program);
+  };
+  const std::int64_t before = HeapBytes();
+  const Program base = link("base.safetensors");
+  const std::int64_t with_base = HeapBytes();
+  const Program same = link("base.safetensors");
+  const std::int64_t with_same = HeapBytes();
+  const Program tuned = link("tuned.safetensors");
+  const std::int64_t with_tuned = HeapBytes();
+  WARN("the graph and its weights: " << (with_base - before) / 1024
+                                     << " KiB, a second program: " << (with_same - with_base) / 1024
+                                     << " KiB, other weights: " << (with_tuned - with_same) / 1024
+                                     << " KiB of " << kOne / 1024);
+  CHECK(with_base - before >= static_cast<std::int64_t>(kTableBytes) + kOne);
+  CHECK(with_same - with_base < kSmall);
+  CHECK(with_tuned - with_same >= kOne);
+  CHECK(with_tuned - with_same < kOne + kSmall);
+  CHECK(AddressIn(tuned, "table") == AddressIn(base, "table"));
+  CHECK(AddressIn(same, "twice") == AddressIn(base, "twice"));
+  CHECK(At(ParameterSet::Of(base), "twice").data<float>()[2097151] == 2);
+  CHECK(At(ParameterSet::Of(tuned), "twice").data<float>()[2097151] == 6);
 }
 
 }  // namespace

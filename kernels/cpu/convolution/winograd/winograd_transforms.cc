@@ -158,23 +158,5 @@ const WinogradTransforms& BestWinogradTransforms() {
   return kBest;
 }
 
-void TransformWinogradWeights(const float weights[9], float points[kWinogradPoints]) {
-  const auto transform = [](double g0, double g1, double g2, double* to, std::int64_t step) {
-    constexpr double kRootOfTwo = 1.4142135623730951;
-    to[0] = g0;
-    to[step] = -(2 * g0 + kRootOfTwo * g1 + g2) / 3;
-    to[2 * step] = -(2 * g0 - kRootOfTwo * g1 + g2) / 3;
-    to[3 * step] = (g0 + kRootOfTwo * g1 + 2 * g2) / 6;
-    to[4 * step] = (g0 - kRootOfTwo * g1 + 2 * g2) / 6;
-    to[5 * step] = g2;
-  };
-  double columns[kWinogradInputs * 3], all[kWinogradPoints];
-  for (std::int64_t j = 0; j < 3; ++j)
-    transform(double{weights[j]}, double{weights[3 + j]}, double{weights[6 + j]}, columns + j, 3);
-  for (std::int64_t i = 0; i < kWinogradInputs; ++i)
-    transform(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], all + i * kWinogradInputs, 1);
-  std::transform(all, all + kWinogradPoints, points, [](double value) { return static_cast<float>(value); });
-}
-
 }  // namespace rewire::kernel::cpu
 #endif

@@ -50,7 +50,4 @@ WinogradTransforms ChooseWinogradTransforms();
 // The same, chosen once per process.
 const WinogradTransforms& BestWinogradTransforms();
 
-// The 36 points of the nine weights of one pair of channels, computed in double.
-void TransformWinogradWeights(const float weights[9], float points[kWinogradPoints]);
-
 }  // namespace rewire::kernel::cpu

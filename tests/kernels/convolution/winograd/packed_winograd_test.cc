@@ -12,7 +12,6 @@ namespace rewire::test {
 namespace {
 
 using kernel::cpu::ChooseWinogradTransforms;
-using kernel::cpu::TransformWinogradWeights;
 using kernel::cpu::WinogradInput;
 using kernel::cpu::WinogradTransforms;
 
@@ -78,6 +77,54 @@ TEST_CASE("winograd: activations that are computed where the outputs lie") {
   }
 }
 
+// The 36 points of nine weights, by the formula.
+std::vector<float> PointsOf(const float* weights) {
+  const auto transform = [](double g0, double g1, double g2, double* to, std::int64_t step) {
+    constexpr double kRootOfTwo = 1.4142135623730951;
+    to[0] = g0;
+    to[step] = -(2 * g0 + kRootOfTwo * g1 + g2) / 3;
+    to[2 * step] = -(2 * g0 - kRootOfTwo * g1 + g2) / 3;
+    to[3 * step] = (g0 + kRootOfTwo * g1 + 2 * g2) / 6;
+    to[4 * step] = (g0 - kRootOfTwo * g1 + 2 * g2) / 6;
+    to[5 * step] = g2;
+  };
+  double columns[18], all[36];
+  for (std::int64_t j = 0; j < 3; ++j)
+    transform(double{weights[j]}, double{weights[3 + j]}, double{weights[6 + j]}, columns + j, 3);
+  for (std::int64_t i = 0; i < 6; ++i)
+    transform(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], all + i * 6, 1);
+  std::vector<float> points;
+  for (const double value : all) points.push_back(static_cast<float>(value));
+  return points;
+}
+
+TEST_CASE("winograd: the points of weights are the formula's to the bit, and zeros beyond the columns") {
+  ForEachTarget([] {
+    for (const std::int64_t columns : {1, 15, 16, 17, 32, 40, 49}) {
+      constexpr std::int64_t kDepth = 3;
+      HostTensor w = HostTensor::Random({columns, kDepth, 3, 3}, 7);
+      const std::vector<float> weights = w.values<float>();
+      const std::int64_t packed = RoundedUp(columns);
+      HostTensor out = HostTensor::Empty<float>({36, packed, kDepth});
+      REQUIRE(Run("rewire.packed.winograd_weights", {&w, &out}) == "");
+      const std::vector<float> points = out.values<float>();
+      for (std::int64_t column = 0; column < packed; ++column) {
+        for (std::int64_t k = 0; k < kDepth; ++k) {
+          const std::vector<float> expected = column < columns
+                                                  ? PointsOf(weights.data() + (column * kDepth + k) * 9)
+                                                  : std::vector<float>(36);
+          const std::int64_t panel = column / 32, width = packed - panel * 32 < 32 ? 16 : 32;
+          const std::int64_t at = panel * 32 * kDepth + k * width + column % 32;
+          CAPTURE(columns, column, k);
+          for (std::int64_t i = 0; i < 36; ++i)
+            REQUIRE(points[static_cast<std::size_t>(i * packed * kDepth + at)] ==
+                    expected[static_cast<std::size_t>(i)]);
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("winograd: the transforms of every instruction set") {
   ForEachTarget([] {
     const WinogradTransforms transforms = ChooseWinogradTransforms();
@@ -85,8 +132,7 @@ TEST_CASE("winograd: the transforms of every instruction set") {
     const std::vector<float> image = HostTensor::Random({36, kChannels}, 1).values<float>();
     const std::vector<float> weights = HostTensor::Random({9}, 2).values<float>();
     std::vector<float> points(36 * kChannels), out(16 * kChannels, -7.0F);
-    float of_weights[36];
-    TransformWinogradWeights(weights.data(), of_weights);
+    const std::vector<float> of_weights = PointsOf(weights.data());
     WinogradInput input = {{}, kChannels, points.data(), kChannels};
     for (std::size_t i = 0; i < 36; ++i) input.from[i] = image.data() + i * kChannels;
     transforms.input(input);
