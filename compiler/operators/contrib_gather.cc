@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // com.microsoft's GatherBlockQuantized: rows of a table of few bits, as floats. The table stays as it is, and
-// only the rows that are gathered become floats.
+// only the rows that are gathered become floats. A table that has no more rows than are gathered becomes
+// floats as a whole.
 #include <string>
 #include <vector>
 
@@ -51,6 +52,14 @@ Result<Table> ReadTable(const Op& op) {
   return table;
 }
 
+// Whether the table has at most as many rows as are gathered.
+bool HasFewRows(const Op& op, int gather_axis) {
+  const std::optional<std::int64_t> rows =
+      op.in(0)->type.dims[static_cast<std::size_t>(gather_axis)].constant();
+  const std::optional<std::int64_t> gathered = ProductOf(op.in(1)->type.dims).constant();
+  return rows && gathered && *rows <= *gathered;
+}
+
 // Gives each element of packed rows a byte. `width` is how many elements of a row count.
 Value* Unpacked(Op& op, Decomposition* parts, Value* x, std::int64_t bits, const DimExpr& width) {
   if (bits == 8) return x;
@@ -88,7 +97,8 @@ Status LowerGatherBlockQuantized(Op& op, const Operator& /*row*/) {
   gather.attributes.push_back(IntAttribute("axis", table->gather_axis));
   to_bytes.attributes.push_back(IntAttribute(
       "to", op.in(0)->type.dtype.code == kInt ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8));
-  const bool gathers_first = table->gather_axis != table->quantize_axis;
+  const bool gathers_first =
+      table->gather_axis != table->quantize_axis && !HasFewRows(op, table->gather_axis);
   const int axis = gathers_first ? table->AxisAfter(op) : table->quantize_axis;
   dequantize.attributes.push_back(IntAttribute("axis", axis));
   dequantize.attributes.push_back(IntAttribute("block_size", table->block));

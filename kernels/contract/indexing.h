@@ -10,6 +10,7 @@ namespace rewire::names {
 // Indexing.
 inline constexpr char kGather[] = "rewire.gather";
 inline constexpr char kGatherElements[] = "rewire.gather_elements";
+inline constexpr char kLookUp[] = "rewire.look_up";
 inline constexpr char kOneHot[] = "rewire.one_hot";
 inline constexpr char kShapeOneHot[] = "rewire.shape.one_hot";
 
@@ -35,7 +36,8 @@ inline constexpr char kShapeCompress[] = "rewire.shape.compress";
 inline constexpr char kTfIdf[] = "rewire.tfidf";
 
 inline constexpr Cost kIndexingCosts[] = {
-    {kGather, 1}, {kGatherElements, 4}, {kGatherNd, 2}, {kOneHot, 2}, {kScatterElements, 4}, {kScatterNd, 4},
+    {kGather, 1}, {kGatherElements, 4},  {kGatherNd, 2},  {kLookUp, 8},
+    {kOneHot, 2}, {kScatterElements, 4}, {kScatterNd, 4},
 };
 
 }  // namespace rewire::names

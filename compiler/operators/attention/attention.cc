@@ -206,20 +206,36 @@ Status LowerTensorScatter(Op& op, const Operator& /*row*/) {
                             op.in(2) != nullptr ? op.Cast(op.in(2), kInt64) : op.IntValue(0)));
     return {};
   }
-  const auto at = static_cast<std::size_t>(*axis);
-  Shape along(static_cast<std::size_t>(rank), DimExpr(1)), batch = along;
-  along[at] = update->type.dims[at];
-  batch[0] = update->type.dims[0];
-  Value* positions = op.Reshape(CountTo(op, along[at]), along);
-  if (op.in(2) != nullptr)
-    positions = op.Apply(names::kAdd, positions, op.Reshape(op.Cast(op.in(2), kInt64), batch));
   const std::string mode = op.String("mode", "linear");
   if (mode != "linear" && mode != "circular")
     return op.Invalid("mode is '{}', expected linear or circular", mode);
-  if (mode == "circular") positions = op.Apply(names::kMod, positions, DimValue(op, cache->type.dims[at]));
-  Value* indices = op.Call(names::kExpand, {positions}, {}, TensorOf(kInt64, update->type.dims));
-  op.Set(0, op.Call(names::kScatterElements, {cache, indices, update},
-                    {{"axis", std::int64_t{*axis}}, {"reduction", std::string("none")}}, cache->type));
+  const auto at = static_cast<std::size_t>(*axis);
+  const Shape &dims = cache->type.dims, &of_update = update->type.dims;
+  // Positions along the axis are the same for all that lies behind it.
+  Shape along(at + 1, DimExpr(1)), batch = along;
+  along[at] = of_update[at];
+  batch[0] = of_update[0];
+  Value* positions = op.Reshape(CountTo(op, along[at]), along);
+  if (op.in(2) != nullptr)
+    positions = op.Apply(names::kAdd, positions, op.Reshape(op.Cast(op.in(2), kInt64), batch));
+  if (mode == "circular") positions = op.Apply(names::kMod, positions, DimValue(op, dims[at]));
+  const auto expand = [&](Value* x, Shape to) {
+    return op.Call(names::kExpand, {x}, {}, TensorOf(kInt64, std::move(to)));
+  };
+  const auto part = [](const Shape& of, std::size_t begin, std::size_t end) {
+    return ProductOf(Shape(of.begin() + static_cast<std::ptrdiff_t>(begin),
+                           of.begin() + static_cast<std::ptrdiff_t>(end)));
+  };
+  // Each row and position has a slice.
+  const DimExpr rows = part(of_update, 0, at), rest = part(dims, at + 1, dims.size());
+  positions = op.Reshape(expand(positions, Shape(of_update.begin(), of_update.begin() + *axis + 1)),
+                         {rows, along[at], 1});
+  Value* tuples =
+      ConcatTo(op, expand(op.Reshape(CountTo(op, rows), {rows, 1, 1}), {rows, along[at], 1}), positions, 2);
+  Value* slices = op.Reshape(cache, {part(dims, 0, at), dims[at], rest});
+  Value* result = op.Call(names::kScatterNd, {slices, tuples, op.Reshape(update, {rows, along[at], rest})},
+                          {{"reduction", std::string("none")}}, slices->type);
+  op.Set(0, op.Reshape(result, dims));
   return {};
 }
 

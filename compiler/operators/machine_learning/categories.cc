@@ -2,8 +2,8 @@
 // Operators of ai.onnx.ml that look categories up. Strings of lists that are known when compiling are looked
 // up then (lower/string_tables.h), others by a kernel.
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <numeric>
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/float_constant.h"
@@ -12,7 +12,6 @@
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/movement.h"
-#include "rewire/kernels/contract/reduction.h"
 
 namespace rewire::compiler {
 namespace {
@@ -22,18 +21,6 @@ Value* MatchesOf(Op& op, Value* x, Value* numbers) {
   Shape dims = x->type.dims;
   dims.emplace_back(1);
   return op.Compare(names::kEqual, op.Reshape(x, dims), numbers);
-}
-
-// True where x, with an axis more, and the number are both NaN, which are not equal.
-Value* NansOf(Op& op, Value* x, const std::vector<double>& numbers) {
-  Type truth = x->type;
-  truth.dtype = kBool8;
-  Shape dims = x->type.dims;
-  dims.emplace_back(1);
-  Value* of_x = op.Reshape(op.Call(names::kIsNan, {x}, {}, truth), dims);
-  Ints of_numbers;
-  for (const double number : numbers) of_numbers.push_back(std::isnan(number) ? 1 : 0);
-  return op.Compare(names::kAnd, of_x, op.Cast(op.IntsValue(of_numbers), kBool8));
 }
 
 Value* ElementsAt(Op& op, Value* list, Value* positions) {
@@ -60,17 +47,10 @@ Value* KeyOf(Op& op, Value* x, const Strings& keys) {
   return PositionsInKeys(op, TextTensorOf(op, x), keys);
 }
 
-// The first place along the last axis of `matches` that is true for an element, and whether there is one.
-struct Match {
-  Value* place;
-  Value* found;
-};
-Match FirstMatch(Op& op, Value* x, Value* matches) {
-  const std::int64_t last = x->type.rank();
-  Value* bytes = op.Cast(matches, kUInt8);
-  Value* place = op.Call(names::kArgMax, {bytes}, {{"axis", last}, {"keepdims", std::int64_t{0}}},
-                         TensorOf(kInt64, x->type.dims));
-  return {place, op.Cast(op.Reduce(names::kReduceMax, bytes, {last}, false), kBool8)};
+// The value at the first place of each element of x in `keys`, or `other`.
+Value* LookedUp(Op& op, Value* x, Value* keys, Value* values, Value* other) {
+  return op.Call(names::kLookUp, {x, op.Cast(keys, x->type.dtype), values, op.Reshape(other, {1})}, {},
+                 TensorOf(values->type.dtype, x->type.dims));
 }
 
 // 1 for each number that no later one equals, else 0; empty if all differ.
@@ -105,10 +85,10 @@ Status LowerOneHotEncoder(Op& op, const Operator& /*row*/) {
   if (op.Int("zeros", 1) == 0) {
     // An unknown category fails the run: it stands behind the last one, where there is nothing to be
     // gathered.
-    const Match first = FirstMatch(op, x, matches);
+    Ints all(numbers.size());
+    std::iota(all.begin(), all.end(), 0);
     Value* behind = op.IntValue(static_cast<std::int64_t>(numbers.size()));
-    Value* place = op.Call(names::kWhere, {first.found, first.place, behind}, {}, first.place->type);
-    matches = matches_of(ElementsAt(op, categories, place));
+    matches = matches_of(ElementsAt(op, categories, LookedUp(op, x, categories, op.IntsValue(all), behind)));
   }
   op.Set(0, op.Cast(matches, kFloat32));
   return {};
@@ -193,26 +173,18 @@ Status SetMapped(Op& op, const Column& keys, Column values, Fallback fallback) {
     values.numbers = op.IntsValue(places);
     fallback.number = op.IntValue(positions.Of(fallback.text));
   }
-  Value *which = nullptr, *found = nullptr;
   if (is_strings) {
-    which = KeyOf(op, x, *keys.strings);
-    found = op.Compare(names::kGreaterEqual, which, op.IntValue(0));
-    which = op.Apply(names::kMax, which, op.IntValue(0));
+    Value* which = KeyOf(op, x, *keys.strings);
+    Value* found = op.Compare(names::kGreaterEqual, which, op.IntValue(0));
+    Value* value = ElementsAt(op, values.numbers, op.Apply(names::kMax, which, op.IntValue(0)));
+    op.Set(0, op.Call(names::kWhere, {found, value, fallback.number}, {}, value->type));
   } else {
     const DLDataType dtype = keys.numbers->type.dtype;
     if (IsFloat(dtype) != IsFloat(x->type.dtype) ||
         (!IsFloat(dtype) && ElementBytes(dtype) != ElementBytes(x->type.dtype)))
       return op.Unsupported("keys are of another type than {}", DTypeName(x->type.dtype));
-    Value* matches = MatchesOf(op, x, op.Cast(keys.numbers, x->type.dtype));
-    const std::optional<std::vector<double>> floats = KnownFloats(keys.numbers);
-    if (floats && std::any_of(floats->begin(), floats->end(), [](double key) { return std::isnan(key); }))
-      matches = op.Compare(names::kOr, matches, NansOf(op, x, *floats));
-    const Match first = FirstMatch(op, x, matches);
-    which = first.place;
-    found = first.found;
+    op.Set(0, LookedUp(op, x, keys.numbers, values.numbers, fallback.number));
   }
-  Value* value = ElementsAt(op, values.numbers, which);
-  op.Set(0, op.Call(names::kWhere, {found, value, fallback.number}, {}, value->type));
   if (values.strings && op.Wants(0))
     op.lowering().strings().Set(op.scope().Find(op.node().output(0)), positions.Take());
   return {};

@@ -5,12 +5,14 @@
 
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
+#include "rewire/kernels/cpu/indexing/key_table.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -131,6 +133,65 @@ struct GatherElements {
   }
 };
 
+struct LookUp {
+  static constexpr const char* kName = names::kLookUp;
+  Status operator()(TensorView x, TensorView keys, TensorView values, TensorView other,
+                    TensorView out) const {
+    constexpr std::int64_t kOne = 1;
+    Checks checks;
+    checks.Dense("x", x).Dense("keys", keys).Dense("values", values).Dense("other", other).Dense("out", out);
+    checks.Rank("keys", keys, 1)
+        .Shape("values", values, keys.dims())
+        .Shape("other", other, ShapeView(&kOne, 1));
+    checks.SameDType("keys", keys, "x", x)
+        .SameDType("values", values, "out", out)
+        .SameDType("other", other, "out", out);
+    checks.Shape("out", out, x.dims());
+    for (const auto& [name, read] : {std::pair("x", x), std::pair("keys", keys), std::pair("values", values)})
+      checks.NoOverlap("out", out, name, read);
+    if (Status s = checks.NoOverlap("out", out, "other", other).Take(); !s.ok()) return s;
+    return ForType(AnyNumbers(), "x", x, [&](auto tag) {
+      return ForElementSize("out", out, [&](auto element) {
+        return Map<typename decltype(tag)::type, typename decltype(element)::type>(x, keys, values, other,
+                                                                                   out);
+      });
+    });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor *x = sizes.Tensor(0), *keys = sizes.Tensor(1), *out = sizes.Tensor(4);
+    if (x == nullptr || keys == nullptr || out == nullptr) return false;
+    KeyTable<float>::Declare(SizeOf(keys), x->dtype.bits / 8, sizes);
+    sizes.Take(Plus(SizeOf(keys), 1), (out->dtype.bits + 7) / 8);  // narrow types take a byte
+    return true;
+  }
+
+ private:
+  // Each place has a value, and the place behind them that of elements without a key.
+  template <typename X, typename T>
+  static Status Map(TensorView x, TensorView keys, TensorView values, TensorView other, TensorView out) {
+    const std::int64_t count = keys.size();
+    KeyTable<X> table;
+    if (Status s = table.Init(keys.data<X>(), count); !s.ok()) return s;
+    T* all = nullptr;
+    if (Status s = Workspace(Plus(count, 1), &all); !s.ok()) return s;
+    if (Status s = CopyAll(all, values.raw_data(), count * std::int64_t{sizeof(T)}); !s.ok()) return s;
+    all[count] = *static_cast<const T*>(other.raw_data());
+    const X* from = x.data<X>();
+    T* to = static_cast<T*>(out.raw_data());
+    return ParallelFor(x.size(), GrainOf(kGrain, table.work()), [=](std::int64_t begin, std::int64_t end) {
+      WideLoop([=] {
+        constexpr std::int64_t kPart = 256;
+        OrderedKey<X> places[kPart];
+        for (std::int64_t i = begin; i < end; i += kPart) {
+          const std::int64_t part = std::min(kPart, end - i);
+          table.Find(from + i, part, places);
+          for (std::int64_t k = 0; k < part; ++k) to[i + k] = all[places[k]];
+        }
+      });
+    });
+  }
+};
+
 struct OneHot {
   static constexpr const char* kName = names::kOneHot;
   std::int64_t axis = -1;
@@ -230,6 +291,11 @@ std::span<const Kernel> GatherKernels() {
       Describe<GatherElements>(
           "x, indices -> out", "x, out any of at most 8 bytes; indices i64 i32", "axis = 0",
           "for each index the element of x at its place but for the axis, where the index says"),
+      Describe<LookUp>("x, keys, values, other -> out",
+                       "x, keys any number; values, other, out any of at most 8 bytes", "",
+                       "values at the first place of each element of x in keys, a list, or other, of one "
+                       "element, where it is none of them; "
+                       "NaN is equal to itself"),
       Describe<OneHot>(
           "indices, values -> out", "indices any number; values, out any", "axis = -1",
           "values[1] where the index is the position along the axis, which is new and whose length out "

@@ -2,6 +2,7 @@
 //
 // Reads or writes elements and slices at positions that index tensors give.
 #include <algorithm>
+#include <cstring>
 
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
@@ -21,6 +22,10 @@ using Combine = void (*)(char* to, const char* from, std::int64_t count);
 
 template <typename T, Reduction kReduction>
 void CombineElements(char* to, const char* from, std::int64_t count) {
+  if (kReduction == Reduction::kNone && count > 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    return;
+  }
   auto* sums = reinterpret_cast<T*>(to);
   const auto* terms = reinterpret_cast<const T*>(from);
   for (std::int64_t i = 0; i < count; ++i) {

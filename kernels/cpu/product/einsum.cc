@@ -2,14 +2,16 @@
 //
 // Einstein summation: products of elements, summed over the labels that the result does not have.
 //
-// Two operands that share only the labels of a matrix product are converted to a matrix product. Everything
-// else is a loop over all labels.
+// Labels of one operand alone are summed first, and more than two operands are multiplied in pairs. Two that
+// share the labels of a matrix product become one. One that only changes its order is copied, and everything
+// else is a loop over rows.
 #include <algorithm>
 #include <string>
 
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/product/einsum_labels.h"
+#include "rewire/kernels/cpu/product/einsum_sums.h"
 #include "rewire/kernels/cpu/product/matmul.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -47,41 +49,160 @@ struct Einsum {
       for (int l = 0; l < labels.count; ++l) {
         if (labels.sizes[l] == 0) return FillAll(out.data<T>(), out.size(), T{0});
       }
-      if (operands == 2 && IsProduct(labels)) return Multiply<T>(labels, tensors[0], tensors[1], out);
-      return Loop<T>(labels, tensors.first(operands), out);
+      if (labels.count > kMaxKernelRank) return Loop<T>(labels, tensors.first(operands), out);
+      return Sum<T>(labels, tensors.first(operands), out.data<T>());
     });
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    if (equation.operands.size() != 2) return true;
-    const DLTensor *a = sizes.Tensor(0), *b = sizes.Tensor(1), *out = sizes.Tensor(2);
-    if (a == nullptr || b == nullptr || out == nullptr) return false;
-    ShapeView shapes[] = {ShapeView(a->shape, static_cast<std::size_t>(a->ndim)),
-                          ShapeView(b->shape, static_cast<std::size_t>(b->ndim))};
+    const auto operands = static_cast<int>(equation.operands.size());
+    ShapeView shapes[kMaxEinsumOperands];
+    for (int i = 0; i < operands; ++i) {
+      const DLTensor* tensor = sizes.Tensor(i);
+      if (tensor == nullptr) return false;
+      shapes[i] = ShapeView(tensor->shape, static_cast<std::size_t>(tensor->ndim));
+    }
+    const DLTensor* out = sizes.Tensor(operands);
+    if (out == nullptr) return false;
     Labels labels;
     if (!labels.Resolve(equation, shapes).ok()) return false;
+    if (operands < 2 || labels.count > kMaxKernelRank) return true;
+    Terms terms(operands);
+    const std::int64_t element = out->dtype.bits / 8, parts = SizeOfParts(labels, terms);
+    if (parts > 0) sizes.Take(parts, element);
+    // The sizes of the two operands that are left.
+    std::int64_t left = 1, right = 1, terms_of_sum = 1;
+    for (int l = 0; l < labels.count; ++l) {
+      if ((labels.operands[l] >> terms.live[0] & 1) != 0) left = Times(left, labels.sizes[l]);
+      if ((labels.operands[l] >> terms.live[1] & 1) != 0) right = Times(right, labels.sizes[l]);
+      if (l >= labels.kept) terms_of_sum = Times(terms_of_sum, labels.sizes[l]);
+    }
     // Axes of 1, which broadcast, may stand where a declared one is larger: then batches are rows or columns,
     // what was none is a product, and what lay as it is read has to be copied.
-    const std::int64_t element = a->dtype.bits / 8;
-    const std::int64_t left = SizeOf(a), right = SizeOf(b);
     sizes.Take(left, element);
     sizes.Take(right, element);
     sizes.Take(SizeOf(out), element);
-    if (SameDType(a->dtype, DTypeOf<float>())) return true;  // multiplied by panels, which take none
-    std::int64_t terms = 1;
-    for (int l = labels.kept; l < labels.count; ++l) terms = Times(terms, labels.sizes[l]);
-    if (left == 0 || right == 0 || terms == 0) return true;
-    sizes.TakeGemm(std::max<std::int64_t>(1, left / terms), std::max<std::int64_t>(1, right / terms), terms,
-                   a->dtype);
+    if (SameDType(out->dtype, DTypeOf<float>())) return true;  // multiplied by panels, which take none
+    if (left == 0 || right == 0 || terms_of_sum == 0) return true;
+    sizes.TakeGemm(std::max<std::int64_t>(1, left / terms_of_sum),
+                   std::max<std::int64_t>(1, right / terms_of_sum), terms_of_sum, out->dtype);
     return true;
   }
 
  private:
-  // Whether every summed label is of both operands, so that nothing has to be summed before the product.
-  static bool IsProduct(const Labels& labels) {
-    for (int l = labels.kept; l < labels.count; ++l) {
-      if (labels.sizes[l] != 1 && (labels.strides[l][0] == 0 || labels.strides[l][1] == 0)) return false;
+  // The operands that are left, as columns of the labels.
+  struct Terms {
+    explicit Terms(int operands) : count(operands) {
+      for (int i = 0; i < operands; ++i) live[i] = i;
     }
-    return true;
+    std::uint32_t Mask() const {
+      std::uint32_t mask = 0;
+      for (int i = 0; i < count; ++i) mask |= 1U << live[i];
+      return mask;
+    }
+    int live[kMaxEinsumOperands];
+    int count;
+  };
+
+  // Leaves two operands, and none with a label that is summed and no other operand's. Which ones are joined
+  // depends on the equation alone, so that smaller tensors take no more memory. Calls
+  // make(part, a, b): operand a becomes the sums of `part` of operands a and b; b is -1 for a alone.
+  template <typename Make>
+  static Status Join(Labels& labels, Terms& terms, const Make& make) {
+    const auto replace = [&](int a, int b) -> Status {
+      const std::uint32_t some = 1U << a | (b < 0 ? 0 : 1U << b), others = terms.Mask() & ~some;
+      const auto keeps = [&](int l) { return l < labels.kept || (labels.operands[l] & others) != 0; };
+      const Labels part = labels.Of(some, keeps);
+      if (Status s = make(part, a, b); !s.ok()) return s;
+      if (b >= 0) labels.Drop(b);
+      labels.Replace(a, part);
+      return Status();
+    };
+    for (int i = 0; i < terms.count; ++i) {
+      const std::uint32_t own = 1U << terms.live[i];
+      bool sums = false;
+      for (int l = labels.kept; l < labels.count; ++l)
+        sums |= labels.operands[l] == own && labels.sizes[l] != 1;
+      if (!sums) continue;
+      if (Status s = replace(terms.live[i], -1); !s.ok()) return s;
+    }
+    while (terms.count > 2) {
+      int first = 0, second = 1, least = kMaxLabels + 1;
+      for (int i = 0; i < terms.count; ++i) {
+        for (int k = i + 1; k < terms.count; ++k) {
+          const std::uint32_t some = 1U << terms.live[i] | 1U << terms.live[k], others = terms.Mask() & ~some;
+          int kept = 0;
+          for (int l = 0; l < labels.count; ++l) {
+            kept +=
+                (labels.operands[l] & some) != 0 && (l < labels.kept || (labels.operands[l] & others) != 0);
+          }
+          if (kept < least) least = kept, first = i, second = k;
+        }
+      }
+      if (Status s = replace(terms.live[first], terms.live[second]); !s.ok()) return s;
+      std::copy(terms.live + second + 1, terms.live + terms.count, terms.live + second);
+      --terms.count;
+    }
+    return Status();
+  }
+  // The elements of all parts that Join makes.
+  static std::int64_t SizeOfParts(Labels& labels, Terms& terms) {
+    std::int64_t size = 0;
+    static_cast<void>(Join(labels, terms, [&](const Labels& part, int, int) {
+      size = Plus(size, Product(part.Result().view(), 0, part.kept));
+      return Status();
+    }));
+    return size;
+  }
+
+  template <typename T>
+  static Status Sum(Labels& labels, const TensorList& operands, T* out) {
+    Terms terms(operands.size());
+    const T* data[kMaxEinsumOperands] = {};
+    for (int i = 0; i < operands.size(); ++i) data[i] = operands[i].data<T>();
+    if (operands.size() == 1) {
+      if (labels.kept == labels.count) return Reorder(labels, data[0], out);
+      return SumProducts<T>(labels, 0, data[0], -1, nullptr, out);
+    }
+    Labels counted = labels;
+    Terms counted_terms = terms;
+    T* spare = nullptr;
+    if (const std::int64_t size = SizeOfParts(counted, counted_terms); size > 0) {
+      if (Status s = Workspace(size, &spare); !s.ok()) return s;
+    }
+    Status joined = Join(labels, terms, [&](const Labels& part, int a, int b) -> Status {
+      T* const to = spare;
+      spare += Product(part.Result().view(), 0, part.kept);
+      const T* from = data[a];
+      data[a] = to;
+      return SumProducts<T>(part, a, from, b, b < 0 ? nullptr : data[b], to);
+    });
+    if (!joined.ok()) return joined;
+    const int a = terms.live[0], b = terms.live[1];
+    if (IsProduct(labels, a, b)) return Multiply<T>(labels, a, data[a], b, data[b], out);
+    return SumProducts<T>(labels, a, data[a], b, data[b], out);
+  }
+
+  // A transpose or a diagonal.
+  template <typename T>
+  static Status Reorder(const Labels& labels, const T* operand, T* out) {
+    const Dims dense = DenseStrides(labels.Result().view());
+    Layout<2> layout;
+    for (int l = 0; l < labels.count; ++l) layout.Append(labels.sizes[l], {dense[l], labels.strides[l][0]});
+    layout.Finish();
+    return CopyStrided(layout, sizeof(T), out, operand);
+  }
+
+  // Whether this is a product of matrices: every summed label is of both operands, and there are rows or
+  // columns.
+  static bool IsProduct(const Labels& labels, int a, int b) {
+    bool sums = false, has_rows = false;
+    for (int l = 0; l < labels.count; ++l) {
+      if (labels.sizes[l] == 1) continue;
+      const bool in_both = labels.strides[l][a] != 0 && labels.strides[l][b] != 0;
+      if (l >= labels.kept && !in_both) return false;
+      (l < labels.kept ? has_rows : sums) |= l >= labels.kept || !in_both;
+    }
+    return sums && has_rows;
   }
 
   // Matrices says how the matrices of a product lie: how far apart their rows are, and the elements for each
@@ -151,7 +272,7 @@ struct Einsum {
 
   // [batch, m, k] times [batch, k, n].
   template <typename T>
-  static Status Multiply(const Labels& labels, TensorView a, TensorView b, TensorView out) {
+  static Status Multiply(const Labels& labels, int a, const T* data_a, int b, const T* data_b, T* out) {
     enum Role { kBatch, kM, kN, kK };
     Roles left, right, product;
     std::int64_t m = 1, n = 1, k = 1;
@@ -159,7 +280,7 @@ struct Einsum {
     for (int l = 0; l < labels.count; ++l) {
       const std::int64_t size = labels.sizes[l];
       if (size == 1) continue;
-      const std::int64_t in_a = labels.strides[l][0], in_b = labels.strides[l][1];
+      const std::int64_t in_a = labels.strides[l][a], in_b = labels.strides[l][b];
       const auto add = [&](Roles& roles, int role, std::int64_t stride) {
         roles.dims[role].push_back(size);
         roles.strides[role].push_back(stride);
@@ -172,9 +293,9 @@ struct Einsum {
     }
     Matrices<const T> of_a, of_b;
     Matrices<T> to;
-    if (Status s = Gather<T>(left, a.data<T>(), &of_a); !s.ok()) return s;
-    if (Status s = Gather<T>(right, b.data<T>(), &of_b); !s.ok()) return s;
-    const bool in_place = product.InPlace(out.data<T>(), &to);
+    if (Status s = Gather<T>(left, data_a, &of_a); !s.ok()) return s;
+    if (Status s = Gather<T>(right, data_b, &of_b); !s.ok()) return s;
+    const bool in_place = product.InPlace(out, &to);
     if (!in_place) {
       if (Status s = product.Apart(&to); !s.ok()) return s;
     }
@@ -185,14 +306,13 @@ struct Einsum {
     Status s = cpu::Multiply<T>({m, n, k, Matrix<T>{of_a.data, of_a.row, 1},
                                  Matrix<T>{of_b.data, of_b.row, 1}, to.data, to.row, batches});
     if (!s.ok() || in_place) return s;
-    return product.Rearrange<T>(out.data<T>(), to.data, false);
+    return product.Rearrange<T>(out, to.data, false);
   }
 
+  // Element by element, for more labels than a layout has.
   template <typename T>
   static Status Loop(const Labels& labels, const TensorList& operands, TensorView out) {
-    using Number = std::conditional_t<std::is_integral_v<T>,
-                                      std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>,
-                                      T>;  // integers wrap
+    using Number = typename EinsumNumber<T>::type;
     std::int64_t index[kMaxLabels] = {};
     std::int64_t offsets[kMaxEinsumOperands] = {};
     const std::int64_t sums = Product(ShapeView(labels.sizes, kMaxLabels), labels.kept, labels.count);

@@ -88,6 +88,7 @@ struct Labels {
   char names[kMaxLabels];
   std::int64_t sizes[kMaxLabels];
   std::int64_t strides[kMaxLabels][kMaxEinsumOperands];  // 0 where an operand lacks or repeats it
+  std::uint32_t operands[kMaxLabels];                    // a bit for each that names it
 
   Status Resolve(const Equation& equation, const ShapeView* shapes) {
     int ellipsis = 0;  // how many axes the longest one stands for
@@ -126,10 +127,55 @@ struct Labels {
   }
   Dims Result() const { return Dims(ShapeView(sizes, static_cast<std::size_t>(kept))); }
 
+  // The labels that some of the operands name: those for which `keeps` is true, then the others. Others of
+  // these operands have size 1.
+  template <typename Keeps>
+  Labels Of(std::uint32_t some, const Keeps& keeps) const {
+    Labels part;
+    for (const bool now_kept : {true, false}) {
+      for (int l = 0; l < count; ++l) {
+        if ((operands[l] & some) == 0 || keeps(l) != now_kept) continue;
+        part.Add(names[l]);
+        bool is_wide = false;
+        for (int i = 0; i < kMaxEinsumOperands; ++i) {
+          part.strides[part.count - 1][i] = strides[l][i];
+          is_wide |= (some >> i & 1) != 0 && strides[l][i] != 0;
+        }
+        part.sizes[part.count - 1] = is_wide ? sizes[l] : 1;
+        part.operands[part.count - 1] = operands[l];
+      }
+      if (now_kept) part.kept = part.count;
+    }
+    return part;
+  }
+
+  // Operand i becomes a dense tensor of the result of `part`.
+  void Replace(int i, const Labels& part) {
+    const Dims dense = DenseStrides(part.Result().view());
+    for (int l = 0; l < count; ++l) {
+      operands[l] &= ~(1U << i);
+      strides[l][i] = 0;
+      for (int k = 0; k < part.kept; ++k) {
+        if (part.names[k] != names[l]) continue;
+        operands[l] |= 1U << i;
+        strides[l][i] = part.sizes[k] == 1 ? 0 : dense[k];
+      }
+      if (operands[l] == 0) sizes[l] = 1;  // summed already
+    }
+  }
+  // Operand i is none any more.
+  void Drop(int i) {
+    for (int l = 0; l < count; ++l) {
+      operands[l] &= ~(1U << i);
+      strides[l][i] = 0;
+    }
+  }
+
  private:
   void Add(char name) {
     names[count] = name;
     sizes[count] = 1;
+    operands[count] = 0;
     std::fill_n(strides[count], kMaxEinsumOperands, 0);
     ++count;
   }
@@ -150,6 +196,7 @@ struct Labels {
         const int label = Find(name == kEllipsis ? static_cast<char>(ellipsis - own + k) : name);
         const std::int64_t dim = shape[static_cast<std::size_t>(axis)];
         std::int64_t& size = sizes[label];
+        operands[label] |= 1U << operand;
         if (dim != size && dim != 1 && size != 1) {
           return ValueError("axis ", axis, " of operand ", operand, " with shape ", shape, " is ", dim,
                             ", expected ", size, " as the label's others");

@@ -7,6 +7,7 @@
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
+#include "rewire/kernels/cpu/product/einsum_sums.h"
 #include "rewire/kernels/cpu/product/gemm.h"
 #include "rewire/kernels/cpu/product/gemm_panels.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -236,10 +237,23 @@ struct MatMul {
 
 namespace {
 
+// The products of `count` rows with a vector of k elements.
+void MultiplyRows(const float* a, std::int64_t row, std::int64_t count, const float* b, std::int64_t k,
+                  float* to) {
+  BestVectorMath().dots(a, row, count, b, k, to);
+}
+template <typename T>
+void MultiplyRows(const T* a, std::int64_t row, std::int64_t count, const T* b, std::int64_t k, T* to) {
+  WideLoop([=] {
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<T>(EinsumRows<T, true>{a + i * row, b, 1, 1}.Sum(k));
+  });
+}
+
 // By one column, which lies in one piece: a product of two vectors for each row, where panels would compute
 // with one lane in sixteen.
-Status MultiplyByColumns(const MatrixProducts<float>& products) {
-  const VectorMath& math = BestVectorMath();
+template <typename T>
+Status MultiplyByColumns(const MatrixProducts<T>& products) {
   const std::int64_t m = products.m, k = products.k;
   const Layout<3>& batches = products.batches;
   const std::int64_t rows = Times(batches.rows(), batches.inner(), m);
@@ -250,10 +264,10 @@ Status MultiplyByColumns(const MatrixProducts<float>& products) {
         for (int o = 0; o < 3; ++o) offsets[o] += batch % batches.dims[i] * batches.strides[i][o];
       }
       const std::int64_t first = begin % m, count = std::min(m - first, end - begin);
-      const float* a = products.a.data + offsets[1] + first * products.a.row;
+      const T* a = products.a.data + offsets[1] + first * products.a.row;
       static_cast<void>(pace.For(count, k, [&](std::int64_t i, std::int64_t last) {
-        math.dots(a + i * products.a.row, products.a.row, last - i, products.b.data + offsets[2], k,
-                  products.out + offsets[0] + first + i);
+        MultiplyRows(a + i * products.a.row, products.a.row, last - i, products.b.data + offsets[2], k,
+                     products.out + offsets[0] + first + i);
       }));
       begin += count;
     }
@@ -264,8 +278,10 @@ Status MultiplyByColumns(const MatrixProducts<float>& products) {
 
 template <typename T>
 Status Multiply(const MatrixProducts<T>& of) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (of.n == 1 && of.b.row == 1 && of.out_row == 1 && of.k <= kPace) return MultiplyByColumns(of);
+  }
+  if constexpr (std::is_same_v<T, float>) {
     constexpr std::int64_t kTiny = 512;  // a panel is packed on the stack, so small batched products gain
     if (PacksMatrix(of.m, of.n, of.k, kTiny))
       return MultiplyByPanels({of.m, of.n, of.k, of.a, of.b, of.out, of.out_row, false}, of.batches);

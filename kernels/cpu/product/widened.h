@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 
@@ -43,12 +44,16 @@ class Widened {
       using T = typename decltype(tag)::type;
       const T* from = x.data<T>();
       const T* zeros = has_zero ? zero->data<T>() : nullptr;
-      const bool one = has_zero && zero->size() == 1;
-      return SerialFor(size, 2, [&](std::int64_t i, std::int64_t end) {
-        for (; i < end; ++i) {
-          const std::int32_t shift = zeros == nullptr ? 0 : zeros[one ? 0 : i / inner % count];
-          to[i] = std::int32_t{from[i]} - shift;
-        }
+      if (zeros != nullptr && zero->size() != 1) {
+        return SerialFor(size, 4, [=](std::int64_t i, std::int64_t end) {
+          for (; i < end; ++i) to[i] = std::int32_t{from[i]} - zeros[i / inner % count];
+        });
+      }
+      const std::int32_t shift = zeros == nullptr ? 0 : zeros[0];
+      return SerialFor(size, 1, [=](std::int64_t begin, std::int64_t end) {
+        WideLoop([=] {
+          for (std::int64_t i = begin; i < end; ++i) to[i] = std::int32_t{from[i]} - shift;
+        });
       });
     });
   }

@@ -19,7 +19,8 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-using ResizeTypes = Types<float, double, std::uint8_t, std::int8_t, std::int32_t, BFloat16>;
+using ResizeTypes =
+    Types<float, double, std::uint8_t, std::int8_t, std::int32_t, std::int64_t, std::uint64_t, BFloat16>;
 
 struct Resize {
   static constexpr const char* kName = names::kResize;
@@ -334,7 +335,7 @@ struct ResizeSizesShape {
 std::span<const Kernel> ResizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Resize>(
-          "x, roi?, scales? -> out", "x, out f32 f64 u8 i8 i32 bf16; roi f32 f64; scales f32 f64",
+          "x, roi?, scales? -> out", "x, out f32 f64 u8 i8 i32 i64 u64 bf16; roi f32 f64; scales f32 f64",
           "mode = nearest, linear or cubic, coordinate_transformation_mode = half_pixel, pytorch_half_pixel, "
           "align_corners, asymmetric, tf_crop_and_resize, half_pixel_symmetric or tf_half_pixel_for_nn, "
           "nearest_mode = "

@@ -67,6 +67,7 @@ struct Case {
   int gather_axis = 0, quantize_axis = 1;
   bool zeros = false;
   Shape indices = {3};
+  bool knows_indices = false;
 };
 
 // Compares one model with its codes. The indices count up from the last row, which is -1, and so on.
@@ -79,7 +80,10 @@ void Check(const Case& is) {
   blocks[along] = (blocks[along] + kBlock - 1) / kBlock;
   const Codes codes = MakeCodes(is.shape, first, 1 << bits, 5),
               zeros = MakeCodes(blocks, first, 1 << bits, 3);
-  OneOutput model(21, std::vector<Dim>(is.indices.size(), Dim("")));
+  // A model that says how many indices there are shows that they are at least as many as the rows.
+  std::vector<Dim> dims;
+  for (const std::int64_t count : is.indices) dims.push_back(is.knows_indices ? Dim(count) : Dim(""));
+  OneOutput model(21, dims);
   onnx::OperatorSetIdProto* set = model.model()->add_opset_import();
   set->set_domain("com.microsoft");
   set->set_version(1);
@@ -90,7 +94,9 @@ void Check(const Case& is) {
   AddFloats(graph, "scales", blocks, scales);
   if (is.zeros) AddCodes(graph, "zeros", zeros, is.form);
   AddFloats(graph, "one", {}, {1});
-  AddNode(graph, "Sub", {"x", "one"}, "from_last");
+  AddNode(graph, "Sub", {"x", "one"}, "counted");
+  AddFloats(graph, "rows", {}, {static_cast<float>(is.shape[gather])});
+  AddInt(AddNode(graph, "Mod", {"counted", "rows"}, "from_last"), "fmod", 1);
   AddInt(AddNode(graph, "Cast", {"from_last"}, "indices"), "to", onnx::TensorProto::INT64);
   std::vector<std::string> inputs = {"table", "indices", "scales"};
   if (is.zeros) inputs.emplace_back("zeros");
@@ -131,6 +137,7 @@ TEST_CASE("rows of quantized tables, along any two axes") {
         for (const bool zeros : {false, true}) {
           Check({form, {32, 17, 20}, gather, along, zeros, {2, 2}});
           Check({form, {32, 17, 20}, gather, along, zeros, {}});
+          Check({form, {5, 17, 3}, gather, along, zeros, {3, 6}, true});
         }
       }
     }
@@ -141,6 +148,7 @@ TEST_CASE("rows of tables whose elements share bytes") {
   for (const Form form : {Form::kPacked2, Form::kPacked4, Form::kPacked8}) {
     for (const bool zeros : {false, true}) {
       Check({form, {5, 48}, 0, 1, zeros, {3}});
+      Check({form, {5, 48}, 0, 1, zeros, {5, 2}, true});
       Check({form, {4, 2, 32}, 0, 2, zeros, {2, 1}});
       Check({form, {4, 16}, 0, 1, zeros, {}});  // one block: its zero fills half a byte
     }

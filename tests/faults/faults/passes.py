@@ -320,8 +320,6 @@ FAULTS = [
     # Operators.
     Fault("operators", "an attribute that no call gives has the nearest default", "op.cc",
           "if («by_default != nullptr») otherwise = by_default;", "by_default != nullptr && otherwise == nullptr", COMPILER),
-    Fault("operators", "a key that is NaN stands for every NaN", "categories.cc",
-          "of_numbers.push_back(«std::isnan(number) ? 1 : 0»);", "0", COMPILER),
     Fault("operators", "of equal categories the last counts", "categories.cc",
           "if («last.size() == numbers.size()») return {};", "true", COMPILER),
     Fault("operators", "rows of packed codes are as long as their blocks", "contrib_gather.cc",

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of float matrices that are both computed: batches, groups of rows, panels and parts of the depth
-// against sums in double precision.
+// Products of matrices that are both computed: batches, groups of rows, panels and parts of the depth
+// against sums in double precision, and integers against wrapping sums.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
@@ -89,6 +91,38 @@ TEST_CASE("a product of many terms is the sum of all, and of none is zero") {
   HostTensor no_columns = HostTensor::Empty<float>({4, 0}), no_rows = HostTensor::Empty<float>({0, 32});
   REQUIRE(Run("rewire.matmul", {&no_columns, &no_rows, &out}) == "");
   for (const float value : out.values<float>()) REQUIRE(value == 0);
+}
+
+template <typename T>
+void CheckColumn(std::int64_t batches, std::int64_t m, std::int64_t k) {
+  CAPTURE(sizeof(T), batches, m, k);
+  HostTensor a = HostTensor::Empty<T>({batches, m, k}), b = HostTensor::Empty<T>({k});
+  HostTensor out = HostTensor::Empty<T>({batches, m});
+  std::mt19937 random(5);
+  for (HostTensor* each : {&a, &b}) {
+    // Large ones, whose products wrap.
+    for (T& value : each->elements<T>()) value = static_cast<T>(random() * std::uint64_t{0x9E3779B97F4A7C15});
+  }
+  REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
+  std::vector<T> expected;
+  for (std::int64_t row = 0; row < batches * m; ++row) {
+    std::uint64_t sum = 0;
+    for (std::int64_t i = 0; i < k; ++i) {
+      sum += static_cast<std::uint64_t>(a.elements<T>()[static_cast<std::size_t>(row * k + i)]) *
+             static_cast<std::uint64_t>(b.elements<T>()[static_cast<std::size_t>(i)]);
+    }
+    expected.push_back(static_cast<T>(sum));
+  }
+  CHECK(out.values<T>() == expected);
+}
+
+TEST_CASE("rows of integers by one column wrap, on every instruction set") {
+  ForEachTarget([] {
+    for (const std::int64_t k : {1, 7, 16, 77, 300}) {
+      CheckColumn<std::int32_t>(3, 5, k);
+      CheckColumn<std::int64_t>(1, 40, k);
+    }
+  });
 }
 
 }  // namespace

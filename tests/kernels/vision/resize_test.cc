@@ -93,6 +93,21 @@ TEST_CASE("lines of every length are resized the same by every instruction set")
   });
 }
 
+// Numbers that no float holds.
+TEST_CASE("elements of 64 bits are copied whole by the nearest") {
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+  HostTensor x = HostTensor::Of<std::int64_t>({1, 3}, {kFar, -7, kFar - 1});
+  HostTensor out = HostTensor::Empty<std::int64_t>({1, 6});
+  REQUIRE(Run("rewire.resize", {&x, &out}, {{"mode", "nearest"}}) == "");
+  CHECK(out.values<std::int64_t>() == std::vector<std::int64_t>{kFar, kFar, -7, -7, kFar - 1, kFar - 1});
+  Check<std::int64_t>({2, 5, 8, 3}, "nearest");
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  HostTensor without_sign = HostTensor::Of<std::uint64_t>({2}, {kMost, 1});
+  HostTensor twice = HostTensor::Empty<std::uint64_t>({4});
+  REQUIRE(Run("rewire.resize", {&without_sign, &twice}, {{"mode", "nearest"}}) == "");
+  CHECK(twice.values<std::uint64_t>() == std::vector<std::uint64_t>{kMost, kMost, 1, 1});
+}
+
 TEST_CASE("both layouts of an image are resized alike, along the axes in any order") {
   ForEachTarget([] {
     for (const char* mode : {"nearest", "linear", "cubic"}) {
