@@ -321,6 +321,7 @@ REWIRE_EMBEDDED_REDUCTION(min);
 REWIRE_EMBEDDED_REDUCTION(sum_square);
 REWIRE_EMBEDDED_REDUCTION(l1);
 REWIRE_EMBEDDED_REDUCTION(l2);
+REWIRE_EMBEDDED_REDUCTION(log_sum_exp);
 
 // rewire.argmax and rewire.argmin of x [outer, count, inner] with count in the middle; count is at least 1.
 // out [outer, inner] is of i64 if out_is_wide, else of i32. `last` is select_last_index.

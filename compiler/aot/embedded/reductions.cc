@@ -81,11 +81,12 @@ Result<std::string> ArgReduce(EmbeddedCall& call) {
 }
 
 constexpr EmbeddedKernel kReductionKernels[] = {
-    {names::kArgMax, 1, 0, ArgReduce},  {names::kArgMin, 1, 0, ArgReduce},
-    {names::kReduceSum, 1, 0, Reduce},  {names::kReduceMean, 1, 0, Reduce},
-    {names::kReduceProd, 1, 0, Reduce}, {names::kReduceMax, 1, 0, Reduce},
-    {names::kReduceMin, 1, 0, Reduce},  {names::kReduceSumSquare, 1, 0, Reduce},
-    {names::kReduceL1, 1, 0, Reduce},   {names::kReduceL2, 1, 0, Reduce},
+    {names::kArgMax, 1, 0, ArgReduce},       {names::kArgMin, 1, 0, ArgReduce},
+    {names::kReduceSum, 1, 0, Reduce},       {names::kReduceMean, 1, 0, Reduce},
+    {names::kReduceProd, 1, 0, Reduce},      {names::kReduceMax, 1, 0, Reduce},
+    {names::kReduceMin, 1, 0, Reduce},       {names::kReduceSumSquare, 1, 0, Reduce},
+    {names::kReduceL1, 1, 0, Reduce},        {names::kReduceL2, 1, 0, Reduce},
+    {names::kReduceLogSumExp, 1, 0, Reduce},
 };
 
 }  // namespace

@@ -103,6 +103,7 @@ void AddStatisticsCases(Makers* makers) {
       {"rewire.reduce_sum_square", Reduction()},
       {"rewire.reduce_l1", Reduction()},
       {"rewire.reduce_l2", Reduction(kClose)},
+      {"rewire.reduce_log_sum_exp", Reduction(kClose)},
   });
 }
 
