@@ -8,6 +8,7 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
+#include "rewire/kernels/contract/names.h"
 
 namespace rewire::aot {
 namespace {
