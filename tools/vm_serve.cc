@@ -10,7 +10,9 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,7 @@ struct Options {
   std::string http;
   std::string grpc;
   std::string token_file;
+  std::string trace_file;
   serve::TlsFiles tls;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
@@ -71,11 +74,49 @@ Result<serve::ServeSettings> Settings(const Options& options) {
   if (options.max_batch != 0) defaults.batching.max_batch_size = options.max_batch;
   if (options.batch_delay_us != 0) defaults.batching.max_queue_delay_us = options.batch_delay_us;
   settings.let_clients_load |= options.let_clients_load;
+  if (!options.trace_file.empty()) settings.trace_file = options.trace_file;
   if (!options.tls.certificate.empty()) settings.tls.certificate = options.tls.certificate;
   if (!options.tls.key.empty()) settings.tls.key = options.tls.key;
   if (!options.tls.authorities.empty()) settings.tls.authorities = options.tls.authorities;
   return settings;
 }
+
+// The log of the options, at a level that clients may set.
+class ClientsLog : public serve::ServerLog {
+ public:
+  serve::ServerLogLevel level() const override {
+    const std::optional<LogLevel> level = CurrentLogLevel();
+    if (!level) return serve::ServerLogLevel::kOff;
+    switch (*level) {
+      case LogLevel::kDebug:
+        return serve::ServerLogLevel::kDebug;
+      case LogLevel::kInfo:
+        return serve::ServerLogLevel::kInfo;
+      case LogLevel::kError:
+        return serve::ServerLogLevel::kError;
+    }
+    return serve::ServerLogLevel::kOff;
+  }
+  void SetLevel(serve::ServerLogLevel level) override { SetLogLevel(LevelOf(level)); }
+  void Write(serve::ServerLogLevel level, std::string_view text) override {
+    if (const std::optional<LogLevel> of = LevelOf(level)) Log(*of, text);
+  }
+
+ private:
+  static std::optional<LogLevel> LevelOf(serve::ServerLogLevel level) {
+    switch (level) {
+      case serve::ServerLogLevel::kOff:
+        return std::nullopt;
+      case serve::ServerLogLevel::kError:
+        return LogLevel::kError;
+      case serve::ServerLogLevel::kInfo:
+        return LogLevel::kInfo;
+      case serve::ServerLogLevel::kDebug:
+        return LogLevel::kDebug;
+    }
+    return std::nullopt;
+  }
+};
 
 // Returns when a signal asks the server to end.
 void WaitForSignal(const sigset_t& signals) {
@@ -111,8 +152,10 @@ Result<int> Serve(const Options& options) {
   }
   const std::string address = settings->http;
   const std::uint32_t loops = settings->loops;
+  KeepLogOpen("vm-serve");
+  ClientsLog log;
   Result<std::unique_ptr<serve::Service>> service =
-      serve::MakeService(*std::move(settings), {ProgramLog(), {}});
+      serve::MakeService(*std::move(settings), {ProgramLog(), {}, &log});
   if (!service) return Forward(service);
   for (const serve::ModelIndexEntry& model : (*service)->Index(true)) {
     Detail(fmt::format("model {}, version {}: ready", model.name, model.version));
@@ -161,6 +204,9 @@ int main(int argc, char** argv) {
       ->type_name("ADDRESS");
   app.add_option("--token-file", options.token_file,
                  "serve clients that send the token in this file's first line, and no others")
+      ->type_name("FILE");
+  app.add_option("--trace-file", options.trace_file,
+                 "let clients trace the times of requests into this file (JSON), which is written anew")
       ->type_name("FILE");
   app.add_option(
          "--tls-cert", options.tls.certificate,

@@ -7,9 +7,9 @@
 
 #include "rewire/serve/client/http_exchange.h"
 #include "rewire/serve/core/dim_names.h"
+#include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/percent_code.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/http/json_text.h"
 
 namespace rewire::serve {
 namespace {

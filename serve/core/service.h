@@ -16,7 +16,9 @@
 #include "rewire/base/status.h"
 #include "rewire/serve/core/description.h"
 #include "rewire/serve/core/request.h"
+#include "rewire/serve/core/server_log.h"
 #include "rewire/serve/core/shared_regions.h"
+#include "rewire/serve/core/traces.h"
 
 namespace rewire::serve {
 
@@ -63,6 +65,8 @@ class Service {
   virtual Status Unload(std::string_view model) = 0;
 
   virtual SharedRegions& regions() = 0;
+  virtual Traces& traces() = 0;
+  virtual ServerLog* log() = 0;  // null: the host has given none
 
   // Appends the statistics in the text format of Prometheus.
   virtual void WriteMetrics(std::string* text) const = 0;

@@ -263,12 +263,77 @@ Status CudaSharedMemoryUnregister(Service*, std::string_view message, std::strin
   return ReadFields(message).status();
 }
 
-Status TraceSetting(Service*, std::string_view, std::string*) {
-  return Fail(StatusCode::kUnsupported, "the extension 'trace' is not supported");
+// An entry of a map of settings: its key, and the message that is its value.
+Status ReadSetting(std::string_view entry, std::string_view* key, std::string_view* value) {
+  WireReader reader(entry);
+  while (reader.Next()) {
+    if (reader.Is(1, WireType::kBytes)) *key = reader.bytes();
+    if (reader.Is(2, WireType::kBytes)) *value = reader.bytes();
+  }
+  if (!reader.malformed()) return {};
+  return Fail(StatusCode::kInvalidArgument, "the message is malformed: a setting is expected");
 }
 
-Status LogSettings(Service*, std::string_view, std::string*) {
-  return Fail(StatusCode::kUnsupported, "the extension 'logging' is not supported");
+Status TraceSetting(Service* service, std::string_view message, std::string* response) {
+  const Result<Fields> fields = ReadFields(message);
+  if (!fields) return Forward(fields);
+  const std::string_view model = fields->text[2];
+  if (!model.empty()) {
+    Status ready = service->CheckReady(model, {});
+    if (!ready && ready.code() == StatusCode::kNotFound) return ready;
+  }
+  std::vector<serve::TraceSetting> changes;
+  WireReader reader(message);
+  while (reader.Next()) {
+    if (!reader.Is(1, WireType::kBytes)) continue;
+    std::string_view key, value;
+    if (Status read = ReadSetting(reader.bytes(), &key, &value); !read) return read;
+    serve::TraceSetting& change = changes.emplace_back();
+    change.name = key;
+    WireReader texts(value);
+    while (texts.Next()) {
+      if (texts.Is(1, WireType::kBytes)) change.values.emplace_back(texts.bytes());
+    }
+  }
+  if (!changes.empty()) {
+    if (Status changed = service->traces().Change(model, changes); !changed) return changed;
+  }
+  WireWriter writer(response);
+  for (const serve::TraceSetting& setting : service->traces().Settings(model)) {
+    writer.Entry(1, setting.name, [&](WireWriter* value) { value->AlwaysText(1, setting.values[0]); });
+  }
+  return {};
+}
+
+Status LogSettings(Service* service, std::string_view message, std::string* response) {
+  std::vector<Parameter> changes;
+  WireReader reader(message);
+  while (reader.Next()) {
+    if (!reader.Is(1, WireType::kBytes)) continue;
+    std::string_view value;
+    Parameter& change = changes.emplace_back();
+    change.value = false;  // protobuf leaves out no choice, but a client may
+    if (Status read = ReadSetting(reader.bytes(), &change.name, &value); !read) return read;
+    WireReader choice(value);
+    while (choice.Next()) {
+      if (choice.Is(1, WireType::kVarint)) change.value = choice.flag();
+      if (choice.Is(2, WireType::kVarint)) change.value = choice.integer();
+      if (choice.Is(3, WireType::kBytes)) change.value = choice.bytes();
+    }
+  }
+  if (Status changed = ChangeLog(changes, service->log()); !changed) return changed;
+  const serve::LogSettings settings = SettingsOfLog(*service->log());
+  WireWriter writer(response);
+  const auto flag = [&](const char* name, bool on) {
+    writer.Entry(1, name, [&](WireWriter* value) { value->AlwaysNumber(1, on ? 1 : 0); });
+  };
+  flag("log_info", settings.info);
+  flag("log_warning", settings.warning);
+  flag("log_error", settings.error);
+  writer.Entry(1, "log_verbose_level", [&](WireWriter* value) { value->AlwaysNumber(2, settings.verbose); });
+  writer.Entry(1, "log_file", [](WireWriter* value) { value->AlwaysText(3, ""); });
+  writer.Entry(1, "log_format", [](WireWriter* value) { value->AlwaysText(3, "default"); });
+  return {};
 }
 
 constexpr auto kUnary = GrpcMethod::Kind::kUnary;

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/token.h"
-#include "rewire/serve/http/json_text.h"
 
 namespace rewire::serve {
 namespace {
@@ -179,8 +179,11 @@ void HttpConnection::Dispatch() {
   const bool get = method_ == "GET";
   if (route_.kind == Route::kUnknown)
     return Respond({404, ErrorJson("there is nothing at the path '" + path_ + "'")});
-  if (route_.kind != Route::kUnsupported && method_ != route_.method) {
-    return Respond({405, ErrorJson("the path '" + path_ + "' takes the method " + route_.method)});
+  const std::string_view method = route_.method;
+  const bool fits = method.empty() ? get || method_ == "POST" : method_ == method;
+  if (route_.kind != Route::kUnsupported && !fits) {
+    return Respond({405, ErrorJson("the path '" + path_ + "' takes the method " +
+                                   std::string(method.empty() ? "GET or POST" : method))});
   }
   if (get && body_.bytes() > 0) return Respond({400, ErrorJson("a request of the method GET has no body")});
   if (route_.kind == Route::kInfer) return Infer(route_);

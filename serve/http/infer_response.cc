@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/http/infer_response.h"
 
+#include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/http/json_text.h"
 
 namespace rewire::serve {
 

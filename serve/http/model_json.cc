@@ -2,8 +2,8 @@
 #include "rewire/serve/http/model_json.h"
 
 #include "rewire/serve/core/dim_names.h"
+#include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/http/json_text.h"
 
 namespace rewire::serve {
 namespace {

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/http/json_text.h"
 #include "rewire/serve/http/model_json.h"
+#include "rewire/serve/http/settings_json.h"
 
 namespace rewire::serve {
 namespace {
@@ -39,7 +40,9 @@ Route ModelRoute(const Parts& parts) {
     at = 5;
   }
   if (route.name.empty() || parts.size() > at + 1) {
-    if (parts.size() == at + 2 && parts[at] == "trace") route.kind = Route::kUnsupported;
+    if (parts.size() != at + 2 || parts[at] != "trace" || parts[at + 1] != "setting") return route;
+    route.kind = Route::kTrace;
+    route.method = "";
     return route;
   }
   const std::string_view action = parts.size() == at ? std::string_view() : parts[at];
@@ -238,6 +241,10 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
       return {};
     case Route::kCudaUnregister:
       return {};
+    case Route::kTrace:
+      return AnswerTraceSettings(route.name, body, service, text);
+    case Route::kLogging:
+      return AnswerLogSettings(body, service, text);
     case Route::kMetrics:
       answer->type = "text/plain; version=0.0.4";
       service->WriteMetrics(text);
@@ -263,7 +270,8 @@ Route FindRoute(std::string_view path) {
   if (parts.size() >= 3 && parts[1] == "repository") return RepositoryRoute(parts);
   if (parts.size() >= 3 && parts[1] == "systemsharedmemory") return RegionRoute(parts, false);
   if (parts.size() >= 3 && parts[1] == "cudasharedmemory") return RegionRoute(parts, true);
-  if (parts[1] == "trace" || parts[1] == "logging") return {Route::kUnsupported, "", {}, {}};
+  if (parts.size() == 3 && parts[1] == "trace" && parts[2] == "setting") return {Route::kTrace, "", {}, {}};
+  if (parts.size() == 2 && parts[1] == "logging") return {Route::kLogging, "", {}, {}};
   return {};
 }
 

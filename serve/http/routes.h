@@ -29,12 +29,14 @@ struct Route {
     kUnregister,     // POST v2/systemsharedmemory[/region/R]/unregister
     kCudaStatus,     // GET v2/cudasharedmemory/status: there are none
     kCudaUnregister,
+    kTrace,        // GET, POST v2[/models/M]/trace/setting
+    kLogging,      // GET, POST v2/logging
     kMetrics,      // GET metrics
     kUnsupported,  // a path of an extension that this server does not have
   };
   Kind kind = kUnknown;
-  const char* method = "GET";
-  std::string_view name;  // of a model or region
+  const char* method = "GET";  // empty: GET, and POST to change it
+  std::string_view name;       // of a model or region
   std::string_view version;
 };
 

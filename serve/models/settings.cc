@@ -207,6 +207,7 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     server.Text("http", &settings->http);
     server.Number("loops", 0, 1024, [&](std::int64_t n) { settings->loops = static_cast<std::uint32_t>(n); });
     server.Flag("let_clients_load", &settings->let_clients_load);
+    server.Text("trace_file", &settings->trace_file);
     server.Text("tls_cert", &settings->tls.certificate);
     server.Text("tls_key", &settings->tls.key);
     server.Text("tls_client_ca", &settings->tls.authorities);
@@ -230,7 +231,8 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
   });
   if (Status read = reader.Finish(); !read) return Forward(read, path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (std::string* one : {&settings->tls.certificate, &settings->tls.key, &settings->tls.authorities})
+  for (std::string* one :
+       {&settings->trace_file, &settings->tls.certificate, &settings->tls.key, &settings->tls.authorities})
     FromFolder(folder, one);
   for (std::string& one : paths) {
     FromFolder(folder, &one);

@@ -36,6 +36,7 @@ struct ServeSettings {
   std::uint32_t loops = 0;  // 0: one per core
   TlsFiles tls;             // of the server; empty: no TLS
   bool let_clients_load = false;
+  std::string trace_file;  // requests can be traced into it; empty: they cannot
   ModelSettings defaults;
   std::map<std::string, ModelSettings> models;
 

@@ -29,6 +29,15 @@ void Add(DurationCount* count, Clock::duration time) {
   count->ns += Nanoseconds(time);
 }
 
+// The line of the log for a request that has ended.
+std::string LineOf(const Request& request) {
+  std::string line = "request";
+  if (!request.id.empty()) line += " '" + std::string(request.id) + "'";
+  line += " of model " + std::string(request.used_model) + ", version " + std::string(request.used_version);
+  line += ", after " + std::to_string(Nanoseconds(Clock::now() - request.submitted) / 1000) + " us: ";
+  return line + (request.status ? std::string("answered") : request.status.error().message());
+}
+
 std::uint64_t InputBytes(const Instance& instance) {
   std::uint64_t bytes = 0;
   for (const Request* member : instance.members) {
@@ -54,6 +63,7 @@ ModelQueue::ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runne
 void ModelQueue::Finish(Request* request) {
   request->used_model = model_->name;
   request->used_version = model_->version;
+  WriteLog(runners_->log, ServerLogLevel::kDebug, [&] { return LineOf(*request); });
   runners_->in_flight.fetch_sub(1, std::memory_order_relaxed);
   request->Finish();
 }
@@ -224,7 +234,12 @@ void ModelQueue::RunOnce(Instance* instance) {
     done.swap(instance->members);
     idle_.push_back(instance);
   }
-  for (Request* request : done) Finish(request);
+  for (Request* request : done) {
+    runners_->traces->Record(
+        model_->name, model_->version, request->id,
+        {request->submitted, times.start, times.infer_start, times.infer_end, times.end});
+    Finish(request);
+  }
 }
 
 void ModelQueue::Count(const Instance& instance, const RunTimes& times) {

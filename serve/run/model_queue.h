@@ -15,6 +15,8 @@
 
 #include "rewire/serve/core/description.h"
 #include "rewire/serve/core/request.h"
+#include "rewire/serve/core/server_log.h"
+#include "rewire/serve/core/traces.h"
 #include "rewire/serve/models/model_version.h"
 #include "rewire/serve/run/instance.h"
 #include "rewire/serve/run/sequences.h"
@@ -26,6 +28,8 @@ namespace rewire::serve {
 struct Runners {
   WorkerPool* workers = nullptr;
   Alarms* alarms = nullptr;
+  Traces* traces = nullptr;
+  ServerLog* log = nullptr;
   std::atomic<std::size_t> in_flight{0};
   std::atomic<bool> draining{false};
 };

@@ -47,9 +47,15 @@ class LoopLane : public Lane {
 class ModelService : public Service {
  public:
   ModelService(ServeSettings settings, const ServiceHooks& hooks)
-      : settings_(std::move(settings)), loader_(hooks.log, hooks.kernels), workers_(kMostWorkers) {
+      : settings_(std::move(settings)),
+        log_(hooks.server_log),
+        traces_(settings_.trace_file),
+        loader_(hooks.log, hooks.kernels),
+        workers_(kMostWorkers) {
     runners_.workers = &workers_;
     runners_.alarms = &alarms_;
+    runners_.traces = &traces_;
+    runners_.log = log_;
   }
 
   Status LoadAll() {
@@ -100,8 +106,8 @@ class ModelService : public Service {
   ServerDescription Describe() const override {
     return {"rewire",
             REWIRE_VERSION,
-            {"binary_tensor_data", "classification", "model_configuration", "model_repository", "parameters",
-             "schedule_policy", "sequence", "statistics", "system_shared_memory"}};
+            {"binary_tensor_data", "classification", "logging", "model_configuration", "model_repository",
+             "parameters", "schedule_policy", "sequence", "statistics", "system_shared_memory", "trace"}};
   }
 
   bool Ready() const override { return !runners_.draining; }
@@ -184,10 +190,13 @@ class ModelService : public Service {
     old.swap(found->second.versions);
     found->second.state = ModelState::kUnavailable;
     found->second.reason = "unloaded";
+    WriteLog(log_, ServerLogLevel::kInfo, [&] { return "model " + std::string(model) + ": unloaded"; });
     return {};
   }
 
   SharedRegions& regions() override { return regions_; }
+  Traces& traces() override { return traces_; }
+  ServerLog* log() override { return log_; }
 
   void WriteMetrics(std::string* text) const override {
     const Result<std::vector<ModelStatistics>> statistics = Statistics({}, {});
@@ -220,6 +229,7 @@ class ModelService : public Service {
       }
       versions.push_back(std::make_shared<ModelQueue>(*std::move(version), &runners_));
     }
+    LogLoaded(name, versions, status);
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     Model& model = models_[name];
     if (status) {
@@ -231,6 +241,19 @@ class ModelService : public Service {
       model.reason = status.error().message();
     }
     return status;
+  }
+
+  void LogLoaded(const std::string& name, const std::vector<std::shared_ptr<ModelQueue>>& versions,
+                 const Status& status) const {
+    if (!status) {
+      WriteLog(log_, ServerLogLevel::kError,
+               [&] { return "model " + name + ": cannot be loaded: " + status.error().message(); });
+      return;
+    }
+    for (const auto& queue : versions) {
+      WriteLog(log_, ServerLogLevel::kInfo,
+               [&] { return "model " + name + ", version " + queue->model().version + ": ready"; });
+    }
   }
 
   Status Unknown(std::string_view model) const {
@@ -263,6 +286,8 @@ class ModelService : public Service {
   }
 
   const ServeSettings settings_;
+  ServerLog* const log_;
+  Traces traces_;
   ModelLoader loader_;
   SharedRegions regions_;
   Runners runners_;

@@ -16,6 +16,9 @@ struct ServiceHooks {
   LogSink log;  // gets what programs log when they are linked
   // Kernels of models, beside the stock ones.
   KernelSet kernels;
+  // The log of the server itself, whose level clients may set. It must outlive the service. Null: there is
+  // none.
+  ServerLog* server_log = nullptr;
 };
 
 // Finds and loads all models of the settings. The service reads folders again when a client loads a model.

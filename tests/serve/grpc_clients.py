@@ -4,10 +4,12 @@
 
     grpc_clients.py BIN      the folder of the tools; tritonclient must be installed (tests/serve/requirements/tritonclient_grpc.txt)
 
-Prints a row for each call. A call that is not supported must say so by UNIMPLEMENTED.
+Prints a row for each call. What came of each must be what the table in docs/serving.md says; a call that is refused must say so by
+UNIMPLEMENTED.
 """
 import asyncio
 import contextlib
+import json
 import pathlib
 import queue
 import shutil
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import call_table
 import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.grpc.aio as triton_aio
@@ -103,16 +106,23 @@ class Calls:
         assert statistics[0].name == "model"
 
     def get_trace_settings(self):
-        self.client.get_trace_settings()
+        assert list(self.client.get_trace_settings("model").settings["trace_level"].value) == ["OFF"]
 
     def update_trace_settings(self):
-        self.client.update_trace_settings(settings={"trace_level": "OFF"})
+        settings = self.client.update_trace_settings(settings={"trace_level": ["TIMESTAMPS"], "trace_rate": "1"}).settings
+        assert list(settings["trace_level"].value) == ["TIMESTAMPS"] and list(settings["trace_rate"].value) == ["1"]
+        self.client.infer("model", inputs(), request_id="traced")
+        settings = self.client.update_trace_settings(settings={"trace_level": None, "trace_rate": None}).settings
+        assert list(settings["trace_level"].value) == ["OFF"] and list(settings["trace_rate"].value) == ["1000"]
 
     def get_log_settings(self):
-        self.client.get_log_settings()
+        settings = self.client.get_log_settings().settings
+        assert settings["log_info"].bool_param and settings["log_verbose_level"].uint32_param == 0
 
     def update_log_settings(self):
-        self.client.update_log_settings({"log_verbose_level": 0})
+        assert self.client.update_log_settings({"log_verbose_level": 1}).settings["log_verbose_level"].uint32_param == 1
+        self.client.infer("model", inputs(), request_id="logged")
+        assert not self.client.update_log_settings({"log_info": False, "log_verbose_level": 0}).settings["log_info"].bool_param
 
     def get_system_shared_memory_status(self):
         assert not self.client.get_system_shared_memory_status().regions
@@ -145,7 +155,12 @@ class Calls:
         assert not self.client.get_cuda_shared_memory_status().regions
 
     def register_cuda_shared_memory(self):
-        self.client.register_cuda_shared_memory("region", b"", 0, 16)
+        try:
+            self.client.register_cuda_shared_memory("region", b"", 0, 16)
+        except triton.InferenceServerException as error:
+            assert "UNIMPLEMENTED" in error.status(), error
+        else:
+            raise AssertionError("a region of CUDA was registered")
 
     def unregister_cuda_shared_memory(self):
         self.client.unregister_cuda_shared_memory()
@@ -230,40 +245,35 @@ async def asynchronous(address, tls):
         assert all((result.as_numpy("z") == X + Y).all() for result in results)
 
 
-# Calls that the server does not support; docs/serving.md says so.
-UNSUPPORTED = {"get_trace_settings", "update_trace_settings", "get_log_settings", "update_log_settings", "register_cuda_shared_memory"}
-
-
 def check(address, **tls):
     """Makes every call, and prints a row for each."""
     way = "grpcs" if tls else "grpc"
-    client = triton.InferenceServerClient(address, **tls)
+    client = call_table.Recorded(triton.InferenceServerClient(address, **tls), triton.InferenceServerException)
     calls = Calls(client)
     for name in [name for name in vars(Calls) if not name.startswith("_")]:
-        try:
-            getattr(calls, name)()
-            answer = "answered"
-        except triton.InferenceServerException as error:
-            if name not in UNSUPPORTED or "UNIMPLEMENTED" not in error.status():
-                raise
-            answer = "UNIMPLEMENTED"
-        assert (answer == "UNIMPLEMENTED") == (name in UNSUPPORTED), f"{name}: {answer}"
-        print(f"{way}: {name:34} {answer}")
+        getattr(calls, name)()
+        print(f"{way}: {name}")
     asyncio.run(asynchronous(address, tls))
-    print(f"{way}: {'aio.infer':34} answered")
+    print(f"{way}: aio.infer")
     client.close()
+    call_table.check(2, triton.InferenceServerClient, client.answered, client.unsupported)
 
 
 @contextlib.contextmanager
 def server(binary, folder, *arguments):
     """The addresses of HTTP and gRPC; the server is ended by SIGTERM, which must be a success."""
-    command = [binary, "--config", "serve.toml", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", *arguments]
+    command = [binary, "--config", "serve.toml", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--log-file", "serve.log",
+               "--trace-file", "traces.json", *arguments]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield [process.stdout.readline().split()[-1] for _ in range(2)]
         finally:
             process.terminate()
         assert process.wait(timeout=60) == 0, "the server did not end well"
+    log = (folder / "serve.log").read_text(encoding="utf-8")
+    assert log.count("request 'logged' of model model, version 1") == 1, log
+    (folder / "serve.log").unlink()
+    assert [trace["request_id"] for trace in json.loads((folder / "traces.json").read_text(encoding="utf-8"))] == ["traced"]
 
 
 def main():

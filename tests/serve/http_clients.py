@@ -6,6 +6,8 @@
 """
 import argparse
 import contextlib
+import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import call_table
 import numpy
 import onnx
 import tritonclient.http as http
@@ -112,6 +115,7 @@ def test_many_requests_at_once(client, _):
 
 
 def test_calls_about_server_and_models(client, _):
+    client.unregister_cuda_shared_memory()
     assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("model", "1")
     assert "binary_tensor_data" in client.get_server_metadata()["extensions"]
     assert client.get_model_metadata("model")["inputs"][0]["shape"] == [-1, WIDTH]
@@ -179,10 +183,37 @@ def test_shared_memory(client, _):
 def test_what_is_not_there_is_refused_by_name(client, _):
     refused(lambda: client.infer("other", given()), "there is no model 'other'")
     refused(lambda: client.infer("model", given(), sequence_id=3), "model 'model' keeps no state for sequences")
-    refused(client.get_log_settings, "does not have the extension")
-    refused(client.get_trace_settings, "does not have the extension")
+    refused(lambda: client.register_cuda_shared_memory("region", b"", 0, 16), "does not have the extension")
     refused(lambda: client.load_model("model", config="{}"), "the parameter 'config' is not supported")
     refused(lambda: client.infer("model", given(), request_compression_algorithm="gzip"), "Content-Encoding")
+
+
+def test_the_log_has_what_its_settings_say(client, _):
+    log = pathlib.Path("vm-serve.log")
+    client.infer("model", given(), request_id="unseen")
+    assert client.get_log_settings()["log_verbose_level"] == 0
+    assert client.update_log_settings({"log_verbose_level": 1})["log_verbose_level"] == 1
+    client.infer("model", given(), request_id="seen")
+    client.update_log_settings({"log_verbose_level": 0, "log_info": False})
+    client.load_model("model")
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert sum("request 'seen' of model model" in line for line in lines) == 1, lines
+    assert not any("'unseen'" in line for line in lines), lines
+    assert sum("model model, version 1: ready" in line for line in lines) == 1, lines  # from the start
+    refused(lambda: client.update_log_settings({"log_file": "/tmp/log"}), "cannot be changed by clients")
+
+
+def test_requests_are_traced_as_the_settings_say(client, _):
+    settings = client.update_trace_settings(settings={"trace_level": ["TIMESTAMPS"], "trace_rate": "2"})
+    assert settings["trace_level"] == ["TIMESTAMPS"] and settings["trace_rate"] == "2", settings
+    for _ in range(6):
+        client.infer("model", given())
+    assert client.update_trace_settings("model", {"trace_level": ["OFF"]})["trace_level"] == ["OFF"]
+    client.infer("model", given())
+    assert client.get_trace_settings("sum")["trace_level"] == ["TIMESTAMPS"]
+    traces = json.loads(pathlib.Path("traces.json").read_text(encoding="utf-8") + "]")
+    assert [trace["id"] for trace in traces] == [1, 2, 3], traces
+    assert all(trace["model_name"] == "model" and len(trace["timestamps"]) == 7 for trace in traces), traces
 
 
 def test_sigterm_ends_the_server_with_success(client, _):
@@ -200,17 +231,25 @@ def main():
         settings.write_text(SETTINGS, encoding="utf-8")
         certificate, key = make_certificate(pathlib.Path(folder))
         tls = {"ssl": True, "ssl_options": {"ca_certs": str(certificate)}}
-        models = ["--config", settings]
+        (pathlib.Path(folder) / "run").mkdir()
+        os.chdir(pathlib.Path(folder) / "run")  # of log and traces
+        models = ["--config", settings, "--trace-file", "traces.json", "--log-file", "vm-serve.log"]
         # All calls without TLS, then by TLS.
         for arguments, options in [(models, {}), ([*models, "--tls-cert", certificate, "--tls-key", key], tls)]:
+            answered, unsupported = set(), set()
             for name, test in sorted(globals().items()):
                 if not name.startswith("test_"):
                     continue
                 begin = time.monotonic()
                 with server(binary, *arguments) as address:
                     with http.InferenceServerClient(address, concurrency=8, **options) as client:
-                        test(client, w)
+                        recorded = call_table.Recorded(client, InferenceServerException)
+                        test(recorded, w)
+                        answered |= recorded.answered
+                        unsupported |= recorded.unsupported
+                pathlib.Path("vm-serve.log").unlink()
                 print(f"ok {name}{' by TLS' if options else ''} {time.monotonic() - begin:.1f} s", flush=True)
+            call_table.check(1, http.InferenceServerClient, answered, unsupported)
     return 0
 
 

@@ -89,6 +89,7 @@ loops = 3
 let_clients_load = true
 tls_cert = "certificates/server.pem"
 tls_key = "/etc/server.key"
+trace_file = "traces.json"
 tls_client_ca = "../root.pem"
 [defaults]
 instances = 4
@@ -117,6 +118,7 @@ idle_us = 5000
   CHECK(settings.loops == 3);
   CHECK(settings.let_clients_load);
   CHECK(settings.tls.certificate == (folder.path() / "certificates/server.pem").string());
+  CHECK(settings.trace_file == (folder.path() / "traces.json").string());
   CHECK(settings.tls.key == "/etc/server.key");
   CHECK(settings.tls.authorities == (folder.path().parent_path() / "root.pem").string());
   CHECK(settings.paths == std::vector<std::string>{(folder.path() / "models").string()});

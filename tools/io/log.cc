@@ -49,6 +49,7 @@ struct Choices {
 };
 Choices choices;
 std::shared_ptr<spdlog::logger> logger;
+spdlog::sink_ptr log_sink;  // of --log-level and --log-file, or of KeepLogOpen; null: there is no log
 std::mutex failure_mutex;
 std::string failure;
 
@@ -71,6 +72,17 @@ Status CheckLogFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (const int first = file.get(); first == '[' || !file) return {};
   return Fail(StatusCode::kInvalidArgument, "--log-file: '{}' exists and is no log; name another file", path);
+}
+
+void MakeLogger(const std::string& tool, const std::vector<spdlog::sink_ptr>& sinks,
+                spdlog::level::level_enum level) {
+  logger = std::make_shared<spdlog::logger>(tool, sinks.begin(), sinks.end());
+  logger->set_level(level);
+  logger->flush_on(spdlog::level::debug);  // whatever ends the process, the log has what was before
+  logger->set_error_handler([](const std::string& message) {
+    const std::lock_guard<std::mutex> lock(failure_mutex);
+    if (failure.empty()) failure = message;
+  });
 }
 
 }  // namespace
@@ -114,17 +126,36 @@ Status StartLog(const std::string& tool) {
     }
     sink->set_pattern(kPattern);
     sink->set_level(level);
+    log_sink = sink;
     sinks.push_back(std::move(sink));
   }
-  if (sinks.empty()) return {};
-  logger = std::make_shared<spdlog::logger>(tool, sinks.begin(), sinks.end());
-  logger->set_level(choices.verbose ? spdlog::level::debug : level);
-  logger->flush_on(spdlog::level::debug);  // whatever ends the process, the log has what was before
-  logger->set_error_handler([](const std::string& message) {
-    const std::lock_guard<std::mutex> lock(failure_mutex);
-    if (failure.empty()) failure = message;
-  });
+  if (!sinks.empty()) MakeLogger(tool, sinks, choices.verbose ? spdlog::level::debug : level);
   return {};
+}
+
+void KeepLogOpen(const std::string& tool) {
+  if (log_sink != nullptr) return;
+  log_sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  log_sink->set_pattern(kPattern);
+  log_sink->set_level(spdlog::level::off);
+  std::vector<spdlog::sink_ptr> sinks = {log_sink};
+  if (logger != nullptr) sinks.insert(sinks.end(), logger->sinks().begin(), logger->sinks().end());
+  MakeLogger(tool, sinks, choices.verbose ? spdlog::level::debug : spdlog::level::off);
+}
+
+void SetLogLevel(std::optional<LogLevel> level) {
+  if (log_sink == nullptr) return;
+  const spdlog::level::level_enum wanted = level ? LevelOf(*level) : spdlog::level::off;
+  log_sink->set_level(wanted);
+  logger->set_level(choices.verbose ? spdlog::level::debug : wanted);
+}
+
+std::optional<LogLevel> CurrentLogLevel() {
+  if (log_sink == nullptr) return std::nullopt;
+  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kError}) {
+    if (log_sink->should_log(LevelOf(level))) return level;
+  }
+  return std::nullopt;
 }
 
 void Log(LogLevel level, std::string_view text) {

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,12 @@ Status StartLog(const std::string& tool);
 void Log(LogLevel level, std::string_view text);
 // The same for what a program logs, at kDebug.
 LogSink ProgramLog();
+
+// For tools that run on: SetLogLevel sets the log's level while threads log. Without --log-level and
+// --log-file, the log goes to standard error, and is off until then. Call it after StartLog, before threads.
+void KeepLogOpen(const std::string& tool);
+void SetLogLevel(std::optional<LogLevel> level);  // none: nothing is logged
+std::optional<LogLevel> CurrentLogLevel();
 
 // The log's file or standard error could not be written; OK if everything was.
 Status FinishLog();

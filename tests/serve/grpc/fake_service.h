@@ -29,6 +29,8 @@ class FakeService : public serve::Service {
   Status Load(std::string_view model) override { return CheckReady(model, {}); }
   Status Unload(std::string_view model) override { return CheckReady(model, {}); }
   serve::SharedRegions& regions() override { return regions_; }
+  serve::Traces& traces() override { return traces_; }
+  serve::ServerLog* log() override { return nullptr; }
   void WriteMetrics(std::string*) const override {}
   void StartDraining() override {}
   std::size_t in_flight() const override { return waiting_.size() + held_.size(); }
@@ -47,6 +49,7 @@ class FakeService : public serve::Service {
   std::vector<serve::Request*> waiting_, held_;
   Span<const std::byte> last_input_;
   serve::SharedRegions regions_;
+  serve::Traces traces_{""};
 };
 
 }  // namespace rewire::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rewire/serve/http/json_text.h"
+#include "rewire/serve/core/json_text.h"
 
 #include <charconv>
 #include <cmath>
