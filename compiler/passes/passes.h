@@ -56,9 +56,9 @@ void UseIntegerProducts(Graph* graph);
 // `pack-integers` takes. It does so only where f32 holds every partial sum exactly: at most 258 products per
 // sum.
 void RunIntegerGroups(Graph* graph);
-// Quantizes the result of an integer product before max pools, reshapes, transposes, slices and Concat, where
-// the model does so behind them. They then work on bytes, and the product writes these itself. The bytes are
-// the same, because quantization keeps the order of numbers.
+// Quantizes the result of an integer product, or bytes of another scale, before max pools, reshapes,
+// transposes, slices and Concat, where the model does so behind them. They then work on bytes, and the
+// product writes these itself. The bytes are the same, because quantization keeps the order of numbers.
 void QuantizeEarly(Graph* graph);
 // Turns the sum of two dequantized tensors that is quantized again into one kernel. A relu or clip may come
 // in between.

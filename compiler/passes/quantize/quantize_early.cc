@@ -6,13 +6,15 @@
 // The bytes stay the same. Division by a positive scale, rounding, and clamping are monotone functions, and
 // the maximum of a monotone function's values is its value at the maximum. A window that lies outside of the
 // image gives the lowest float, and that becomes the lowest byte. NaN alone has no order. So the pass takes
-// only sums of integers, cast to floats, times and plus finite constants: these are never NaN.
+// only sums of integers, cast to floats, times and plus finite constants, and bytes that were dequantized by
+// a finite scale: these are never NaN. Bytes between two scales are looked up afterwards (map-bytes).
 //
 // A pool has fewer outputs than inputs, so quantization before it is more work by itself. The condition on
 // sums sees to that as well: it names what a packed product does together with the quantization.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -80,7 +82,10 @@ class Early {
       return;
     }
     if (node.kind != NodeKind::kKernel || !IsPlain(node)) return;
-    if (node.kernel == names::kCast) {
+    if (node.kernel == names::kDequantizeLinear) {
+      const std::optional<Quantization> by = QuantizationOf(node);
+      if (by && std::isfinite(by->scale)) holds_.emplace(output, Holding::kSums);
+    } else if (node.kernel == names::kCast) {
       const Node* product = node.inputs[0]->producer;
       if (product == nullptr || edit_.OnlyUser(node.inputs[0]) != &node) return;
       if (product->kernel == names::kConvInteger || product->kernel == names::kMatMulInteger)

@@ -149,6 +149,22 @@ TEST_CASE("quantize-early: each part of a concatenation is quantized by itself")
   }
 }
 
+TEST_CASE("quantize-early: bytes between two finite scales are looked up, also where they are joined") {
+  const float scale = GENERATE(0.25F, INFINITY);
+  onnx::ModelProto model = Quantized({2, 2, 6, 8});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
+  AddFloats(graph, "other", {}, {scale});
+  AddNode(graph, "DequantizeLinear", {"xq", "other", "xz"}, "zd");
+  AddInt(AddNode(graph, "Concat", {"xd", "zd"}, "joined"), "axis", 1);
+  Finish(graph, "joined");
+  const Lines lines = RunPasses({"quantize-early", "map-bytes"}, model, {2, 2, 6, 8}).after;
+  // The tables of both parts are quantized by themselves, or what is joined is.
+  const std::vector<std::string> tables(2, "rewire.dequantize_linear"), joined(1, "rewire.concat");
+  CHECK(QuantizedKernels(lines) == (std::isfinite(scale) ? tables : joined));
+  CHECK(Calls(lines, "rewire.map_bytes") == std::isfinite(scale));
+}
+
 TEST_CASE("quantize-early: what would not be the same or would be slower stays") {
   onnx::ModelProto model = Sums(3, GENERATE(2.0F, INFINITY));
   onnx::GraphProto* graph = model.mutable_graph();
