@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/core/traces.h"
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <system_error>
@@ -95,12 +96,24 @@ Status Traces::ChangeOne(const TraceSetting& change, bool of_model, Values* valu
               "there is no trace setting '{}'; there are trace_level, trace_rate, trace_count", change.name);
 }
 
+Status Traces::Open() {
+  if (file_ != nullptr) return {};
+  file_ = std::fopen(file_path_.c_str(), "w");
+  if (file_ != nullptr) return {};
+  return Fail(StatusCode::kIo,
+              "requests cannot be traced: '{}', which the server was given, cannot be opened: {}", file_path_,
+              std::generic_category().message(errno));
+}
+
 Status Traces::Change(std::string_view model, Span<const TraceSetting> changes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = models_.find(model);
   Values values = model.empty() ? all_ : found == models_.end() ? Values() : found->second;
   for (const TraceSetting& change : changes) {
     if (Status done = ChangeOne(change, !model.empty(), &values); !done) return done;
+  }
+  if (values.timestamps == 1) {
+    if (Status opened = Open(); !opened) return opened;
   }
   values.seen = 0;
   (model.empty() ? all_ : models_[std::string(model)]) = values;
@@ -126,8 +139,6 @@ void Traces::Record(std::string_view model, std::string_view version, std::strin
 
 void Traces::Write(std::string_view model, std::string_view version, std::string_view id,
                    const RequestTimes& times) {
-  if (file_ == nullptr) file_ = std::fopen(file_path_.c_str(), "w");
-  if (file_ == nullptr) return;
   std::string text = written_ == 0 ? "[\n" : ",\n";
   std::string entry;
   JsonText json(&entry);
@@ -144,8 +155,21 @@ void Traces::Write(std::string_view model, std::string_view version, std::string
   }
   json.End(']').End('}');
   text += entry;
-  std::fwrite(text.data(), 1, text.size(), file_);
-  std::fflush(file_);
+  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) Stop();
+}
+
+// After an error of writing.
+void Traces::Stop() {
+  const std::string reason = std::generic_category().message(errno);
+  WriteLog(log_, ServerLogLevel::kError, [&] {
+    return "requests are no longer traced: '" + file_path_ + "' cannot be written: " + reason;
+  });
+  active_ = false;
+  all_.timestamps = 0;
+  for (auto& [name, own] : models_) own.timestamps = kUnset;
+  std::fclose(file_);
+  file_ = nullptr;
+  written_ = 0;
 }
 
 }  // namespace rewire::serve

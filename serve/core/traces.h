@@ -15,6 +15,7 @@
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/core/request.h"
+#include "rewire/serve/core/server_log.h"
 
 namespace rewire::serve {
 
@@ -36,8 +37,9 @@ struct RequestTimes {
 // Thread-safe.
 class Traces {
  public:
-  // Requests are traced into this file, which is written anew. Empty: none can be.
-  explicit Traces(std::string file) : file_path_(std::move(file)) {}
+  // Requests are traced into this file, which is written anew when the first ones are asked for. Empty: none
+  // can be. The log, if there is one, is told of an error of writing, which ends all tracing.
+  explicit Traces(std::string file, ServerLog* log = nullptr) : file_path_(std::move(file)), log_(log) {}
   // Ends the file's list, so that it is JSON.
   ~Traces();
   Traces(const Traces&) = delete;
@@ -46,7 +48,8 @@ class Traces {
   // The settings of a model, or those of all models that have none of their own if the name is empty.
   std::vector<TraceSetting> Settings(std::string_view model) const;
   // Changes all of them or, on an error, none. Errors: kInvalidArgument for a setting that does not exist and
-  // for a wrong value; kUnsupported for what this server does not trace.
+  // for a wrong value; kUnsupported for what this server does not trace; kIo for a file that cannot be
+  // opened.
   Status Change(std::string_view model, Span<const TraceSetting> changes);
 
   // Counts a request, and writes its times if it is the one in trace_rate.
@@ -63,10 +66,13 @@ class Traces {
   };
   static std::int64_t Chosen(std::int64_t own, std::int64_t of_all) { return own == kUnset ? of_all : own; }
   Status ChangeOne(const TraceSetting& change, bool of_model, Values* values) const;
+  Status Open();
   void Write(std::string_view model, std::string_view version, std::string_view id,
              const RequestTimes& times);
+  void Stop();
 
   const std::string file_path_;
+  ServerLog* const log_;
   std::atomic<bool> active_{false};  // some level is not OFF
   mutable std::mutex mutex_;
   Values all_{0, 1000, -1, 0};

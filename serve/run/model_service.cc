@@ -49,7 +49,7 @@ class ModelService : public Service {
   ModelService(ServeSettings settings, const ServiceHooks& hooks)
       : settings_(std::move(settings)),
         log_(hooks.server_log),
-        traces_(settings_.trace_file),
+        traces_(settings_.trace_file, log_),
         loader_(hooks.log, hooks.kernels),
         workers_(kMostWorkers) {
     runners_.workers = &workers_;

@@ -46,9 +46,9 @@ constexpr char kX[] =
 // A server of `double` with a log, which may trace into a file.
 class SettingsServer {
  public:
-  explicit SettingsServer(bool traces = true) {
+  explicit SettingsServer(bool traces = true, const char* trace_file = nullptr) {
     ServeSettings settings = SettingsOf(WriteModel(folder_, "double.rwx", DoubleProgram()));
-    if (traces) settings.trace_file = TraceFile();
+    if (traces) settings.trace_file = trace_file != nullptr ? trace_file : TraceFile();
     settings.let_clients_load = true;
     server_.emplace(*MakeService(std::move(settings), {{}, {}, &log}), 1);
     port_ = *server_->Add(MakeHttpFrontEnd(server_->service(), {}), "127.0.0.1:0");
@@ -192,6 +192,22 @@ TEST_CASE("trace: as many requests as the settings say are written, with their t
                                             "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END",
                                             "REQUEST_END"});
   }
+}
+
+TEST_CASE("trace: a file that cannot be opened is an error, and one that cannot be written ends the traces") {
+  const char* const on = R"({"trace_level": ["TIMESTAMPS"], "trace_rate": "1"})";
+  {
+    SettingsServer server(true, "/nowhere/traces.json");
+    const auto refused = server.client().Post("/v2/trace/setting", on);
+    CHECK(refused.status == 500);
+    CHECK_THAT(refused.body,
+               Contains("'/nowhere/traces.json', which the server was given, cannot be opened"));
+  }
+  SettingsServer full(true, "/dev/full");
+  CHECK(full.client().Post("/v2/trace/setting", on).status == 200);
+  CHECK(full.Infer()["outputs"].size() == 1);
+  full.End();
+  CHECK_THAT(full.log.TakeText(), Contains("no longer traced: '/dev/full' cannot be written: No space left"));
 }
 
 TEST_CASE("trace: what is not traced is refused by name, and changes nothing") {
