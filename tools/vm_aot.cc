@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
          "what GCC writes with -fcallgraph-info=su when it compiles the source and the kernels: a .ci "
          "file or a folder of them. The header then states the most stack that a call needs")
       ->allow_extra_args(false)
-      ->type_name("PATH");
+      ->type_name("FILE");
   AddWholeNumber(&app, "--library-stack", &options.emit.library_stack, "BYTES",
                  "stack that each function of the C library is taken to need, with --stack-usage")
       ->default_str(std::to_string(options.emit.library_stack));

@@ -70,8 +70,8 @@ class CallGraph {
     if (has_frames) return {};
     return Fail(
         StatusCode::kInvalidArgument,
-        "it names no function with the bytes of its frame. Compile with -fcallgraph-info=su, and give "
-        "the .ci files that GCC writes beside the object files");
+        "it names no function with the bytes of its frame; give the .ci files that GCC writes beside the "
+        "object files with -fcallgraph-info=su");
   }
 
   Result<StackDepth> Deepest(const std::string& prefix, const std::string& source,

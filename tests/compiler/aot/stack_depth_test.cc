@@ -114,8 +114,8 @@ TEST_CASE("the stack is not told where it has no limit or a graph lacks somethin
   const std::string own = NodeOf("model_main", 8);
   CHECK_THAT(
       fails("graph: { title: \"a.c\"\n}\n"),
-      Catch::Equals("a.ci: it names no function with the bytes of its frame. Compile with "
-                    "-fcallgraph-info=su, and give the .ci files that GCC writes beside the object files"));
+      Catch::Equals("a.ci: it names no function with the bytes of its frame; give the .ci files that GCC "
+                    "writes beside the object files with -fcallgraph-info=su"));
   CHECK_THAT(fails(NodeOf("other_main", 8)),
              Catch::Equals(
                  "no function of the call graphs begins with model_; give the .ci file of the source, too"));
