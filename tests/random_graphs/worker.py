@@ -24,6 +24,8 @@ ORACLES = ("onnx", "onnxruntime")
 
 # A process that waits for ever uses no CPU time, so it hangs after so many times the limit by the clock.
 BY_CLOCK = 10
+# CPU time until a process has imported what it needs and takes its first step.
+STARTS_S = 60
 
 
 class Worker:
@@ -57,7 +59,7 @@ class Worker:
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-            self._ends, self._ends_cpu = time.monotonic() + BY_CLOCK * self._limit, self._cpu() + self._limit
+            self._allow(max(self._limit, STARTS_S))
             while True:
                 line = self._line()
                 if line is None:
@@ -66,6 +68,8 @@ class Worker:
                     break
                 said = json.loads(line)
                 if "step" in said:
+                    if step == "start":
+                        self._allow(self._limit)
                     step = said["step"]
                 elif "row" in said:
                     rows.append(said["row"])
@@ -80,12 +84,17 @@ class Worker:
             return rows + [["model", "oracle crashed", stack[0]]]
         return rows + [[step, "crashed", f"exit status {status}, in {stack[0]}"]]
 
+    def _allow(self, seconds):
+        """The process may take so much more CPU time."""
+        self._allowed = seconds
+        self._ends, self._ends_cpu = time.monotonic() + BY_CLOCK * seconds, self._cpu() + seconds
+
     def _hung(self, step):
         """The row of a process that takes too long, and stops it."""
         self._process.send_signal(signal.SIGUSR1)
         time.sleep(1)  # until it has written where it is
         stack = self._stack()
-        cpu = self._limit - self._ends_cpu + self._cpu()
+        cpu = self._allowed - self._ends_cpu + self._cpu()
         self.stop()
         if step == "drawing":  # nnsmith's solver may take long; nothing of Rewire has run then
             return ["model", "undrawn", ""]
