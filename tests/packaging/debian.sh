@@ -88,8 +88,8 @@ if [[ -n $model ]]; then
 fi
 # A program for ONNX Runtime's C interface finds the library by its folder alone: the loader's own folders have no such name.
 [[ -z $(find "$libraries" -maxdepth 1 -name 'libonnxruntime*') ]] || fail "a libonnxruntime lies where the loader looks"
-mapfile -t sources < <(find "$here/../onnxruntime_api" -maxdepth 1 -name '*.c' ! -name custom_ops_library.c)
-gcc -std=c11 -I"$here/../../include" -shared -fPIC "$here/../onnxruntime_api/custom_ops_library.c" -o "$work/custom_ops.so"
+mapfile -t sources < <(find "$here/../onnxruntime_api" -maxdepth 1 -name '*.c' ! -name custom_ops_library.c ! -name string_ops.c)
+gcc -std=c11 -I"$here/../../include" -shared -fPIC "$here"/../onnxruntime_api/{custom_ops_library,string_ops}.c -o "$work/custom_ops.so"
 gcc -std=c11 -I"$here/../../include" -DREWIRE_TEST_CUSTOM_OPS="\"$work/custom_ops.so\"" "${sources[@]}" \
   -o "$work/api_test" -ldl -lpthread
 for name in libonnxruntime.so libonnxruntime.so.1; do
