@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rewire/tests/onnxruntime_api/checks.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,9 @@ const OrtApi* api;
 OrtEnv* env;
 
 static int is_rewire;
-static int checks;
-static int failures;
+/* Threads make tensors, too, which is checked. */
+static atomic_int checks;
+static atomic_int failures;
 static FILE* transcript;
 
 static const char* const names[] = {
@@ -39,7 +41,7 @@ int EndChecks(void) {
     ++failures;
     printf("differences.def: no check asks for %s\n", names[i]);
   }
-  printf("%d checks, %d failed\n", checks, failures);
+  printf("%d checks, %d failed\n", (int)checks, (int)failures);
   if (transcript != NULL && fclose(transcript) != 0) return 2;
   return failures == 0 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test of ONNX Runtime's C interface checks with these. One thread calls them; other threads return their
- * failures to it.
+ * The test of ONNX Runtime's C interface checks with these. Numbers, texts and successes may be checked by
+ * any thread; what fails, and differences, are for the first one.
  */
 #pragma once
 
