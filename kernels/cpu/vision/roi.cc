@@ -163,7 +163,8 @@ struct RoiAlign {
         if (!pace.Spend(8)) return;
         double sum = 0;
         double most = -std::numeric_limits<double>::infinity();
-        for (std::int64_t i = 0; i < per_row; ++i) {
+        // Rows without samples are no work, and there may be more than a run ever ends with.
+        for (std::int64_t i = 0; taken > 0 && i < per_row; ++i) {
           const Neighbors down = region.rows.At(row, i);
           const auto line = [&](std::int64_t j, std::int64_t end) {
             for (; j < end; ++j) {
