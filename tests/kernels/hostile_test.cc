@@ -94,6 +94,16 @@ TEST_CASE("regions that a scale moves out of all bounds") {
   }
 }
 
+TEST_CASE("a region of no width and endless height has no samples") {
+  HostTensor x = HostTensor::Random({1, 1, 4, 4}, 1), image = HostTensor::Of<std::int64_t>({1}, {0});
+  for (const std::vector<float>& box : {std::vector<float>{1, 0, 1, 1}, {0, 1, 1, 1}}) {
+    HostTensor region = HostTensor::Of<float>({1, 4}, box), out = HostTensor::Random({1, 1, 2, 2}, 2);
+    REQUIRE(Run("rewire.roi_align", {&x, &region, &image, &out},
+                {{"output_height", 2}, {"output_width", 2}, {"spatial_scale", 1e30}}) == "");
+    CHECK(out.values<float>() == std::vector<float>(4, 0));
+  }
+}
+
 TEST_CASE("a filter that a scale of almost 0 stretches") {
   HostTensor x = HostTensor::Of<float>({4}, {1, 2, 3, 4}), none = HostTensor::Empty<float>({0});
   HostTensor scale = HostTensor::Of<float>({1}, {1e-30F}), out = HostTensor::Empty<float>({0});
