@@ -27,7 +27,7 @@ Status Sequences::Join(Request* request) {
   if (!request->step.start) {
     if (found == sequences_.end()) {
       const auto ended = ended_.find(name);
-      return Gone(ended != ended_.end() ? ended->second
+      return Gone(ended != ended_.end() ? ended->second.why
                                         : "there is no sequence " + name + " of model '" + model_.name + "'");
     }
     Sequence& sequence = *found->second;
@@ -75,11 +75,13 @@ void Sequences::Drop(Sequence* sequence, std::string why) {
   sequence->gone = Gone(why);
   if (!sequence->listed) return;
   if (ended_order_.size() == kMostEnded) {
-    ended_.erase(ended_order_.front());
+    const auto& [name, number] = ended_order_.front();
+    const auto oldest = ended_.find(name);
+    if (oldest != ended_.end() && oldest->second.number == number) ended_.erase(oldest);
     ended_order_.pop_front();
   }
-  ended_order_.push_back(sequence->name);
-  ended_[sequence->name] = std::move(why);
+  ended_order_.emplace_back(sequence->name, ++ends_);
+  ended_[sequence->name] = {std::move(why), ends_};
   Unlist(sequence);
 }
 

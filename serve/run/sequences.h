@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/core/description.h"
@@ -56,9 +57,15 @@ class Sequences {
 
   const ModelVersion& model_;
   std::map<std::string, std::shared_ptr<Sequence>> sequences_;
-  std::list<Sequence*> idle_;                 // without a step that waits or runs, the longest first
-  std::map<std::string, std::string> ended_;  // why the last ones have ended
-  std::deque<std::string> ended_order_;       // their names, the oldest first
+  std::list<Sequence*> idle_;  // without a step that waits or runs, the longest first
+  struct Ended {
+    std::string why;
+    std::uint64_t number = 0;  // of the end; a name may end again
+  };
+  std::map<std::string, Ended> ended_;  // the last ones
+  std::deque<std::pair<std::string, std::uint64_t>>
+      ended_order_;  // their names and numbers, the oldest first
+  std::uint64_t ends_ = 0;
   std::uint64_t bytes_ = 0;
   SequenceStatistics statistics_;
 };

@@ -212,6 +212,17 @@ TEST_CASE("sequences: the one that was used longest ago gives its place and its 
   CHECK(small.Statistics().bytes == 48);
 }
 
+TEST_CASE("sequences: the last 10,000 that have ended are told, also one that has ended twice") {
+  SequenceModels models;
+  const auto end = [&](std::int64_t id) { (void)models.Step(id, 1, "se"); };
+  end(1), end(1);
+  for (std::int64_t id = 2; id <= 10000; ++id) end(id);
+  CHECK_THAT(models.Refusal(1, StatusCode::kNotFound),
+             Contains("sequence 1 of model 'steps' has ended with the step"));
+  end(2);
+  CHECK_THAT(models.Refusal(1, StatusCode::kNotFound), Contains("there is no sequence 1 of model 'steps'"));
+}
+
 TEST_CASE("sequences: those that are idle for too long end without a request, and are told") {
   SequenceSettings settings;
   settings.idle_us = 20000;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "rewire/kernels/cpu/indexing/ordered_key.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
@@ -20,8 +21,10 @@ class KeyTable {
  public:
   using Key = OrderedKey<T>;
 
-  // `keys` must live as long as the table.
+  // `keys` must live as long as the table. Refuses more keys than a place of 32 bits counts.
   Status Init(const T* keys, std::int64_t count) {
+    constexpr auto kMostKeys = std::int64_t{std::numeric_limits<std::int32_t>::max()};
+    if (count > kMostKeys) return ValueError("there are ", count, " keys, expected at most ", kMostKeys);
     count_ = count;
     if (Status s = Workspace(std::max<std::int64_t>(1, count), &order_); !s.ok()) return s;
     if (Status s = Workspace(std::max<std::int64_t>(1, count), &keys_); !s.ok()) return s;

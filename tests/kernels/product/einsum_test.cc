@@ -8,20 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
 namespace {
-
-void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
-  const auto values = out.values<float>();
-  REQUIRE(values.size() == expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <= 1e-4 * (1 + std::fabs(expected[i]))))
-      FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
-  }
-}
 
 // Einstein summation by the definition: a sum over all values of all labels.
 template <typename T>

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "rewire/kernels/cpu/product/panels/panels.h"
+#include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
@@ -17,15 +18,6 @@ using kernel::cpu::kPanelWidth;
 using kernel::cpu::PackedColumns;
 using kernel::cpu::PanelTile;
 using kernel::cpu::WidthOfPanel;
-
-void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
-  const auto values = out.values<float>();
-  REQUIRE(values.size() == expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <= 1e-4 * (1 + std::fabs(expected[i]))))
-      FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
-  }
-}
 
 float Numbered(std::size_t i, std::size_t modulus) {
   return static_cast<float>(static_cast<int>(i * 7 % modulus) - static_cast<int>(modulus / 2));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rewire/kernels/cpu/product/gemm_micro_kernel.h"
+#include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
@@ -14,16 +15,6 @@ using kernel::cpu::BestMicroKernel;
 using kernel::cpu::ChooseMicroKernel;
 using kernel::cpu::kMaxMicroWidth;
 using kernel::cpu::kMicroRows;
-
-void CheckClose(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-4) {
-  const auto values = out.values<float>();
-  REQUIRE(values.size() == expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <=
-          tolerance * (1 + std::fabs(expected[i]))))
-      FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
-  }
-}
 
 // The plain product of [m, k] and [k, n]; `at_a(i, l)` and `at_b(l, j)` are places in memory.
 template <typename A, typename B>

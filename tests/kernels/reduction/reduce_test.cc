@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rewire/kernels/cpu/support/half.h"
+#include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
 
 namespace rewire::test {
@@ -15,15 +16,6 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-void CheckClose(const HostTensor& out, const std::vector<double>& expected) {
-  const auto values = out.values<float>();
-  REQUIRE(values.size() == expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(std::fabs(static_cast<double>(values[i]) - expected[i]) <= 1e-4 * (1 + std::fabs(expected[i]))))
-      FAIL("element " << i << " is " << values[i] << ", expected " << expected[i]);
-  }
-}
 
 // The elements that come together in each result, in memory order.
 std::vector<std::vector<double>> Groups(const HostTensor& x, const Ints& axes) {
