@@ -45,6 +45,7 @@ ALLOWED = {
     # A host like any other: it uses the public interfaces.
     "serve": {"base", "executable_format", "vm", "vm/kernel", "compiler", "serve"},
     "onnxruntime_api": {"base", "executable_format", "vm", "vm/kernel", "compiler", "onnxruntime_api"},
+    "integrations": {"base", "executable_format", "vm", "vm/kernel", "serve", "integrations"},
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels/contract", "compiler", "serve", "tools", "tools/io",

@@ -5,8 +5,6 @@ import pathlib
 import sys
 
 import numpy
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 WEIGHTS = numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(4, 3)
 
@@ -20,6 +18,9 @@ def expected(features):
 
 def write(path, rows="rows"):
     """scores = softmax(features @ WEIGHTS). `rows` is the first dimension: a name, or a number."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     nodes = [helper.make_node("MatMul", ["features", "weights"], ["products"]), helper.make_node("Softmax", ["products"], ["scores"])]
     graph = helper.make_graph(
         nodes, "classifier", [helper.make_tensor_value_info("features", TensorProto.FLOAT, (rows, 4))],

@@ -14,7 +14,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,9 @@ import kserve
 import numpy
 import yaml
 from kubernetes import client as kubernetes
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_port import free_port  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "integrations/kserve"
 KINDS = {"ServingRuntime": "V1alpha1ServingRuntime", "InferenceService": "V1beta1InferenceService"}
@@ -96,12 +98,6 @@ def test_manifests():
             assert model["runtime"] == runtime["metadata"]["name"], name
             assert model["modelFormat"]["name"] in formats and model["protocolVersion"] in runtime["spec"]["protocolVersions"], name
     return manifests
-
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
 
 
 @contextlib.contextmanager

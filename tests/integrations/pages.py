@@ -25,7 +25,7 @@ def main(names):
         name = page.parent.name
         if names and name not in names:
             continue
-        if name == "kserve":  # its manifests are run by kserve_manifests.py
+        if name in ("kserve", "triton"):  # kserve_manifests.py runs the manifests, and triton_backend.py that page
             continue
         if name == "spark" and shutil.which("java") is None:
             print("spark: SKIPPED: there is no Java, which Spark needs: third_party/install.sh engines", flush=True)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One request of Triton's and its response, in the form that instances of serve/ run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rewire/base/status.h"
+#include "rewire/integrations/triton/backend_api.h"
+#include "rewire/serve/core/request.h"
+#include "rewire/serve/models/model_version.h"
+
+namespace rewire::triton {
+
+class TritonRequest : public serve::Request {
+ public:
+  // Reads inputs, wanted outputs and, for a model with state, the step of a sequence. Floats are used where
+  // Triton has them, if they are in one part; the request keeps them. The rest is copied, because a client
+  // could change integers in its shared memory between a kernel's check and its use. Errors:
+  // kInvalidArgument; kUnsupported for memory of a GPU; kCancelled if the client has cancelled it.
+  Status Read(const serve::ModelVersion& model, TRITONBACKEND_Request* request);
+  // Makes the response, and takes Triton's memory for each output whose shape follows from those of the
+  // inputs, so that the model writes it there. `sizes`: of the symbolic dimensions.
+  Status MakeResponse(const serve::ModelVersion& model, const std::vector<std::int64_t>& sizes);
+  // Sends the results, or the error. Results that are not in Triton's memory yet are copied there.
+  void Send();
+  // Gives Triton the request back.
+  void Release();
+
+  TRITONBACKEND_Request* handle() const { return handle_; }
+  void Finish() override {}
+
+ private:
+  Status ReadInput(std::uint32_t index);
+  Status ReadStep();
+  // Makes an output of the response and takes Triton's memory for it.
+  Status TakeMemory(const serve::OutputTensor& output, std::byte** data);
+  Status AddOtherResults();
+
+  TRITONBACKEND_Request* handle_ = nullptr;
+  TRITONBACKEND_Response* response_ = nullptr;
+};
+
+}  // namespace rewire::triton
