@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "rewire/base/utf8.h"
+#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/core/wire_types.h"
 
 namespace rewire::serve {
@@ -160,6 +161,15 @@ Status JsonText::Elements(const OutputTensor& tensor) {
                 tensor.name);
   }
   End(']');
+  return {};
+}
+
+Status JsonText::ElementOrList(const OutputTensor& tensor) {
+  const std::size_t begin = text_->size();
+  if (Status written = Elements(tensor); !written) return written;
+  if (ShapeProduct(tensor.shape) != 1) return {};
+  text_->pop_back();
+  text_->erase(text_->find('[', begin), 1);
   return {};
 }
 

@@ -33,6 +33,8 @@ class JsonText {
   // Errors: kUnsupported for types that JSON requests cannot have either, FP16 and BF16; kRuntimeFailed for
   // NaN and infinities.
   Status Elements(const OutputTensor& tensor);
+  // The same, but one element stands for itself.
+  Status ElementOrList(const OutputTensor& tensor);
 
  private:
   void Comma();

@@ -45,8 +45,9 @@ void HttpConnection::OnEvents(std::uint32_t events) {
   // TLS may have to send before it can receive.
   readable_ |= socket_.has_tls();
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+    client_ended_ = true;
     // Nobody reads the response.
-    if (state_ == State::kWaiting || (events & (EPOLLHUP | EPOLLERR))) return Close();
+    if (state_ == State::kWaiting || exchange_ != nullptr || (events & (EPOLLHUP | EPOLLERR))) return Close();
   }
   Advance();
 }
@@ -127,8 +128,8 @@ HttpError HttpConnection::CheckHead(const HttpHead& head) const {
 
 void HttpConnection::TakeHead(const HttpHead& head, std::string_view rest) {
   method_.assign(head.method);
-  // A response to HEAD would have no body, and none of our paths takes it.
-  keep_alive_ = head.keep_alive && head.method != "HEAD";
+  is_11_ = head.is_11;
+  keep_alive_ = head.keep_alive;
   std::optional<std::string> path = DecodePath(head.target);
   if (!path) return RespondAndClose({400, "the target of the request has a damaged escape"});
   path_ = *std::move(path);
@@ -176,22 +177,26 @@ bool HttpConnection::ReadBody() {
 void HttpConnection::Dispatch() {
   state_ = State::kWaiting;
   until_ = Clock::time_point::max();
-  const bool get = method_ == "GET";
+  const bool get = method_ == "GET" || method_ == "HEAD";
   if (route_.kind == Route::kUnknown)
     return Respond({404, ErrorJson("there is nothing at the path '" + path_ + "'")});
   const std::string_view method = route_.method;
-  const bool fits = method.empty() ? get || method_ == "POST" : method_ == method;
+  const bool fits = (get && method != "POST") || (method_ == "POST" && method != "GET");
   if (route_.kind != Route::kUnsupported && !fits) {
     return Respond({405, ErrorJson("the path '" + path_ + "' takes the method " +
                                    std::string(method.empty() ? "GET or POST" : method))});
   }
-  if (get && body_.bytes() > 0) return Respond({400, ErrorJson("a request of the method GET has no body")});
+  if (get && body_.bytes() > 0) {
+    return Respond({400, ErrorJson("a request of the method " + method_ + " has no body")});
+  }
   if (route_.kind == Route::kInfer) return Infer(route_);
+  exchange_ = MakeExchange(route_, home_->service);
+  if (exchange_ != nullptr) return Go(exchange_->Begin(body_.text(), this));
   if (route_.kind != Route::kLoad && route_.kind != Route::kUnload) {
     return Respond(Answer(route_, body_.text(), home_->service));
   }
   in_service_ = true;
-  is_infer_ = false;
+  is_run_ = false;
   home_->background->Run([this] {
     answer_ = Answer(route_, body_.text(), home_->service);
     home_->Post(this);
@@ -206,10 +211,34 @@ void HttpConnection::Infer(const Route& route) {
       home_->reader.Read(body_.text().substr(0, json), {body_.data() + json, body_.bytes() - json},
                          home_->service->regions(), this, &form_);
   if (!read) return Respond(ErrorAnswer(read));
+  Submit();
+}
+
+void HttpConnection::Submit() {
+  state_ = State::kWaiting;
+  until_ = Clock::time_point::max();
   in_service_ = true;
-  is_infer_ = true;
+  is_run_ = true;
   home_->submitted = true;
   home_->service->Submit(this, home_->lane);
+}
+
+void HttpConnection::Go(Piece piece) {
+  if (client_ended_) return Close();
+  if (!piece.streamed) return piece.run ? Submit() : Respond(piece.answer);
+  if (piece.run && piece.answer.body.empty()) return Submit();
+  response_.text = std::move(piece.answer.body);
+  response_.tensors.clear();
+  if (!in_pieces_) {
+    if (home_->draining || !is_11_) keep_alive_ = false;
+    in_pieces_ = true;
+    response_.BeginPieces(piece.answer.status, piece.answer.type,
+                          is_11_ ? HttpResponse::Framing::kChunks : HttpResponse::Framing::kClose,
+                          keep_alive_);
+  }
+  runs_again_ = piece.run;
+  response_.AddPiece(!piece.run);
+  BeginTransfer();
 }
 
 void HttpConnection::Finish() {
@@ -229,24 +258,26 @@ void HttpConnection::OnFinished() {
     home_->connections.erase(self);
     return;
   }
-  if (!is_infer_) {
+  if (!is_run_) {
     Respond(answer_);
-  } else if (!status) {
-    Respond(ErrorAnswer(status));
+  } else if (exchange_ != nullptr) {
+    Go(exchange_->Continue(this));
   } else {
-    std::string* const text = &response_.text;
-    text->clear();
-    response_.tensors.clear();
-    if (Status written = WriteInferResponse(*this, form_, text, &response_.tensors); !written) {
-      Respond(ErrorAnswer(written));
-    } else if (response_.tensors.empty()) {
-      BeginSending(200, "application/json", {});
-    } else {
-      BeginSending(200, "application/octet-stream",
-                   "Inference-Header-Content-Length: " + std::to_string(text->size()) + "\r\n");
-    }
+    RespondToInfer();
   }
   Advance();
+}
+
+void HttpConnection::RespondToInfer() {
+  if (!status) return Respond(ErrorAnswer(status));
+  std::string* const text = &response_.text;
+  text->clear();
+  response_.tensors.clear();
+  const Status written = WriteInferResponse(*this, form_, text, &response_.tensors);
+  if (!written) return Respond(ErrorAnswer(written));
+  if (response_.tensors.empty()) return BeginSending(200, "application/json", {});
+  BeginSending(200, "application/octet-stream",
+               "Inference-Header-Content-Length: " + std::to_string(text->size()) + "\r\n");
 }
 
 void HttpConnection::Respond(const HttpAnswer& answer) {
@@ -262,7 +293,11 @@ void HttpConnection::RespondAndClose(const HttpError& error) {
 
 void HttpConnection::BeginSending(int code, const char* type, std::string_view extra) {
   if (home_->draining) keep_alive_ = false;
-  response_.Begin(code, type, extra, keep_alive_);
+  response_.Begin(code, type, extra, keep_alive_, method_ == "HEAD");
+  BeginTransfer();
+}
+
+void HttpConnection::BeginTransfer() {
   state_ = State::kSending;
   until_ = home_->loop->now() + home_->limits->transfer_time +
            std::chrono::seconds(response_.body_bytes() / home_->limits->least_bytes_per_second);
@@ -280,7 +315,11 @@ bool HttpConnection::Send() {
       Close();
       return false;
   }
-  EndRequest();
+  if (std::exchange(runs_again_, false)) {
+    Submit();
+  } else {
+    EndRequest();
+  }
   return state_ != State::kClosed;
 }
 
@@ -288,6 +327,9 @@ void HttpConnection::EndRequest() {
   Reset();
   response_.text.clear();
   body_.End();
+  exchange_ = nullptr;
+  in_pieces_ = false;
+  method_.clear();
   if (!keep_alive_ || home_->draining) {
     // A client that is still sending would otherwise lose the response with the connection.
     socket_.EndSending();
@@ -304,7 +346,7 @@ void HttpConnection::Close() {
   socket_.Close();
   if (in_service_) {
     // OnFinished lets go of it.
-    if (is_infer_) home_->service->Cancel(this);
+    if (is_run_) home_->service->Cancel(this);
     return;
   }
   const auto self = home_->connections.find(this);

@@ -5,7 +5,8 @@
 //
 //   kHead ─▶ kBody ─▶ kWaiting ─▶ kSending ─▶ kHead
 //
-// A request that is asked for inference is the connection itself, so that nothing is allocated for it.
+// A request that is asked for inference is the connection itself, so that nothing is allocated for it. An
+// exchange goes from kWaiting to kSending and back, as often as it has runs and pieces.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/core/served_loop.h"
 #include "rewire/serve/http/body_memory.h"
+#include "rewire/serve/http/exchange.h"
 #include "rewire/serve/http/http_head.h"
 #include "rewire/serve/http/http_response.h"
 #include "rewire/serve/http/infer_json.h"
@@ -62,7 +64,7 @@ class HttpConnection : public EventLoop::Handler, public Request {
   void CheckTime(Clock::time_point now);
   // Ends what the service does for it. No loop runs any more.
   void Abandon() {
-    if (in_service_ && is_infer_) home_->service->Cancel(this);
+    if (in_service_ && is_run_) home_->service->Cancel(this);
   }
   // Closes a connection that waits for a request, and lets another close after its response.
   void Drain();
@@ -80,10 +82,15 @@ class HttpConnection : public EventLoop::Handler, public Request {
   void TakeHead(const HttpHead& head, std::string_view rest);
   void Dispatch();
   void Infer(const Route& route);
+  // Submits the request, or goes on with its exchange.
+  void Submit();
+  void Go(Piece piece);
+  void RespondToInfer();
   void Respond(const HttpAnswer& answer);
   void RespondAndClose(const HttpError& error);
   // Sends the response's text and tensors.
   void BeginSending(int status, const char* type, std::string_view extra);
+  void BeginTransfer();
   void EndRequest();
   void Close();
   // Bytes from the socket: their number, 0 if there are none now, -1 if the client has gone.
@@ -95,9 +102,11 @@ class HttpConnection : public EventLoop::Handler, public Request {
   bool readable_ = true;
   bool writable_ = true;
   bool keep_alive_ = true;
-  bool in_service_ = false;  // Finish is still to come, or OnFinished
-  bool is_infer_ = false;
-  Clock::time_point until_;  // of the state
+  bool is_11_ = true;
+  bool client_ended_ = false;  // it sends nothing more
+  bool in_service_ = false;    // Finish is still to come, or OnFinished
+  bool is_run_ = false;        // otherwise: a task in the background
+  Clock::time_point until_;    // of the state
 
   std::string input_;  // what has arrived of the next head
   std::string path_;
@@ -108,6 +117,9 @@ class HttpConnection : public EventLoop::Handler, public Request {
 
   ResponseForm form_;
   HttpAnswer answer_;  // of a task in the background
+  std::unique_ptr<Exchange> exchange_;
+  bool in_pieces_ = false;   // the first piece has been sent, or is being sent
+  bool runs_again_ = false;  // behind this piece
   HttpResponse response_;
 };
 

@@ -32,7 +32,7 @@ bool HasWord(std::string_view list, std::string_view word) {
 
 HttpError Bad(std::string text) { return {400, std::move(text)}; }
 
-HttpError ReadLine(std::string_view line, HttpHead* head, bool* is_11) {
+HttpError ReadLine(std::string_view line, HttpHead* head) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || last == first || !IsToken(line.substr(0, first))) {
@@ -51,8 +51,8 @@ HttpError ReadLine(std::string_view line, HttpHead* head, bool* is_11) {
     return version.substr(0, 5) == "HTTP/" ? HttpError{505, "this server speaks HTTP/1.1"}
                                            : Bad("the request line is not 'METHOD TARGET HTTP/1.1'");
   }
-  *is_11 = version == "HTTP/1.1";
-  head->keep_alive = *is_11;
+  head->is_11 = version == "HTTP/1.1";
+  head->keep_alive = head->is_11;
   return {};
 }
 
@@ -107,7 +107,6 @@ HeadResult ParseHead(std::string_view bytes, const FrontEndLimits& limits, HttpH
   std::size_t at = 0;
   while (bytes.substr(at, 2) == "\r\n") at += 2;
   *head = {};
-  bool is_11 = true;
   Seen seen;
   for (std::size_t lines = 0;; ++lines) {
     const std::size_t end = bytes.find('\n', at);
@@ -123,9 +122,9 @@ HeadResult ParseHead(std::string_view bytes, const FrontEndLimits& limits, HttpH
     at = end + 1;
     HttpError error;
     if (lines == 0) {
-      error = ReadLine(line, head, &is_11);
+      error = ReadLine(line, head);
     } else if (line.empty()) {
-      if (is_11 && !seen.host) return {0, Bad("the header Host is missing")};
+      if (head->is_11 && !seen.host) return {0, Bad("the header Host is missing")};
       return {at, {}};
     } else if (lines > limits.header_count) {
       error = {431, "the request has more than " + std::to_string(limits.header_count) + " headers"};

@@ -18,6 +18,7 @@ namespace rewire::serve {
 struct HttpHead {
   std::string_view method;
   std::string_view target;  // as it was sent: path, perhaps with a query
+  bool is_11 = true;        // HTTP/1.1, and not 1.0, which has no bodies in chunks
   bool keep_alive = true;
   bool expects_continue = false;
   bool has_length = false;

@@ -19,9 +19,7 @@ void AppendDigits(std::uint64_t number, std::string* text) {
 
 }  // namespace
 
-void HttpResponse::Begin(int status, std::string_view type, std::string_view extra, bool keep_alive) {
-  body_bytes_ = text.size();
-  for (const Span<const std::byte> tensor : tensors) body_bytes_ += tensor.size();
+void HttpResponse::WriteHead(int status, std::string_view type, std::string_view extra, bool keep_alive) {
   head_ = "HTTP/1.1 ";
   AppendDigits(static_cast<std::uint64_t>(status), &head_);
   head_ += ' ';
@@ -32,17 +30,56 @@ void HttpResponse::Begin(int status, std::string_view type, std::string_view ext
   head_ += extra;
   if (status == 401) head_ += "WWW-Authenticate: Bearer\r\n";
   if (!keep_alive) head_ += "Connection: close\r\n";
+  parts_.clear();
+  part_ = 0;
+}
+
+void HttpResponse::Add(std::string_view bytes) {
+  if (!bytes.empty()) parts_.push_back({const_cast<char*>(bytes.data()), bytes.size()});
+}
+
+void HttpResponse::Begin(int status, std::string_view type, std::string_view extra, bool keep_alive,
+                         bool is_head) {
+  body_bytes_ = text.size();
+  for (const Span<const std::byte> tensor : tensors) body_bytes_ += tensor.size();
+  WriteHead(status, type, extra, keep_alive);
   head_ += "Content-Length: ";
   AppendDigits(body_bytes_, &head_);
   head_ += "\r\n\r\n";
+  Add(head_);
+  if (is_head) return;
+  Add(text);
+  for (const Span<const std::byte> tensor : tensors) {
+    Add({reinterpret_cast<const char*>(tensor.data()), tensor.size()});
+  }
+}
+
+void HttpResponse::BeginPieces(int status, std::string_view type, Framing framing, bool keep_alive) {
+  framing_ = framing;
+  // Without it, proxies keep pieces back until they have many.
+  WriteHead(status, type, "Cache-Control: no-cache\r\n", keep_alive);
+  if (framing == Framing::kChunks) head_ += "Transfer-Encoding: chunked\r\n";
+  head_ += "\r\n";
+}
+
+void HttpResponse::AddPiece(bool is_last) {
+  body_bytes_ = text.size();
+  end_.clear();
+  if (part_ > 0) head_.clear();  // it is sent together with the first piece
+  if (framing_ == Framing::kChunks) {
+    if (!text.empty()) {
+      char digits[20];
+      head_.append(digits, std::to_chars(digits, digits + sizeof digits, text.size(), 16).ptr);
+      head_ += "\r\n";
+      end_ = "\r\n";
+    }
+    if (is_last) end_ += "0\r\n\r\n";
+  }
   parts_.clear();
   part_ = 0;
-  const auto add = [&](const void* data, std::size_t bytes) {
-    if (bytes > 0) parts_.push_back({const_cast<void*>(data), bytes});
-  };
-  add(head_.data(), head_.size());
-  add(text.data(), text.size());
-  for (const Span<const std::byte> tensor : tensors) add(tensor.data(), tensor.size());
+  Add(head_);
+  Add(text);
+  Add(end_);
 }
 
 HttpResponse::Sent HttpResponse::Send(ServedSocket* socket) {

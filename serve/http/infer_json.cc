@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "rewire/base/max_rank.h"
-#include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/http/json_elements.h"
+#include "rewire/serve/http/json_parameters.h"
 
 namespace rewire::serve {
 namespace {
@@ -126,6 +126,8 @@ Status ReadInput(element value, const SharedRegions& regions, std::size_t most_e
                    ": exactly one of 'data', 'binary_data_size' and 'shared_memory_region' must say where "
                    "its elements are");
   }
+  if (has_data && data.type() != simdjson::dom::element_type::ARRAY)
+    return Invalid(where + ": 'data' must be a list");
   if (has_data) return ReadJsonElements(where, data, most_elements, request, &input);
   if (parameters.binary_size) {
     if (*parameters.binary_size > tensors->size()) {
@@ -173,42 +175,12 @@ Status ReadParameters(object root, Request* request, ResponseForm* form) {
   object list;
   if (found.get(list) != simdjson::SUCCESS) return Invalid("'parameters' must be an object");
   for (const auto& [key, value] : list) {
-    Parameter parameter;
-    std::string_view text;
-    std::int64_t integer = 0;
-    double number = 0;
-    bool flag = false;
-    if (value.get(flag) == simdjson::SUCCESS) {
-      parameter.value = flag;
-    } else if (value.get(integer) == simdjson::SUCCESS) {
-      parameter.value = integer;
-    } else if (value.get(text) == simdjson::SUCCESS) {
-      parameter.value = KeptText(text, request);
-    } else if (value.get(number) == simdjson::SUCCESS) {
-      parameter.value = number;
-    } else {
-      return Invalid("the parameter '" + std::string(key) + "' must be a text, a number, true or false");
-    }
     if (key == "binary_data_output") {
-      if (!std::holds_alternative<bool>(parameter.value))
+      if (value.get(form->binary) != simdjson::SUCCESS)
         return Invalid("the parameter 'binary_data_output' must be true or false");
-      form->binary = flag;
       continue;
     }
-    parameter.name = KeptText(key, request);
-    if (IsSequenceParameter(parameter.name)) {
-      if (Status set = SetSequenceParameter(parameter, &request->step); !set) return set;
-      continue;
-    }
-    if (key == "timeout") {
-      if (integer < 0 || !std::holds_alternative<std::int64_t>(parameter.value)) {
-        return Invalid("the parameter 'timeout' must be a number of microseconds");
-      }
-      if (integer > 0)
-        request->deadline =
-            Clock::now() + std::chrono::microseconds(std::min<std::int64_t>(integer, std::int64_t{1} << 50));
-    }
-    request->parameters.push_back(parameter);
+    if (Status read = ReadParameter(key, value, request); !read) return read;
   }
   return {};
 }

@@ -47,27 +47,28 @@ bool ReadElement(element value, T* result) {
   }
 }
 
-// The elements of a list, whose lists inside stand for rows.
+// The elements of a list, whose lists inside stand for rows; or one element.
 template <typename T>
 class ElementReader {
  public:
   ElementReader(std::byte* data, std::uint64_t count) : data_(data), count_(count) {}
   // The parser limits the depth.
-  bool Read(array list) {
-    for (const element value : list) {
-      if (value.type() == element_type::ARRAY) {
-        if (!Read(value.get_array().value_unsafe())) return false;
-        continue;
+  bool Read(element value) {
+    if (value.type() == element_type::ARRAY) {
+      const array list = value.get_array().value_unsafe();
+      for (const element inner : list) {
+        if (!Read(inner)) return false;
       }
-      T result{};
-      if (used_ == count_ || !ReadElement(value, &result)) {
-        wrong_ = used_ != count_;
-        ++used_;
-        return false;
-      }
-      std::memcpy(data_ + used_ * sizeof(T), &result, sizeof(T));
-      ++used_;
+      return true;
     }
+    T result{};
+    if (used_ == count_ || !ReadElement(value, &result)) {
+      wrong_ = used_ != count_;
+      ++used_;
+      return false;
+    }
+    std::memcpy(data_ + used_ * sizeof(T), &result, sizeof(T));
+    ++used_;
     return true;
   }
   bool wrong() const { return wrong_; }
@@ -81,7 +82,7 @@ class ElementReader {
 };
 
 template <typename T>
-Status ReadElements(const std::string& where, array data, std::byte* memory, std::uint64_t count,
+Status ReadElements(const std::string& where, element data, std::byte* memory, std::uint64_t count,
                     DLDataType dtype) {
   ElementReader<T> reader(memory, count);
   const bool all = reader.Read(data);
@@ -97,21 +98,21 @@ Status ReadElements(const std::string& where, array data, std::byte* memory, std
 }
 
 // The texts of a list, whose lists inside stand for rows, in the form of BYTES. The parser limits the depth.
-bool AppendTexts(array list, std::string* wire) {
-  for (const element value : list) {
-    std::string_view text;
-    if (value.type() == element_type::ARRAY) {
-      if (!AppendTexts(value.get_array().value_unsafe(), wire)) return false;
-    } else if (value.get(text) == simdjson::SUCCESS) {
-      AppendWireText(text, wire);
-    } else {
-      return false;
+bool AppendTexts(element value, std::string* wire) {
+  if (value.type() == element_type::ARRAY) {
+    const array list = value.get_array().value_unsafe();
+    for (const element inner : list) {
+      if (!AppendTexts(inner, wire)) return false;
     }
+    return true;
   }
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return false;
+  AppendWireText(text, wire);
   return true;
 }
 
-Status ReadTexts(const std::string& where, array data, Request* request, InputTensor* input) {
+Status ReadTexts(const std::string& where, element data, Request* request, InputTensor* input) {
   std::string wire;
   if (!AppendTexts(data, &wire)) return WrongElements(where + ": an element of 'data' is no text");
   const std::string_view kept = KeptText(wire, request);
@@ -130,10 +131,8 @@ std::string_view KeptText(std::string_view text, Request* request) {
   return {reinterpret_cast<const char*>(copy), text.size()};
 }
 
-Status ReadJsonElements(const std::string& where, element found, std::size_t most_elements, Request* request,
+Status ReadJsonElements(const std::string& where, element data, std::size_t most_elements, Request* request,
                         InputTensor* input) {
-  array data;
-  if (found.get(data) != simdjson::SUCCESS) return WrongElements(where + ": 'data' must be a list");
   if (input->dtype == kWireText) return ReadTexts(where, data, request, input);
   const std::optional<std::uint64_t> elements = ShapeProduct(input->shape);
   const DLDataType dtype = input->dtype;

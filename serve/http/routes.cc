@@ -57,8 +57,8 @@ Route ModelRoute(const Parts& parts) {
       Row{"ready", Route::kModelReady, "GET"},
       Row{"config", Route::kModelConfig, "GET"},
       Row{"stats", Route::kModelStats, "GET"},
-      Row{"generate", Route::kUnsupported, "POST"},
-      Row{"generate_stream", Route::kUnsupported, "POST"},
+      Row{"generate", Route::kGenerate, "POST"},
+      Row{"generate_stream", Route::kGenerateStream, "POST"},
   };
   for (const Row& row : kRows) {
     if (row.action == action) {
@@ -184,6 +184,8 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
   switch (route.kind) {
     case Route::kUnknown:
     case Route::kInfer:
+    case Route::kGenerate:
+    case Route::kGenerateStream:
       return Fail(StatusCode::kNotFound, "there is nothing at this path");
     case Route::kLive:
       JsonText(text).Begin('{').Key("live").Bool(true).End('}');

@@ -13,7 +13,9 @@ namespace rewire::serve {
 struct Route {
   enum Kind {
     kUnknown,
-    kInfer,          // POST v2/models/M[/versions/V]/infer
+    kInfer,     // POST v2/models/M[/versions/V]/infer
+    kGenerate,  // POST v2/models/M[/versions/V]/generate
+    kGenerateStream,
     kLive,           // GET v2/health/live
     kReady,          // GET v2/health/ready
     kServer,         // GET v2
@@ -49,8 +51,8 @@ struct HttpAnswer {
   const char* type = "application/json";
 };
 
-// Answers everything but kInfer. Load and Unload take long: call them where nobody waits. `body` is followed
-// by kJsonPadding readable bytes.
+// Answers everything but kInfer and exchanges (http/exchange.h). Load and Unload take long: call them where
+// nobody waits. `body` is followed by kJsonPadding readable bytes.
 HttpAnswer Answer(const Route& route, std::string_view body, Service* service);
 
 HttpAnswer ErrorAnswer(const Status& status);

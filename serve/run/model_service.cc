@@ -106,8 +106,9 @@ class ModelService : public Service {
   ServerDescription Describe() const override {
     return {"rewire",
             REWIRE_VERSION,
-            {"binary_tensor_data", "classification", "logging", "model_configuration", "model_repository",
-             "parameters", "schedule_policy", "sequence", "statistics", "system_shared_memory", "trace"}};
+            {"binary_tensor_data", "classification", "generate", "logging", "model_configuration",
+             "model_repository", "parameters", "schedule_policy", "sequence", "statistics",
+             "system_shared_memory", "trace"}};
   }
 
   bool Ready() const override { return !runners_.draining; }

@@ -123,7 +123,7 @@ TEST_CASE("each path of the protocol has its route") {
   CHECK(FindRoute("/v2/models/m").kind == Route::kModelMetadata);
   CHECK(FindRoute("/v2/models/m/").kind == Route::kModelMetadata);
   CHECK(FindRoute("/v2/models/stats").kind == Route::kModelStats);
-  CHECK(FindRoute("/v2/models/m/generate_stream").kind == Route::kUnsupported);
+  CHECK(FindRoute("/v2/models/m/generate_stream").kind == Route::kGenerateStream);
   CHECK(FindRoute("/v2/cudasharedmemory/region/r/register").kind == Route::kUnsupported);
   for (const char* path :
        {"/", "/v1", "/v2/models", "/v2/models//infer", "/v2/models/m/infer/x", "/v2/models/m/x/infer",

@@ -153,20 +153,23 @@ ServeSettings SettingsOf(const std::string& path) {
 
 TestServer::TestServer(ServeSettings settings, const FrontEndLimits& limits, KernelSet kernels)
     : server_(ServiceOf(std::move(settings), std::move(kernels)), 2) {
-  const Result<int> port = server_.Add(MakeHttpFrontEnd(server_.service(), limits), "127.0.0.1:0");
+  std::unique_ptr<FrontEnd> front_end = MakeHttpFrontEnd(server_.service(), limits);
+  front_end_ = front_end.get();
+  const Result<int> port = server_.Add(std::move(front_end), "127.0.0.1:0");
   if (!port) FAIL(port.error().message());
   port_ = *port;
   const Status started = server_.Start();
   REQUIRE(started);
 }
 
-TestClient::TestClient(int port) : file_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+TestClient::TestClient(int port, int buffer) : file_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in where{};
   where.sin_family = AF_INET;
   where.sin_port = htons(static_cast<std::uint16_t>(port));
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const timeval time{20, 0};
   setsockopt(file_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  if (buffer > 0) setsockopt(file_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
   // Clients run on threads, where Catch must not check. Without a connection there is no response, which
   // tests do.
   if (connect(file_, reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) Close();
@@ -186,31 +189,62 @@ void TestClient::Send(std::string_view bytes) {
   }
 }
 
-TestClient::Response TestClient::Read() {
-  Response response;
-  std::size_t head_end = 0;
-  std::size_t length = 0;
-  while (true) {
-    if (head_end == 0) {
-      if (const std::size_t end = received_.find("\r\n\r\n"); end != std::string::npos) {
-        head_end = end + 4;
-        response.head = received_.substr(0, head_end);
-        response.status = std::stoi(response.head.substr(9, 3));
-        const std::size_t at =
-            response.head.find("Content-Length: ", response.head.find("\r\nContent-Length"));
-        length = response.status == 100 ? 0 : std::stoul(response.head.substr(at + 16));
-      }
-    }
-    if (head_end != 0 && received_.size() >= head_end + length) {
-      response.body = received_.substr(head_end, length);
-      received_.erase(0, head_end + length);
-      return response;
-    }
-    char bytes[4096];
-    const ssize_t got = recv(file_, bytes, sizeof bytes, 0);
-    if (got <= 0) return {};
-    received_.append(bytes, static_cast<std::size_t>(got));
+bool TestClient::ReceiveUpTo(std::size_t bytes) {
+  while (received_.size() < bytes) {
+    char some[4096];
+    const ssize_t got = recv(file_, some, sizeof some, 0);
+    if (got <= 0) return false;
+    received_.append(some, static_cast<std::size_t>(got));
   }
+  return true;
+}
+
+std::string TestClient::ReadUntil(std::string_view until) {
+  std::size_t end = 0;
+  while ((end = received_.find(until)) == std::string::npos) {
+    if (!ReceiveUpTo(received_.size() + 1)) return std::exchange(received_, {});
+  }
+  end += until.size();
+  std::string bytes = received_.substr(0, end);
+  received_.erase(0, end);
+  return bytes;
+}
+
+TestClient::Response TestClient::ReadHead() {
+  Response response;
+  response.head = ReadUntil("\r\n\r\n");
+  if (response.head.size() < 12) return {};
+  response.status = std::stoi(response.head.substr(9, 3));
+  return response;
+}
+
+TestClient::Response TestClient::Read() {
+  Response response = ReadHead();
+  if (response.status == 0 || response.status == 100) return response;
+  if (response.head.find("\r\nTransfer-Encoding: chunked\r\n") != std::string::npos) {
+    while (true) {
+      const std::string line = ReadUntil("\r\n");
+      if (line.size() < 3) return {};
+      const std::size_t bytes = std::stoul(line, nullptr, 16);
+      if (!ReceiveUpTo(bytes + 2) || received_.substr(bytes, 2) != "\r\n") return {};
+      if (bytes > 0) response.chunks.push_back(received_.substr(0, bytes));
+      response.body += received_.substr(0, bytes);
+      received_.erase(0, bytes + 2);
+      if (bytes == 0) return response;
+    }
+  }
+  const std::size_t at = response.head.find("\r\nContent-Length: ");
+  if (at == std::string::npos) {
+    while (ReceiveUpTo(received_.size() + 1)) {
+    }
+    response.body = std::exchange(received_, {});
+    return response;
+  }
+  const std::size_t length = std::stoul(response.head.substr(at + 18));
+  if (!ReceiveUpTo(length)) return {};
+  response.body = received_.substr(0, length);
+  received_.erase(0, length);
+  return response;
 }
 
 bool TestClient::IsClosed() {

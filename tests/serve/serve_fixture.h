@@ -78,24 +78,32 @@ class TestServer {
   Service* service() { return server_.service(); }
   Server* server() { return &server_; }
   int port() const { return port_; }
+  std::size_t open_connections() const { return front_end_->open_connections(); }
 
  private:
   Server server_;
+  FrontEnd* front_end_ = nullptr;  // the server's
   int port_ = 0;
 };
 
 // One connection. Reads time out after 20 seconds.
 class TestClient {
  public:
-  explicit TestClient(int port);
+  // `buffer`: bytes that wait for a client that does not read; 0: the usual number.
+  explicit TestClient(int port, int buffer = 0);
   ~TestClient();
   void Send(std::string_view bytes);
   struct Response {
     int status = 0;  // 0: the connection was closed before
     std::string head;
     std::string body;
+    std::vector<std::string> chunks;  // if the body came in chunks
   };
   Response Read();
+  // The same, for a request of the method HEAD.
+  Response ReadHead();
+  // Returns the bytes up to `until`, or all if the server closes the connection before.
+  std::string ReadUntil(std::string_view until);
   // True if the server has closed the connection and nothing more has come.
   bool IsClosed();
   Response Get(const std::string& path);
@@ -103,6 +111,9 @@ class TestClient {
   void Close();
 
  private:
+  // False if the connection was closed before so many bytes were there.
+  bool ReceiveUpTo(std::size_t bytes);
+
   int file_ = -1;
   std::string received_;
 };

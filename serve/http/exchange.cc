@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/http/exchange.h"
+
+#include "rewire/serve/http/generate.h"
+
+namespace rewire::serve {
+
+std::unique_ptr<Exchange> MakeExchange(const Route& route, Service* service) {
+  if (route.kind == Route::kGenerate) return MakeGenerate(route, false, service);
+  if (route.kind == Route::kGenerateStream) return MakeGenerate(route, true, service);
+  return nullptr;
+}
+
+}  // namespace rewire::serve
