@@ -224,18 +224,22 @@ void ShareComputed(ProgramRep* rep, const ProgramRep& donor) {
   }
 }
 
-Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& constant, const Tensor& computed,
-                                   WorkMeter* meter) {
+Result<Tensor> ShareComputedTensor(const ProgramRep& rep, const Constant& constant, const Tensor& computed) {
   const Message what{"computed constant {}", constant.name};
   if (!computed) return Fail(StatusCode::kLinkFailed, "{}: no tensor", what);
   if (!TensorFits(rep.module(), constant.type, computed.dl())) {
     return Fail(StatusCode::kLinkFailed, "{}: {}", what,
                 TensorMismatchText(rep.module(), constant.type, computed.dl()));
   }
-  const Result<Tensor> shared = ShareMemory(computed, rep.allocator);
+  Result<Tensor> shared = ShareMemory(computed, rep.allocator);
   if (!shared) return Forward(shared, what);
-  Result<RewireFFIAny> placed = PlaceTensor(rep, constant.type, *shared, meter);
-  if (!placed) return Forward(placed, what);
+  return shared;
+}
+
+Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& constant, const Tensor& computed,
+                                   WorkMeter* meter) {
+  Result<RewireFFIAny> placed = PlaceTensor(rep, constant.type, computed, meter);
+  if (!placed) return Forward(placed, {"computed constant {}", constant.name});
   return placed;
 }
 

@@ -21,8 +21,10 @@ Status LinkConstants(ProgramRep* rep, Span<const ParameterSet> sets, bool ignore
 // Takes the donor's computed constants.
 void ShareComputed(ProgramRep* rep, const ProgramRep& donor);
 
-// Checks what `__init` has computed for a constant, and places it. Equal memory that another Program has is
-// shared.
+// Checks what `__init` has computed for a constant. Returns equal memory that another Program has, or else
+// the tensor itself.
+Result<Tensor> ShareComputedTensor(const ProgramRep& rep, const Constant& constant, const Tensor& computed);
+// Places such a tensor.
 Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& constant, const Tensor& computed,
                                    WorkMeter* meter);
 

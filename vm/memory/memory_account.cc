@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/vm/memory/memory_account.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -8,6 +10,7 @@
 #include "rewire/base/assert.h"
 #include "rewire/base/inline.h"
 #include "rewire/base/likely.h"
+#include "rewire/vm/memory/huge_page.h"
 
 namespace rewire {
 namespace {
@@ -17,7 +20,16 @@ namespace {
 constexpr std::size_t kByHand = 64;
 bool IsByHand(std::size_t size, std::size_t alignment) { return size <= 4096 && alignment <= kByHand; }
 
+// Who asks for this alignment wants huge pages. The system may refuse them, which changes only times.
+void* AllocateHugePages(std::size_t size, std::size_t alignment) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) return nullptr;
+  if (size >= kHugePage) madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return memory;
+}
+
 void* DefaultAllocate(void* /*context*/, std::size_t size, std::size_t alignment) {
+  if (alignment >= kHugePage) return AllocateHugePages(size, alignment);
   // aligned_alloc wants a size that is a multiple of the alignment.
   if (!IsByHand(size, alignment))
     return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);

@@ -12,6 +12,7 @@
 #include "rewire/base/mapped_file.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/vm/link/program_rep.h"
+#include "rewire/vm/prepare/init_memory.h"
 #include "rewire/vm/tensor.h"
 #include "rewire/vm/value/shape.h"
 
@@ -411,7 +412,7 @@ void OfferInit(const std::shared_ptr<ProgramRep>& rep) {
 }  // namespace
 
 const InitSharing* ShareInitResults() {
-  static constexpr InitSharing kSharing = {&TakeInit, &OfferInit};
+  static constexpr InitSharing kSharing = {&TakeInit, &OfferInit, &MemoryForInit, &MoveInitResults};
   return &kSharing;
 }
 

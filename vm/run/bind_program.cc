@@ -41,11 +41,54 @@ bool LoadsSame(const ProgramRep& rep, const ProgramRep& donor) {
   return true;
 }
 
+// Replaces results of `__init`, in the order of the computed constants, by equals that other Programs have.
+Status ShareResults(const ProgramRep& rep, Array<Tensor>* results) {
+  std::size_t field = 0;
+  for (const Constant& constant : rep.module().constants) {
+    if (constant.kind != ConstantKind::kComputed) continue;
+    Result<Tensor> shared = ShareComputedTensor(rep, constant, (*results)[field]);
+    if (!shared) return Forward(shared);
+    (*results)[field++] = *std::move(shared);
+  }
+  return {};
+}
+
+// Runs `__init` with its results in `memory`, and stores them in the computed constants.
+Status Compute(const Program& program, ProgramRep* rep, std::uint32_t init, const Limits& limits,
+               InitMemory memory, WorkMeter* meter) {
+  const OwnedMachine vm = Machine::Make(program, limits);
+  vm->interrupts.SetDeadline(meter->budget().deadline);
+  for (std::uint32_t leaf = 0; leaf < memory.results.size(); ++leaf) {
+    if (!memory.results[leaf]) continue;
+    if (Status ok = vm->outputs.Set(OutputHandle{init, leaf}, memory.results[leaf]); !ok) return ok;
+  }
+  if (Status ok = vm->Invoke(init); !ok) return ok;
+  rep->init_bytes = vm->memory.bytes_held() + memory.bytes;
+  if (Status ok = meter->ChargeBytes(rep->init_bytes); !ok) return ok;
+  Array<Tensor> results;
+  for (const Constant& constant : rep->module().constants) {
+    if (constant.kind != ConstantKind::kComputed) continue;
+    results.push_back(vm->SharedResult().field(static_cast<std::uint32_t>(results.size())).tensor());
+  }
+  if (Status ok = ShareResults(*rep, &results); !ok) return ok;
+  if (memory.bytes > 0 && rep->code->init_sharing->move(*rep, &memory, &results)) {
+    if (Status ok = ShareResults(*rep, &results); !ok) return ok;
+  }
+  std::size_t field = 0;
+  for (std::size_t i = 0; i < rep->constants.size(); ++i) {
+    const Constant& constant = rep->module().constants[i];
+    if (constant.kind != ConstantKind::kComputed) continue;
+    const Result<RewireFFIAny> placed = PlaceComputed(*rep, constant, results[field++], meter);
+    if (!placed) return Forward(placed);
+    rep->constants[i] = *placed;
+  }
+  return {};
+}
+
 // Runs `__init`, if there is one, and stores its results in the computed constants. If a donor has the same
 // code, and all that `__init` may load in the same memory, its computed constants are used instead. So are
 // those of any Program that InitSharing finds. `__init` may use what the meter has left.
 Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor, WorkMeter* meter) {
-  const Module& module = rep->module();
   const std::optional<std::uint32_t> init = rep->executable.FindFunction(kInitFunction);
   if (!init) return {};
   if (donor != nullptr && !LoadsSame(*rep, *donor)) donor = nullptr;
@@ -56,27 +99,21 @@ Status RunInit(const Program& program, ProgramRep* rep, const ProgramRep* donor,
     return {};
   }
   const Limits limits = InitLimits(rep->code->init_limits, *meter);
-  const OwnedMachine vm = Machine::Make(program, limits);
-  vm->interrupts.SetDeadline(meter->budget().deadline);
-  if (Status ok = vm->Invoke(*init); !ok) {
-    if (!EndedByMeter(ok, rep->code->init_limits, limits)) return ok;
-    const bool steps = ok.code() == StatusCode::kStepLimit;
-    return Forward(ok, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
-                        steps ? "units of work" : "bytes",
-                        steps ? meter->budget().units_option : meter->budget().bytes_option});
-  }
-  rep->init_bytes = vm->memory.bytes_held();
-  if (Status ok = meter->ChargeBytes(rep->init_bytes); !ok) return ok;
-  std::uint32_t field = 0;
-  for (std::size_t i = 0; i < module.constants.size(); ++i) {
-    const Constant& constant = module.constants[i];
-    if (constant.kind != ConstantKind::kComputed) continue;
-    const Tensor computed = vm->SharedResult().field(field++).tensor();
-    const Result<RewireFFIAny> placed = PlaceComputed(*rep, constant, computed, meter);
-    if (!placed) return Forward(placed);
-    rep->constants[i] = *placed;
-  }
-  return {};
+  const auto run = [&](InitMemory memory) {
+    Limits others = limits;
+    if (limits.bytes != Limits().bytes) others.bytes -= memory.bytes;
+    return Compute(program, rep, *init, others, std::move(memory), meter);
+  };
+  InitMemory memory = sharing != nullptr ? sharing->memory(*rep, *init, limits.bytes) : InitMemory{};
+  const bool in_block = memory.bytes > 0;
+  Status ran = run(std::move(memory));
+  // If memory is scarce, each result takes its own.
+  if (in_block && ran.code() == StatusCode::kMemoryLimit) ran = run({});
+  if (ran || !EndedByMeter(ran, rep->code->init_limits, limits)) return ran;
+  const bool steps = ran.code() == StatusCode::kStepLimit;
+  return Forward(ran, {"linking may take {} {} ({})", steps ? meter->budget().units : meter->budget().bytes,
+                       steps ? "units of work" : "bytes",
+                       steps ? meter->budget().units_option : meter->budget().bytes_option});
 }
 
 }  // namespace
