@@ -284,6 +284,10 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
                       import.name, import.alignment));
     }
     CallArgument argument{given[i], {}, written};
+    if (given[i].kind == Kind::kTensor && aot::ElementsOf(given[i].dims) <= CallArgument::kMostKnown) {
+      argument.integers = ElementsOf(given[i]);
+      argument.floats = FloatsOf(given[i]);
+    }
     call.arguments.push_back(std::move(argument));
   }
   most_arguments_ = std::max(most_arguments_, static_cast<std::uint32_t>(given.size()));
@@ -298,9 +302,6 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
     if (!calls_->Reads(call, static_cast<std::size_t>(&argument - call.arguments.data()))) continue;
     argument.text = argument.value.kind == Kind::kTensor ? Address(argument.value.place)
                                                          : NumberText(argument.value.number);
-    const bool is_short = argument.value.kind == Kind::kTensor &&
-                          aot::ElementsOf(argument.value.dims) <= CallArgument::kMostIntegers;
-    if (is_short) argument.integers = ElementsOf(argument.value);
   }
   std::string setup;
   const Result<std::string> text = calls_->Call(call, &setup);

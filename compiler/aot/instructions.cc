@@ -41,6 +41,13 @@ std::optional<std::vector<std::int64_t>> StaticProgram::ElementsOf(const Value& 
   return IntegersIn((*decoded)->bytes, tensor.dtype, tensor.place.offset, count);
 }
 
+std::optional<std::vector<double>> StaticProgram::FloatsOf(const Value& tensor) {
+  if (tensor.place.base != Place::Base::kConstant) return std::nullopt;
+  const Result<const Literals::Decoded*> decoded = literals_->Decode(tensor.place.index);
+  if (!decoded) return std::nullopt;
+  return FloatsIn((*decoded)->bytes, tensor.dtype, tensor.place.offset, aot::ElementsOf(tensor.dims));
+}
+
 Status StaticProgram::ReadInteger(const Value& value, const char* what, Number* number, std::string* text,
                                   Next* next) {
   if (value.kind == Kind::kInteger) {

@@ -20,9 +20,11 @@ struct CallArgument {
   // The address of a tensor as an expression of type (const) unsigned char*; an integer's value.
   std::string text;
   bool is_written = false;
-  // The elements of a tensor of at most kMostIntegers integers, if they are known.
+  // The elements of a tensor of at most kMostKnown integers, if they are known.
   std::optional<std::vector<std::int64_t>> integers{};
-  static constexpr std::uint64_t kMostIntegers = 64;
+  // The same of floats.
+  std::optional<std::vector<double>> floats{};
+  static constexpr std::uint64_t kMostKnown = 64;
 };
 
 struct KernelCall {

@@ -37,14 +37,14 @@ std::string IntegerText(std::int64_t value, bool is_wide) {
   return value == INT64_MIN ? "(-INT64_C(9223372036854775807) - 1)" : fmt::format("INT64_C({})", value);
 }
 
-template <typename T>
-std::vector<std::int64_t> WideElements(const std::vector<std::byte>& bytes, std::uint64_t offset,
-                                       std::uint64_t count) {
-  std::vector<std::int64_t> elements;
+template <typename T, typename Wide = std::int64_t>
+std::vector<Wide> WideElements(const std::vector<std::byte>& bytes, std::uint64_t offset,
+                               std::uint64_t count) {
+  std::vector<Wide> elements;
   for (std::uint64_t i = 0; i < count; ++i) {
     T element;
     std::memcpy(&element, bytes.data() + offset + i * sizeof(T), sizeof(T));
-    elements.push_back(static_cast<std::int64_t>(element));
+    elements.push_back(static_cast<Wide>(element));
   }
   return elements;
 }
@@ -138,6 +138,13 @@ std::optional<std::vector<std::int64_t>> IntegersIn(const std::vector<std::byte>
       return is_signed ? WideElements<std::int8_t>(bytes, offset, count)
                        : WideElements<std::uint8_t>(bytes, offset, count);
   }
+}
+
+std::optional<std::vector<double>> FloatsIn(const std::vector<std::byte>& bytes, DLDataType dtype,
+                                            std::uint64_t offset, std::uint64_t count) {
+  if (dtype == kFloat32) return WideElements<float, double>(bytes, offset, count);
+  if (dtype == kFloat64) return WideElements<double, double>(bytes, offset, count);
+  return std::nullopt;
 }
 
 std::string ElementType(DLDataType dtype) {

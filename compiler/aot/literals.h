@@ -67,6 +67,9 @@ class Literals {
 // Elements of integers or truth values among these bytes; none if the dtype is another one.
 std::optional<std::vector<std::int64_t>> IntegersIn(const std::vector<std::byte>& bytes, DLDataType dtype,
                                                     std::uint64_t offset, std::uint64_t count);
+// Elements of f32 or f64 likewise.
+std::optional<std::vector<double>> FloatsIn(const std::vector<std::byte>& bytes, DLDataType dtype,
+                                            std::uint64_t offset, std::uint64_t count);
 bool IsIntegerDType(DLDataType dtype);
 
 // The C type of an element, such as "float"; where C has none, that of its bytes.

@@ -131,6 +131,7 @@ class StaticProgram {
   Status ReadInteger(const Value& value, const char* what, Number* number, std::string* text, Next* next);
   Status ReadShape(const Value& value, bool allow_scalar, std::vector<std::int64_t>* dims, Next* next);
   std::optional<std::vector<std::int64_t>> ElementsOf(const Value& tensor);
+  std::optional<std::vector<double>> FloatsOf(const Value& tensor);
   Value BoxInteger(const Value& integer);
   std::int32_t OutputHere() const;
   bool TakesOutput(std::int32_t leaf, const Value& tensor) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Resize, by elements: each one reads what lies around its position in x.
+#include "rewire/kernels/contract/resize.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -11,17 +12,17 @@
 namespace rewire::kernel::device {
 namespace {
 
-// The device code numbers them as kernels/cpu does.
-static_assert(int{kResizeCubic} == static_cast<int>(cpu::Interpolation::kCubic));
-static_assert(int{kResizeTfHalfPixel} == static_cast<int>(cpu::Coordinates::kTfHalfPixel));
-static_assert(int{kResizeCeil} == static_cast<int>(cpu::Rounding::kCeil));
+// The device code numbers them as kernels/contract does.
+static_assert(int{kResizeCubic} == static_cast<int>(contract::Interpolation::kCubic));
+static_assert(int{kResizeTfHalfPixel} == static_cast<int>(contract::Coordinates::kTfHalfPixel));
+static_assert(int{kResizeCeil} == static_cast<int>(contract::Rounding::kCeil));
 
 struct Resize {
   static constexpr const char* kName = names::kOnDevice<names::kResize>;
-  cpu::ResizeAttributes attributes;
+  contract::ResizeAttributes attributes;
   static Status Make(Attributes& given, Resize* resize) {
     resize->attributes.Read(given);
-    const bool crops = resize->attributes.coordinates == cpu::Coordinates::kTfCropAndResize;
+    const bool crops = resize->attributes.coordinates == contract::Coordinates::kTfCropAndResize;
     if (!crops && !resize->attributes.antialias) return Status();
     return ValueError(crops ? "tf_crop_and_resize" : "antialias", " is left to the CPU");
   }

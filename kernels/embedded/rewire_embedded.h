@@ -338,6 +338,36 @@ REWIRE_EMBEDDED_ARG_REDUCTION(argmin, float, f32);
 REWIRE_EMBEDDED_ARG_REDUCTION(argmin, int8_t, i8);
 REWIRE_EMBEDDED_ARG_REDUCTION(argmin, uint8_t, u8);
 
+// Resizing.
+//
+// One pass of rewire.resize along one axis, from x [outer, input, inner] to out [outer, output, inner]. Each
+// output position is the sum of `taps` input positions from first[position] on, times weights[position *
+// taps] and so on; positions beyond an end are the one at that end. Several axes are several passes, the last
+// axis first, with floats between them. Bytes are rounded to the nearest and even number.
+struct rewire_embedded_resize {
+  int32_t outer, input, output, inner, taps;
+  const int32_t* first;
+  const float* weights;
+};
+void rewire_embedded_resize_f32(const struct rewire_embedded_resize* p, const float* x, float* out);
+#define REWIRE_EMBEDDED_RESIZE_OF(dtype, T)                                                        \
+  void rewire_embedded_resize_##dtype(const struct rewire_embedded_resize* p, const T* x, T* out); \
+  void rewire_embedded_resize_##dtype##_to_f32(const struct rewire_embedded_resize* p, const T* x, \
+                                               float* out);                                        \
+  void rewire_embedded_resize_f32_to_##dtype(const struct rewire_embedded_resize* p, const float* x, T* out)
+REWIRE_EMBEDDED_RESIZE_OF(i8, int8_t);
+REWIRE_EMBEDDED_RESIZE_OF(u8, uint8_t);
+
+// rewire.resize with mode nearest, for elements of any size: out [outer, dims, inner] has inner_bytes at each
+// position. They lie in x at the sum of one place for each axis of dims, in bytes; `places` lists those of
+// all axes, one axis behind the other. outer_bytes lead from one index of outer to the next in x.
+struct rewire_embedded_resize_nearest {
+  int32_t outer, outer_bytes, inner_bytes, rank;
+  int32_t dims[REWIRE_EMBEDDED_MOST_RANK];
+  const int32_t* places;
+};
+void rewire_embedded_resize_nearest(const struct rewire_embedded_resize_nearest* p, const void* x, void* out);
+
 // Recurrent layers, f32.
 //
 // rewire.lstm and rewire.gru with ONNX's default activations, without clipping. Arguments are those of

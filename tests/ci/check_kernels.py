@@ -23,6 +23,7 @@ import tree_check
 
 # Where the helpers are, and vector code, which names its conversions itself.
 HELPERS = {
+    "kernels/contract/position.h",
     "kernels/cpu/support/checked.h", "kernels/cpu/support/convert.h", "kernels/cpu/support/half.h", "kernels/cpu/support/pace.h", "kernels/cpu/support/parallel.h",
 }
 

@@ -35,6 +35,7 @@ class Attributes {
     const auto* found = std::find(choices.begin(), choices.end(), value);
     return found == choices.end() ? otherwise : static_cast<int>(found - choices.begin());
   }
+  double Float(const char* name, double otherwise) const { return Number(name, otherwise); }
   void Require(const char* /*name*/) const {}
   // A number may be given as an integer.
   double Number(const char* name, double otherwise) const {

@@ -51,8 +51,11 @@ class EmbeddedCall {
   }
   const Dims& InputDims(std::size_t input) const { return InputValue(input).dims; }
   const Dims& OutputDims(std::size_t output = 0) const { return OutputValue(output).dims; }
-  // The elements of an input of few integers, if they are known.
+  // The elements of an input of few integers or floats, if they are known.
   const std::optional<Dims>& IntegersOf(std::size_t input) const { return kernel_.arguments[input].integers; }
+  const std::optional<std::vector<double>>& FloatsOf(std::size_t input) const {
+    return kernel_.arguments[input].floats;
+  }
 
   // An argument as a pointer to its elements; one that is not given is null.
   std::string Input(std::size_t input) const;
@@ -112,5 +115,6 @@ std::span<const EmbeddedKernel> NormalizationKernels();
 std::span<const EmbeddedKernel> ReductionKernels();
 std::span<const EmbeddedKernel> QuantizationKernels();
 std::span<const EmbeddedKernel> RecurrentKernels();
+std::span<const EmbeddedKernel> VisionKernels();
 
 }  // namespace rewire::aot

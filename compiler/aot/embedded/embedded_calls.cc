@@ -10,10 +10,10 @@
 namespace rewire::aot {
 namespace {
 
-std::array<std::span<const EmbeddedKernel>, 10> Families() {
+std::array<std::span<const EmbeddedKernel>, 11> Families() {
   return {ProductKernels(),      IntegerProductKernels(), PoolKernels(),          ElementwiseKernels(),
           FusedKernels(),        MovementKernels(),       NormalizationKernels(), ReductionKernels(),
-          QuantizationKernels(), RecurrentKernels()};
+          QuantizationKernels(), RecurrentKernels(),      VisionKernels()};
 }
 
 const EmbeddedKernel* FindKernel(std::string_view name) {

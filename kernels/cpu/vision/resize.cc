@@ -44,7 +44,7 @@ struct Resize {
       using T = typename decltype(tag)::type;
       // A float holds every number of one byte, of bf16 or of 32-bit floats.
       using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<Computed<T>, float>, float, double>;
-      if (Copies()) return CopyNearest<T>(x, axes, out);
+      if (attributes.Copies()) return CopyNearest<T>(x, axes, out);
       return Run<T, Number>(x, axes, out);
     });
   }
@@ -53,7 +53,7 @@ struct Resize {
     if (x == nullptr || out == nullptr || x->ndim != out->ndim) return false;
     std::int64_t positions = 0;
     for (std::int32_t i = 0; i < out->ndim; ++i) positions += Times(1, out->shape[i]);
-    if (Copies()) {
+    if (attributes.Copies()) {
       sizes.Take(positions, sizeof(std::int64_t));
       return true;
     }
@@ -77,12 +77,6 @@ struct Resize {
       most = std::max(most, size);
     }
     return most;
-  }
-
-  // Each element is one of x.
-  bool Copies() const {
-    return attributes.mode == Interpolation::kNearest &&
-           attributes.coordinates != Coordinates::kTfCropAndResize;
   }
 
   Status ResolveAxes(TensorView x, const std::optional<TensorView>& roi,

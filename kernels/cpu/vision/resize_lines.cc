@@ -156,8 +156,8 @@ void BlendLine(const T* const* taps, const T* weights, std::int64_t count, std::
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (kTaps != 0) count = kTaps;
   const auto sum_at = [&](std::int64_t k, const auto& load) {
-    auto sum = hn::Mul(hn::Set(d, weights[0]), load(taps[0] + k));
-    for (std::int64_t t = 1; t < count; ++t) sum = hn::MulAdd(hn::Set(d, weights[t]), load(taps[t] + k), sum);
+    auto sum = hn::Zero(d);  // as PermuteLines
+    for (std::int64_t t = 0; t < count; ++t) sum = hn::MulAdd(hn::Set(d, weights[t]), load(taps[t] + k), sum);
     return sum;
   };
   const auto whole = [&](const T* from) { return hn::LoadU(d, from); };

@@ -27,7 +27,7 @@ struct ResizePlan {
       positions = std::max(positions, axes[i].output);
       // At least what is declared: how much memory a run takes is known before it.
       most_weights = std::max({most_weights, Times(axes[i].output, axes[i].MostTaps(attributes)),
-                               ResizeAxis::MostWeights(attributes, axes[i].input, axes[i].output)});
+                               MostResizeWeights(attributes, axes[i].input, axes[i].output)});
     }
     if (Status s = Workspace(positions, &taps); !s.ok()) return s;
     return Workspace(most_weights, &weights);
@@ -38,7 +38,7 @@ struct ResizePlan {
     std::int64_t positions = 1, most_weights = 1;
     for (std::int32_t i = 0; i < out->ndim; ++i) {
       positions = std::max(positions, out->shape[i]);
-      most_weights = std::max(most_weights, ResizeAxis::MostWeights(attributes, x->shape[i], out->shape[i]));
+      most_weights = std::max(most_weights, MostResizeWeights(attributes, x->shape[i], out->shape[i]));
     }
     sizes.Take(positions, sizeof(Taps));
     sizes.Take(most_weights, sizeof(double));

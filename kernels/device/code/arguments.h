@@ -79,7 +79,7 @@ typedef struct Border {
   int before[REWIRE_DEVICE_RANK];
 } Border;
 
-/* A resize (kernels/cpu/vision/resample.h). `scale` says which element of the scales an axis has; -1: none,
+/* A resize (kernels/contract/resize.h). `scale` says which element of the scales an axis has; -1: none,
  * then it is the output's size over the input's. */
 typedef struct Resizing {
   int rank;

@@ -93,6 +93,7 @@ void AddProductCases(Makers* makers);
 void AddMovementCases(Makers* makers);
 void AddStatisticsCases(Makers* makers);
 void AddRecurrentCases(Makers* makers);
+void AddVisionCases(Makers* makers);
 Makers AllMakers();
 
 // Within this of what the C library's functions give.

@@ -78,6 +78,7 @@ Makers AllMakers() {
   AddMovementCases(&makers);
   AddStatisticsCases(&makers);
   AddRecurrentCases(&makers);
+  AddVisionCases(&makers);
   return makers;
 }
 
