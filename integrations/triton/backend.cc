@@ -113,7 +113,7 @@ REWIRE_TRITON_EXPORT TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Ba
 
 REWIRE_TRITON_EXPORT TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(
     TRITONBACKEND_Backend* /*backend*/, TRITONBACKEND_BackendAttribute* attribute) {
-  // Where there are GPUs, models that say nothing of it would get instances there.
+  // Models that say nothing of it would get instances on GPUs where there are some.
   TRITONSERVER_Error* const error =
       TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(attribute, kTritonKindCpu, 0, nullptr, 0);
   return error != nullptr ? error

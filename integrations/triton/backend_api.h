@@ -34,6 +34,7 @@ enum TritonErrorCode : int {
 };
 enum TritonLogLevel : int { kTritonLogInfo = 0, kTritonLogWarning = 1, kTritonLogError = 2 };
 enum TritonMemory : int { kTritonCpu = 0, kTritonPinned = 1, kTritonGpu = 2 };
+enum TritonParameter : int { kTritonInteger = 1 };
 enum TritonInstanceKind : int { kTritonKindCpu = 1 };
 enum TritonFlags : std::uint32_t {
   kTritonSequenceStart = 1,
@@ -110,6 +111,9 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request, std::uint64_t* id);
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request, const char** id);
 TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, std::uint32_t* flags);
+TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request, std::uint32_t* count);
+TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* request, std::uint32_t index,
+                                                   const char** name, int* type, const void** value);
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* cancelled);
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, std::uint32_t flags);
 

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rewire/base/dtype.h"
 #include "rewire/base/near_names.h"
 #include "rewire/serve/core/wire_types.h"
 
@@ -82,13 +83,16 @@ std::string Behind(const std::string& key, const char* prefix) {
 }
 
 Status SetParameter(const std::string& key, const std::string& value, const std::string& folder,
-                    ModelSettings* settings) {
+                    ModelConfig* config) {
+  ModelSettings* const settings = &config->settings;
   if (const std::string output = Behind(key, "state."); !output.empty()) {
     settings->sequence.state[output] = value;
     return {};
   }
   if (const std::string symbol = Behind(key, "size."); !symbol.empty())
     return SetNumber(key, value, &settings->sequence.sizes[symbol]);
+  if (const std::string output = Behind(key, "stop."); !output.empty())
+    return SetNumber(key, value, &config->stops[output]);
   if (key == "weights") {
     EachPart(value, [&](std::string_view path) { settings->parameters.push_back(PathIn(folder, path)); });
     return {};
@@ -98,11 +102,12 @@ Status SetParameter(const std::string& key, const std::string& value, const std:
       {"memory_bytes", [&] { return SetNumber(key, value, &settings->memory_bytes); }},
       {"steps", [&] { return SetNumber(key, value, &settings->steps); }},
       {"depth", [&] { return SetNumber(key, value, &settings->depth); }},
+      {"most_steps", [&] { return SetNumber(key, value, &config->most_steps); }},
       {"max_sequences", [&] { return SetNumber(key, value, &settings->sequence.max_sequences); }},
       {"max_state_bytes", [&] { return SetNumber(key, value, &settings->sequence.max_bytes); }},
   };
   if (const auto found = setters.find(key); found != setters.end()) return found->second();
-  std::vector<std::string> known = {"size.DIMENSION", "state.OUTPUT", "weights"};
+  std::vector<std::string> known = {"size.DIMENSION", "state.OUTPUT", "stop.OUTPUT", "weights"};
   for (const auto& [name, set] : setters) known.push_back(name);
   return Fail(StatusCode::kInvalidArgument, "the backend has no parameter '{}'{}", key,
               KnownNames("parameters", key, known));
@@ -247,11 +252,11 @@ Result<ModelConfig> ReadModelConfig(std::string_view json, const std::string& fo
   if (config.contains("parameters")) {
     for (const auto& [key, value] : config["parameters"].items()) {
       const std::string text = value.is_object() ? value.value("string_value", "") : std::string();
-      if (Status set = SetParameter(key, text, folder, &read.settings); !set)
-        return Forward(set, "config.pbtxt");
+      if (Status set = SetParameter(key, text, folder, &read); !set) return Forward(set, "config.pbtxt");
     }
   }
-  if (config.contains("sequence_batching")) {
+  read.sequences = config.contains("sequence_batching");
+  if (read.sequences) {
     const Json& sequences = config["sequence_batching"];
     if (!IsEmpty(sequences, "state")) {
       return Fail(StatusCode::kUnsupported,
@@ -280,7 +285,9 @@ Result<std::string> CompleteConfig(std::string_view json, const ModelVersion& mo
     if (most > 1 && !config.contains("sequence_batching") && !config.contains("dynamic_batching"))
       config["dynamic_batching"] = Json::object();
   }
-  if (!model.state.empty() && !config.contains("sequence_batching")) {
+  const bool decoupled = config.contains("model_transaction_policy") &&
+                         config["model_transaction_policy"].value("decoupled", false);
+  if (!model.state.empty() && !decoupled && !config.contains("sequence_batching")) {
     const serve::SequenceSettings& settings = model.settings.sequence;
     config["sequence_batching"]["oldest"]["max_candidate_sequences"] = settings.max_sequences;
     config["sequence_batching"]["max_sequence_idle_microseconds"] = settings.idle_us / kLater;
@@ -291,16 +298,30 @@ Result<std::string> CompleteConfig(std::string_view json, const ModelVersion& mo
   return config.dump();
 }
 
-Status CheckConfig(std::string_view json, const ModelVersion& model) {
+Status CheckConfig(std::string_view json, const ModelConfig& read, const ModelVersion& model) {
   const Result<Json> parsed = Parse(json);
   if (!parsed) return Forward(parsed);
   const Json& config = *parsed;
   const bool batches = NumberAt(config, "max_batch_size") > 0;
-  if (!model.state.empty() && !config.contains("sequence_batching")) {
+  const bool decoupled = config.contains("model_transaction_policy") &&
+                         config["model_transaction_policy"].value("decoupled", false);
+  if (!model.state.empty() && !decoupled && !config.contains("sequence_batching")) {
     return Fail(
         StatusCode::kInvalidArgument,
         "config.pbtxt: a model with state needs sequence_batching, so that steps of one sequence come "
         "in order");
+  }
+  for (const auto& stop : read.stops) {
+    const std::string& name = stop.first;
+    const bool fits = std::any_of(model.state.begin(), model.state.end(), [&](const serve::StatePair& pair) {
+      const ModelOutput& output = model.signature.outputs[pair.output];
+      return output.name == name && output.dtype == kInt64;
+    });
+    if (fits) continue;
+    return Fail(StatusCode::kInvalidArgument,
+                "config.pbtxt: parameter 'stop.{}': an output of INT64 is expected that is state, by "
+                "'state.{}'",
+                name, name);
   }
   if (Status good = CheckTensors("input", config, "input", model.signature.inputs, batches); !good)
     return good;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 
 namespace rewire::triton {
 
-// What the server's command line says: --backend-config=rewire,KEY=VALUE.
+// Settings on the server's command line: --backend-config=rewire,KEY=VALUE.
 struct BackendSettings {
   std::vector<std::string> kernels;         // libraries of kernels, by `kernels`, separated by colons
   std::int64_t default_max_batch_size = 4;  // Triton's own setting
@@ -24,8 +25,12 @@ struct BackendSettings {
 Result<BackendSettings> ReadBackendSettings(std::string_view json);
 
 struct ModelConfig {
-  std::string file;  // `default_model_filename`; empty: model.rwx or model.onnx
-  bool decoupled = false;
+  std::string file;        // `default_model_filename`; empty: model.rwx or model.onnx
+  bool decoupled = false;  // a request may have several responses
+  bool sequences = false;  // Triton brings steps of a sequence in order, and each request is one
+  // Requests may ask for so many steps. An output of state ends them with this integer.
+  std::uint64_t most_steps = 4096;
+  std::map<std::string, std::int64_t> stops;
   serve::ModelSettings settings;
 };
 
@@ -35,13 +40,14 @@ struct ModelConfig {
 Result<ModelConfig> ReadModelConfig(std::string_view json, const std::string& folder);
 
 // The configuration with what it leaves out: inputs, outputs, and if it says nothing of them, batches; for a
-// model with state, sequences.
+// model with state, sequences, unless it is decoupled.
 Result<std::string> CompleteConfig(std::string_view json, const serve::ModelVersion& model,
                                    std::int64_t default_max_batch_size);
 
-// Compares a configuration with a model. Errors: kInvalidArgument, naming input or output, expected and
-// given, for names, types and shapes that the model does not have, and for a model with state whose requests
-// would not come as sequences.
-Status CheckConfig(std::string_view json, const serve::ModelVersion& model);
+// Compares a configuration with a model. Errors: kInvalidArgument for names, types and shapes that the model
+// does not have, naming input or output, expected and given. A model with state whose requests are neither
+// sequences nor decoupled gets it, too. So does an output that is to end steps and is no integer of the
+// state.
+Status CheckConfig(std::string_view json, const ModelConfig& read, const serve::ModelVersion& model);
 
 }  // namespace rewire::triton

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "rewire/integrations/triton/status.h"
@@ -86,12 +88,10 @@ Result<std::unique_ptr<TritonModel>> TritonModel::Load(TritonBackend* backend, T
     if (!json) return Forward(json);
     if (Status set = SetConfig(handle, *json); !set) return Forward(set);
   }
-  if (Status good = CheckConfig(*json, **loaded); !good) return Forward(good);
-  const Result<ModelConfig> completed = ReadModelConfig(*json, folder);
+  Result<ModelConfig> completed = ReadModelConfig(*json, folder);
   if (!completed) return Forward(completed);
-  std::unique_ptr<TritonModel> model(new TritonModel(backend, *std::move(loaded)));
-  model->batching_ = completed->settings.batching;
-  return model;
+  if (Status good = CheckConfig(*json, *completed, **loaded); !good) return Forward(good);
+  return std::unique_ptr<TritonModel>(new TritonModel(backend, *std::move(loaded), *std::move(completed)));
 }
 
 Status TritonModel::Join(TritonRequest* request) {
@@ -120,70 +120,155 @@ void TritonInstance::Execute(TRITONBACKEND_Request** requests, std::uint32_t cou
   for (std::uint32_t i = 0; i < count; ++i) {
     TritonRequest& request = *requests_[i];
     request.status = Admit(&request, requests[i]);
-    if (request.status) {
-      waiting_.push_back(&request);
+    if (!request.status) {
+      const serve::Clock::time_point now = serve::Clock::now();
+      End(&request, {now, now, now, now});
+    } else if (steps_ > 0) {
+      RunSteps(&request);
     } else {
-      Refuse(&request);
+      waiting_.push_back(&request);
     }
   }
   while (!waiting_.empty()) {
-    // The queue is Triton's: what has come together runs together, if the shapes let it.
-    const serve::Batch batch =
-        version.state.empty() ? serve::ChooseBatch(model_->batching(), waiting_) : serve::Batch{{0}};
+    // The queue is Triton's: what has come together runs together, if the shapes let it. Steps of sequences
+    // run alone.
+    serve::Batch batch;
+    batch.members = {0};
+    if (version.state.empty()) batch = serve::ChooseBatch(model_->config().settings.batching, waiting_);
     members_.clear();
     for (const std::size_t i : batch.members) members_.push_back(std::exchange(waiting_[i], nullptr));
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), nullptr), waiting_.end());
-    RunTogether(members_, std::max<std::int64_t>(1, batch.rows));
+    if (members_.size() > 1) {
+      RunBatch(batch.rows);
+    } else {
+      auto* const request = static_cast<TritonRequest*>(members_[0]);
+      End(request, RunOne(request, std::max<std::int64_t>(1, batch.rows)));
+    }
   }
 }
 
 Status TritonInstance::Admit(TritonRequest* request, TRITONBACKEND_Request* handle) {
   const serve::ModelVersion& version = model_->version();
   if (Status read = request->Read(version, handle); !read) return read;
-  const bool is_step = serve::IsOfSequence(request->step);
+  const Result<std::optional<std::uint64_t>> steps = request->Steps();
+  if (!steps) return Forward(steps);
+  steps_ = steps->value_or(0);
+  if (steps_ > 0) {
+    if (Status begun = BeginSteps(request); !begun) return begun;
+  }
+  const bool in_sequence = serve::IsOfSequence(request->step);
+  const bool is_step = in_sequence || steps_ > 0;
+  if (in_sequence && !model_->config().sequences) {
+    return Fail(StatusCode::kUnsupported,
+                "sequence {} of model '{}': sequences need sequence_batching in its configuration",
+                serve::SequenceName(request->step), version.name);
+  }
   if (is_step) {
     if (Status added = serve::AddStateInputs(version, request); !added) return added;
   }
   // A request that is wrong by itself changes nothing, so it is no step of its sequence yet.
   if (Status good = serve::CheckRequest(version.signature, request, &sizes_, !is_step); !good) return good;
-  if (is_step) {
+  if (in_sequence) {
     if (Status joined = model_->Join(request); !joined) return joined;
   }
   return request->MakeResponse(version, sizes_);
 }
 
-void TritonInstance::RunTogether(const std::vector<serve::Request*>& members, std::int64_t rows) {
-  serve::RunTimes times;
-  if (members.size() == 1) {
-    const CancelWatch::Run watched(model_->watch(), &instance_, static_cast<TritonRequest*>(members[0]));
-    times = instance_.Run(members, rows, rows);
-  } else {
-    times = instance_.Run(members, rows, rows);
+Status TritonInstance::BeginSteps(TritonRequest* request) {
+  const ModelConfig& config = model_->config();
+  if (!config.decoupled || model_->version().state.empty()) {
+    return Fail(StatusCode::kUnsupported,
+                "parameter 'steps': model '{}' gives one response a request; several take "
+                "model_transaction_policy {{ decoupled: true }} and state",
+                model_->version().name);
   }
-  for (serve::Request* member : members) {
-    auto* const request = static_cast<TritonRequest*>(member);
-    if (request->sequence != nullptr) model_->Leave(request);
-    request->Send();
-    Report(request, times);
-    request->Release();
+  if (steps_ > config.most_steps) {
+    return Fail(StatusCode::kInvalidArgument,
+                "parameter 'steps': {} are the most (most_steps), {} are asked for", config.most_steps,
+                steps_);
   }
-  LogError(TRITONBACKEND_ModelInstanceReportBatchStatistics(
-      handle_, static_cast<std::uint64_t>(rows), Nanoseconds(times.start), Nanoseconds(times.infer_start),
-      Nanoseconds(times.infer_end), Nanoseconds(times.end)));
+  if (serve::IsOfSequence(request->step)) return {};
+  // A sequence of the request's own, which no other one can name.
+  request->step.start = true;
+  request->sequence = std::make_shared<serve::Sequence>();
+  request->sequence->listed = false;
+  request->sequence->steps = 1;
+  return {};
 }
 
-void TritonInstance::Refuse(TritonRequest* request) {
+void TritonInstance::RunSteps(TritonRequest* request) {
+  serve::RunTimes times = RunOne(request);
+  const serve::RunTimes first = times;
+  for (std::uint64_t left = steps_ - 1; request->status && left > 0 && !IsStopped(*request->sequence);
+       --left) {
+    request->Send(false);
+    request->status = NextStep(request);
+    if (request->status) times = RunOne(request);
+  }
+  End(request, {first.start, first.infer_start, times.infer_end, times.end});
+}
+
+Status TritonInstance::NextStep(TritonRequest* request) {
+  const serve::ModelVersion& version = model_->version();
+  std::shared_ptr<serve::Sequence> sequence = request->sequence;
+  Status read = request->Read(version, request->handle());
+  request->sequence = std::move(sequence);
+  if (!read) return read;
+  // The client may have given the state at its beginning.
+  request->step.start = false;
+  const auto is_state = [&](const serve::InputTensor& input) {
+    return std::any_of(version.state.begin(), version.state.end(), [&](const serve::StatePair& pair) {
+      return version.signature.inputs[pair.input].name == input.name;
+    });
+  };
+  auto& inputs = request->inputs;
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(), is_state), inputs.end());
+  if (Status added = serve::AddStateInputs(version, request); !added) return added;
+  if (Status good = serve::CheckRequest(version.signature, request, &sizes_, false); !good) return good;
+  return request->MakeResponse(version, sizes_);
+}
+
+bool TritonInstance::IsStopped(const serve::Sequence& sequence) const {
+  const serve::ModelVersion& version = model_->version();
+  for (std::size_t i = 0; i < version.state.size(); ++i) {
+    const auto stop = model_->config().stops.find(version.signature.outputs[version.state[i].output].name);
+    if (stop == model_->config().stops.end()) continue;
+    const serve::StateTensor& tensor = sequence.state[i];
+    bool all = tensor.bytes > 0;
+    for (std::uint64_t at = 0; all && at < tensor.bytes; at += sizeof stop->second)
+      all = std::memcmp(tensor.data + at, &stop->second, sizeof stop->second) == 0;
+    if (all) return true;
+  }
+  return false;
+}
+
+serve::RunTimes TritonInstance::RunOne(TritonRequest* request, std::int64_t rows) {
+  serve::Request* const member = request;
+  const CancelWatch::Run watched(model_->watch(), &instance_, request);
+  const serve::RunTimes times = instance_.Run({&member, 1}, rows, rows);
+  ReportRun(rows, times);
+  return times;
+}
+
+void TritonInstance::RunBatch(std::int64_t rows) {
+  const serve::RunTimes times = instance_.Run(members_, rows, rows);
+  for (serve::Request* member : members_) End(static_cast<TritonRequest*>(member), times);
+  ReportRun(rows, times);
+}
+
+void TritonInstance::End(TritonRequest* request, const serve::RunTimes& times) {
   if (request->sequence != nullptr) model_->Leave(request);
-  request->Send();
-  const serve::Clock::time_point now = serve::Clock::now();
-  Report(request, {now, now, now, now});
-  request->Release();
-}
-
-void TritonInstance::Report(TritonRequest* request, const serve::RunTimes& times) {
+  request->Send(true);
   LogError(TRITONBACKEND_ModelInstanceReportStatistics(
       handle_, request->handle(), static_cast<bool>(request->status), Nanoseconds(times.start),
       Nanoseconds(times.infer_start), Nanoseconds(times.infer_end), Nanoseconds(times.end)));
+  request->Release();
+}
+
+void TritonInstance::ReportRun(std::int64_t rows, const serve::RunTimes& times) {
+  LogError(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+      handle_, static_cast<std::uint64_t>(rows), Nanoseconds(times.start), Nanoseconds(times.infer_start),
+      Nanoseconds(times.infer_end), Nanoseconds(times.end)));
 }
 
 }  // namespace rewire::triton

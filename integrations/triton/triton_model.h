@@ -19,7 +19,7 @@
 
 namespace rewire::triton {
 
-// What all models of the server share.
+// One for all models of the server.
 struct TritonBackend {
   BackendSettings settings;
   std::unique_ptr<serve::ModelLoader> loader;
@@ -32,7 +32,7 @@ class TritonModel {
   static Result<std::unique_ptr<TritonModel>> Load(TritonBackend* backend, TRITONBACKEND_Model* handle);
 
   const serve::ModelVersion& version() const { return *version_; }
-  const serve::BatchSettings& batching() const { return batching_; }
+  const ModelConfig& config() const { return config_; }
   CancelWatch* watch() { return &backend_->watch; }
 
   // A request of a sequence becomes its step, and Leave ends it. Errors: those of Sequences::Join; kBusy if
@@ -41,12 +41,12 @@ class TritonModel {
   void Leave(TritonRequest* request);
 
  private:
-  TritonModel(TritonBackend* backend, std::shared_ptr<const serve::ModelVersion> version)
-      : backend_(backend), version_(std::move(version)), sequences_(*version_) {}
+  TritonModel(TritonBackend* backend, std::shared_ptr<const serve::ModelVersion> version, ModelConfig config)
+      : backend_(backend), version_(std::move(version)), config_(std::move(config)), sequences_(*version_) {}
 
   TritonBackend* const backend_;
   const std::shared_ptr<const serve::ModelVersion> version_;
-  serve::BatchSettings batching_;
+  const ModelConfig config_;
   std::mutex mutex_;
   serve::Sequences sequences_;
 };
@@ -65,11 +65,18 @@ class TritonInstance {
  private:
   // Reads and checks a request, so that it can run.
   Status Admit(TritonRequest* request, TRITONBACKEND_Request* handle);
-  // Runs requests together and answers them.
-  void RunTogether(const std::vector<serve::Request*>& members, std::int64_t rows);
-  // Answers one that is not to run.
-  void Refuse(TritonRequest* request);
-  void Report(TritonRequest* request, const serve::RunTimes& times);
+  // A run of one request, and of all members.
+  serve::RunTimes RunOne(TritonRequest* request, std::int64_t rows = 1);
+  void RunBatch(std::int64_t rows);
+  // Several steps of one request, with a response each. Errors: kInvalidArgument, kUnsupported.
+  Status BeginSteps(TritonRequest* request);
+  void RunSteps(TritonRequest* request);
+  Status NextStep(TritonRequest* request);
+  // Whether an output of the state says that it was the last step.
+  bool IsStopped(const serve::Sequence& sequence) const;
+  // Answers and releases a request that has its status.
+  void End(TritonRequest* request, const serve::RunTimes& times);
+  void ReportRun(std::int64_t rows, const serve::RunTimes& times);
 
   TritonModel* const model_;
   TRITONBACKEND_ModelInstance* const handle_;
@@ -78,6 +85,7 @@ class TritonInstance {
   std::vector<serve::Request*> waiting_;
   std::vector<serve::Request*> members_;
   std::vector<std::int64_t> sizes_;
+  std::uint64_t steps_ = 0;  // that the last request read asks for; 0: it does not say
 };
 
 }  // namespace rewire::triton

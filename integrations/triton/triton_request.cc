@@ -154,7 +154,7 @@ Status TritonRequest::TakeMemory(const serve::OutputTensor& output, std::byte** 
     return Fail(StatusCode::kUnsupported,
                 "output '{}' is to be in memory of GPU {}, and the backend writes the host's", name, device);
   }
-  // What has no bytes has no memory, and is bound all the same.
+  // An output without bytes has no memory, and is bound all the same.
   static std::byte nothing;
   *data = output.bytes == 0 ? &nothing : static_cast<std::byte*>(lent);
   return {};
@@ -197,7 +197,25 @@ Status TritonRequest::AddOtherResults() {
   return {};
 }
 
-void TritonRequest::Send() {
+Result<std::optional<std::uint64_t>> TritonRequest::Steps() const {
+  std::uint32_t count = 0;
+  if (Status got = Taken(TRITONBACKEND_RequestParameterCount(handle_, &count)); !got) return Forward(got);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const char* name = nullptr;
+    int type = 0;
+    const void* value = nullptr;
+    if (Status got = Taken(TRITONBACKEND_RequestParameter(handle_, i, &name, &type, &value)); !got)
+      return Forward(got);
+    if (std::string_view(name) != "steps") continue;
+    std::int64_t steps = 0;
+    if (type == kTritonInteger) steps = *static_cast<const std::int64_t*>(value);
+    if (steps > 0) return std::optional(static_cast<std::uint64_t>(steps));
+    return Fail(StatusCode::kInvalidArgument, "parameter 'steps': a whole number from 1 on is expected");
+  }
+  return std::optional<std::uint64_t>();
+}
+
+void TritonRequest::Send(bool is_last) {
   if (response_ == nullptr) {
     if (TRITONSERVER_Error* const error = TRITONBACKEND_ResponseNew(&response_, handle_); error != nullptr) {
       LogError(error);
@@ -206,7 +224,8 @@ void TritonRequest::Send() {
   }
   if (status) status = AddOtherResults();
   TRITONSERVER_Error* const error = ErrorOf(status);
-  LogError(TRITONBACKEND_ResponseSend(std::exchange(response_, nullptr), kTritonResponseFinal, error));
+  const std::uint32_t flags = is_last || error != nullptr ? std::uint32_t{kTritonResponseFinal} : 0;
+  LogError(TRITONBACKEND_ResponseSend(std::exchange(response_, nullptr), flags, error));
   if (error != nullptr) TRITONSERVER_ErrorDelete(error);
 }
 

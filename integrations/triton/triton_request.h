@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rewire/base/status.h"
@@ -23,8 +24,12 @@ class TritonRequest : public serve::Request {
   // Makes the response, and takes Triton's memory for each output whose shape follows from those of the
   // inputs, so that the model writes it there. `sizes`: of the symbolic dimensions.
   Status MakeResponse(const serve::ModelVersion& model, const std::vector<std::int64_t>& sizes);
-  // Sends the results, or the error. Results that are not in Triton's memory yet are copied there.
-  void Send();
+  // Sends the results, or the error. Results that are not in Triton's memory yet are copied there. An error
+  // is the last response in any case.
+  void Send(bool is_last);
+  // How many steps the request asks for, by its parameter `steps`; nothing if it has none. Errors:
+  // kInvalidArgument for a value that is no whole number from 1 on.
+  Result<std::optional<std::uint64_t>> Steps() const;
   // Gives Triton the request back.
   void Release();
 

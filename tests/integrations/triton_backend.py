@@ -8,14 +8,17 @@ Runs in the environment of requirements/triton.txt.
 """
 
 import concurrent.futures
+import json
 import os
 import pathlib
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 import numpy as np
 import tritonclient.grpc
@@ -76,8 +79,28 @@ done:
   ret %y
 .end
 """,
+    # Returns the list that texts become: positions, ends and bytes.
+    "texts": """.metadata "input strings main.0" "{\\"offsets\\": 1, \\"bytes\\": 2}"
+.func main(x: i64[?, 2], ends: i64[?], text: u8[?]) -> (positions: i64[?, 2], offsets: i64[?], bytes: u8[?])
+  %result = alloc_adt tag=0 (%x, %ends, %text)
+  ret %result
+.end
+""",
+    # As `steps` with integers, which end a request of several steps.
+    "count": """.kernel add = "rewire.add"
+.func main(by: i64[1], before: i64[1]) -> total: i64[1]
+  %s = alloc_storage _, alignment=64, i64[1], cpu
+  %y = alloc_tensor %s, _, i64[1]
+  invoke_packed add(%by, %before, %y), outputs=1
+  ret %y
+.end
+""",
 }
 STATE = 'parameters: { key: "state.total" value: { string_value: "before" } }\n'
+SEVERAL = """model_transaction_policy { decoupled: true }
+parameters: { key: "stop.total" value: { string_value: "10" } }
+parameters: { key: "most_steps" value: { string_value: "64" } }
+"""
 
 
 class Repository:
@@ -242,6 +265,16 @@ class Tests:
         assert self._http.get_model_config("endless")["input"][0]["dims"] == [1]
         assert self._infer("endless", x=np.zeros(1, np.int64)).as_numpy("y").tolist() == [0]
 
+    def texts_are_bytes(self):
+        self._http.load_model("texts")
+        assert [(each["name"], each["data_type"]) for each in self._http.get_model_config("texts")["input"]] == [("x", "TYPE_STRING")]
+        for kind, client in self._clients:
+            given = kind.InferInput("x", [1, 2], "BYTES")
+            given.set_data_from_numpy(np.array([["fünf", ""]], object))
+            answer = client.infer("texts", [given])
+            assert answer.as_numpy("positions").tolist() == [[0, 1]] and answer.as_numpy("offsets").tolist() == [0, 5, 5]
+            assert answer.as_numpy("bytes").tobytes().decode() == "fünf"
+
     def a_client_that_cancels_ends_its_run(self):
         """There is one instance, which the run holds, so that the second request is answered only if the first one has ended."""
         self._http.load_model("endless")
@@ -279,6 +312,47 @@ class Tests:
         answer = self._http.infer("steps", given[:1], sequence_id=5, sequence_end=True)
         assert (answer.as_numpy("total") == 12).all()
 
+    def a_request_of_several_steps_has_several_responses(self):
+        self._http.load_model("count")
+        self._http.load_model("counted")
+        answers = queue.Queue()
+        self._grpc.start_stream(lambda result, error: answers.put((result, error)))
+
+        def totals(by, steps, before=None, model="count", **options):
+            """Those of all responses, up to the last one or the error."""
+            given = [tensor(tritonclient.grpc, "by", np.array([by]))]
+            if before is not None:
+                given.append(tensor(tritonclient.grpc, "before", np.array([before])))
+            self._grpc.async_stream_infer(model, given, parameters={"steps": steps}, **options)
+            found = []
+            while True:
+                result, error = answers.get(timeout=60)
+                if error is not None:
+                    return [*found, str(error)]
+                found += result.as_numpy("total").tolist()
+                if result.get_response().parameters["triton_final_response"].bool_param:
+                    return found
+
+        assert (found := totals(3, 3)) == [3, 6, 9], found
+        assert totals(2, 20) == [2, 4, 6, 8, 10], "10 ends it"
+        assert totals(1, 4, before=5) == [6, 7, 8, 9]
+        assert totals(1, 2, model="counted", sequence_id=3, sequence_start=True) == [1, 2]
+        assert totals(1, 3, model="counted", sequence_id=3, sequence_end=True) == [3, 4, 5]
+        assert totals(1, 1) == [1]
+        assert "65 are asked for" in totals(1, 65)[-1] and "from 1 on is expected" in totals(1, 0)[-1]
+        assert "sequences need sequence_batching" in totals(1, 2, sequence_id=3, sequence_start=True)[-1]
+        assert totals(20, 64) == [20 * step for step in range(1, 65)]
+        self._grpc.stop_stream()
+        asked = json.dumps({"by": 4, "before": 2, "steps": 9}).encode()
+        with urllib.request.urlopen(f"http://{self._server.address('http')}/v2/models/count/generate_stream", asked, timeout=60) as events:
+            totals = [json.loads(line.removeprefix(b"data: "))["total"] for line in events.read().splitlines() if line]
+        assert totals == [6, 10], totals
+        statistics = self._statistics("count")
+        assert statistics["execution_count"] == 3 + 5 + 4 + 1 + 64 + 2, statistics
+        given = [tensor(tritonclient.http, "x", np.ones(4, np.float32))]
+        refused(lambda: self._http.infer("steps", given, sequence_id=8, sequence_start=True, sequence_end=True, parameters={"steps": 2}),
+                "model 'steps' gives one response a request")
+
     def what_cannot_be_loaded_says_why(self):
         for name, words in [
             ("no_file", ["no_file/1: model.rwx or model.onnx is expected"]),
@@ -289,6 +363,7 @@ class Tests:
             ("wrong_type", ["input 'x': data_type TYPE_FP32 expected, TYPE_FP16 given"]),
             ("wrong_dims", ["output 'y': dims [2] expected, [3] given"]),
             ("wrong_state", ["the model has no output 'sum'"]),
+            ("wrong_stop", ["parameter 'stop.total': an output of INT64 is expected that is state"]),
             ("own_state", ["sequence_batching.state is not supported"]),
             ("on_gpu", ["KIND_CPU"]),
         ]:
@@ -324,7 +399,7 @@ def main(build, model):
         folder = pathlib.Path(name)
         models = Repository(folder, build)
         for each in PROGRAMS:
-            models.add(each, STATE if each == "steps" else "")
+            models.add(each, {"steps": STATE, "count": STATE + SEVERAL}.get(each, ""))
         models.add("double32", "max_batch_size: 32\ndynamic_batching { max_queue_delay_microseconds: 60000000 }", program="double")
         for each in ("classifier", "reloaded"):
             models.add(each, file=model)
@@ -341,6 +416,8 @@ def main(build, model):
         }
         for each, config in addresses.items():
             models.add(each, config, program="addresses")
+        models.add("counted", STATE + SEVERAL + "sequence_batching { oldest { max_candidate_sequences: 4 } }", program="count")
+        models.add("wrong_stop", STATE + SEVERAL, program="steps")
         models.add("wrong_state", STATE.replace("total", "sum"), program="steps")
         state = 'state { input_name: "before" output_name: "total" data_type: TYPE_FP32 dims: [4] }'
         models.add("own_state", f"sequence_batching {{ {state} }}", program="steps")
