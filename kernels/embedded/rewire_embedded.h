@@ -243,6 +243,13 @@ struct rewire_embedded_move {
 };
 void rewire_embedded_move_elements(const struct rewire_embedded_move* p, const void* from, void* to);
 
+// rewire.trilu of `matrices` with `rows` and `columns` of elements of any size: those on the other side of
+// the diagonal become 0. The diagonal is within -rows and columns. out may be x.
+struct rewire_embedded_trilu {
+  int32_t matrices, rows, columns, element_bytes, diagonal, upper;
+};
+void rewire_embedded_trilu_elements(const struct rewire_embedded_trilu* p, const void* x, void* out);
+
 // Quantization.
 //
 // rewire.quantize_linear and rewire.dequantize_linear of [outer, count, inner] with scale and zero for each
@@ -274,12 +281,14 @@ void rewire_embedded_add_quantized_u8(const struct rewire_embedded_add_quantized
 // Normalization, f32.
 //
 // rewire.layer_norm and rewire.rms_norm of `rows` rows of `count`; bias may be null. out may be x.
+// means and factors, which may be null, get the mean of each row and what it is scaled by.
 struct rewire_embedded_row_norm {
   int32_t rows, count;
   float epsilon;
 };
 void rewire_embedded_layer_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
-                                    const float* scale, const float* bias, float* out);
+                                    const float* scale, const float* bias, float* out, float* means,
+                                    float* factors);
 void rewire_embedded_rms_norm_f32(const struct rewire_embedded_row_norm* p, const float* x,
                                   const float* scale, float* out);
 
@@ -302,7 +311,7 @@ void rewire_embedded_batch_norm_f32(const struct rewire_embedded_batch_norm* p, 
                                     const float* scale, const float* bias, const float* mean,
                                     const float* variance, float* out);
 
-// Reductions, f32.
+// Reductions.
 //
 // x's axes are split into the kept ones and the reduced ones. out has one element for each index of the kept
 // axes, row-major. Steps are in elements of x.
@@ -311,8 +320,9 @@ struct rewire_embedded_reduce {
   int32_t kept[REWIRE_EMBEDDED_MOST_RANK], kept_steps[REWIRE_EMBEDDED_MOST_RANK];
   int32_t reduced[REWIRE_EMBEDDED_MOST_RANK], reduced_steps[REWIRE_EMBEDDED_MOST_RANK];
 };
-#define REWIRE_EMBEDDED_REDUCTION(name) \
-  void rewire_embedded_reduce_##name##_f32(const struct rewire_embedded_reduce* p, const float* x, float* out)
+#define REWIRE_EMBEDDED_REDUCTION_OF(name, dtype, T) \
+  void rewire_embedded_reduce_##name##_##dtype(const struct rewire_embedded_reduce* p, const T* x, T* out)
+#define REWIRE_EMBEDDED_REDUCTION(name) REWIRE_EMBEDDED_REDUCTION_OF(name, f32, float)
 REWIRE_EMBEDDED_REDUCTION(sum);
 REWIRE_EMBEDDED_REDUCTION(mean);
 REWIRE_EMBEDDED_REDUCTION(prod);
@@ -322,6 +332,17 @@ REWIRE_EMBEDDED_REDUCTION(sum_square);
 REWIRE_EMBEDDED_REDUCTION(l1);
 REWIRE_EMBEDDED_REDUCTION(l2);
 REWIRE_EMBEDDED_REDUCTION(log_sum_exp);
+// Results of integers wrap, and a mean is cut toward zero.
+#define REWIRE_EMBEDDED_INTEGER_REDUCTION(name)     \
+  REWIRE_EMBEDDED_REDUCTION_OF(name, i8, int8_t);   \
+  REWIRE_EMBEDDED_REDUCTION_OF(name, u8, uint8_t);  \
+  REWIRE_EMBEDDED_REDUCTION_OF(name, i32, int32_t); \
+  REWIRE_EMBEDDED_REDUCTION_OF(name, i64, int64_t)
+REWIRE_EMBEDDED_INTEGER_REDUCTION(sum);
+REWIRE_EMBEDDED_INTEGER_REDUCTION(mean);
+REWIRE_EMBEDDED_INTEGER_REDUCTION(prod);
+REWIRE_EMBEDDED_INTEGER_REDUCTION(max);
+REWIRE_EMBEDDED_INTEGER_REDUCTION(min);
 
 // rewire.argmax and rewire.argmin of x [outer, count, inner] with count in the middle; count is at least 1.
 // out [outer, inner] is of i64 if out_is_wide, else of i32. `last` is select_last_index.
@@ -366,7 +387,8 @@ struct rewire_embedded_resize_nearest {
   int32_t dims[REWIRE_EMBEDDED_MOST_RANK];
   const int32_t* places;
 };
-void rewire_embedded_resize_nearest(const struct rewire_embedded_resize_nearest* p, const void* x, void* out);
+void rewire_embedded_resize_nearest_elements(const struct rewire_embedded_resize_nearest* p, const void* x,
+                                             void* out);
 
 // Recurrent layers, f32.
 //
@@ -409,6 +431,18 @@ int32_t rewire_embedded_gather_i32(const struct rewire_embedded_gather* p, const
                                    const int32_t* indices, void* out);
 int32_t rewire_embedded_gather_i64(const struct rewire_embedded_gather* p, const void* x,
                                    const int64_t* indices, void* out);
+
+// rewire.gather_elements to out of `count` elements of any size, row-major over `dims`, which are those of
+// indices and out. steps are those of x, with 0 along the axis, which has `axis` elements of axis_step.
+// Steps count elements. Returns as rewire_embedded_gather.
+struct rewire_embedded_gather_elements {
+  int32_t rank, element_bytes, axis, axis_step;
+  int32_t dims[REWIRE_EMBEDDED_MOST_RANK], steps[REWIRE_EMBEDDED_MOST_RANK];
+};
+int32_t rewire_embedded_gather_elements_i32(const struct rewire_embedded_gather_elements* p, const void* x,
+                                            const int32_t* indices, void* out);
+int32_t rewire_embedded_gather_elements_i64(const struct rewire_embedded_gather_elements* p, const void* x,
+                                            const int64_t* indices, void* out);
 
 #ifdef __cplusplus
 }

@@ -57,6 +57,103 @@ Result<std::string> Arithmetic(EmbeddedCall& call) {
   return RowCall(call, OwnRow(call, type, type, fmt::format("({0})a {1} ({0})b", wide, op)));
 }
 
+// A row of the source whose inputs and output have one type. Without an expression the type is refused.
+Result<std::string> OwnRowOfOneType(EmbeddedCall& call, const std::string& expression) {
+  const DLDataType dtype = call.OutputValue().dtype;
+  if (Status need = call.NeedInputs(dtype); !need) return need;
+  if (expression.empty()) return call.Refuse(fmt::format("its elements are {}", DTypeName(dtype)));
+  const std::string type = RowType(dtype);
+  return RowCall(call, OwnRow(call, type, type, expression));
+}
+
+bool IsInteger(DLDataType dtype) { return dtype != kBool8 && dtype != kFloat32 && !RowType(dtype).empty(); }
+
+// Functions of the C library.
+Result<std::string> LibraryFunction(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  return OwnRowOfOneType(call, fmt::format("{}f(a)", names::Stem(call.name())));
+}
+
+Result<std::string> Power(EmbeddedCall& call) {
+  if (Status need = call.NeedInput(0, kFloat32); !need) return need;
+  if (Status need = call.NeedOutput(kFloat32); !need) return need;
+  const DLDataType exponent = call.InputValue(1).dtype;
+  if (exponent == kFloat32) return OwnRowOfOneType(call, "b == 2.0f ? a * a : powf(a, b)");
+  if (!IsInteger(exponent) || exponent.bits < 32)
+    return call.Refuse(fmt::format("its exponents are {}", DTypeName(exponent)));
+  return RowCall(call,
+                 call.definitions().Function(fmt::format(
+                     "static REWIRE_EMBEDDED_ROW_2(NAME, float, {}, float, pow((double)a, (double)b))\n",
+                     RowType(exponent))));
+}
+
+// Quotients of integers by 0 are 0, and so are their rests.
+Result<std::string> Divide(EmbeddedCall& call) {
+  const DLDataType dtype = call.OutputValue().dtype;
+  if (!IsInteger(dtype)) return FloatRow(call);
+  const std::string_view wide = dtype.bits == 64 ? "uint64_t" : "uint32_t";
+  return OwnRowOfOneType(
+      call, dtype.code == kInt
+                ? fmt::format("b == 0 ? 0 : b == -1 ? ({0})(({1})0 - ({1})a) : a / b", RowType(dtype), wide)
+                : "b == 0 ? 0 : a / b");
+}
+
+template <bool has_divisor_sign>
+Result<std::string> Rest(EmbeddedCall& call) {
+  const DLDataType dtype = call.OutputValue().dtype;
+  const std::string rest = dtype == kFloat32 ? "fmodf(a, b)" : "a % b";
+  const std::string is_zero = dtype == kFloat32    ? ""
+                              : dtype.code == kInt ? "b == 0 || b == -1 ? 0 : "
+                                                   : "b == 0 ? 0 : ";
+  if (dtype != kFloat32 && !IsInteger(dtype)) return OwnRowOfOneType(call, {});
+  const bool is_signed = dtype == kFloat32 || dtype.code == kInt;
+  return OwnRowOfOneType(
+      call, has_divisor_sign && is_signed
+                ? fmt::format("{1}{0} != 0 && ({0} < 0) != (b < 0) ? {0} + b : {0}", rest, is_zero)
+                : is_zero + rest);
+}
+
+template <char op>
+Result<std::string> Bits(EmbeddedCall& call) {
+  return OwnRowOfOneType(call, IsInteger(call.OutputValue().dtype) ? fmt::format("a {} b", op) : "");
+}
+Result<std::string> BitNot(EmbeddedCall& call) {
+  return OwnRowOfOneType(call, IsInteger(call.OutputValue().dtype) ? "~a" : "");
+}
+
+// Shifts by the width or more move every bit out.
+Result<std::string> BitShift(EmbeddedCall& call) {
+  const DLDataType dtype = call.OutputValue().dtype;
+  if (!IsInteger(dtype) || dtype.code == kInt) return OwnRowOfOneType(call, {});
+  const char* const shifted =
+      call.attributes.Text("direction", "LEFT") == "LEFT" ? "(uint64_t)a << b" : "a >> b";
+  return OwnRowOfOneType(call, fmt::format("b >= {} ? 0 : {}", static_cast<int>(dtype.bits), shifted));
+}
+
+Result<std::string> Selu(EmbeddedCall& call) {
+  if (Status need = call.NeedFloats(); !need) return need;
+  const double alpha = contract::kSeluAlpha.Read(call.attributes);
+  const double gamma = contract::kSeluGamma.Read(call.attributes);
+  return OwnRowOfOneType(
+      call, fmt::format("rewire_embedded_Selu(a, {}, {})", FloatText(gamma * alpha), FloatText(gamma)));
+}
+
+// Rows that say of which kind a float is.
+Result<std::string> Classify(EmbeddedCall& call, const char* expression) {
+  if (Status need = call.NeedInput(0, kFloat32); !need) return need;
+  if (Status need = call.NeedOutput(kBool8); !need) return need;
+  return RowCall(call, OwnRow(call, "float", "uint8_t", expression));
+}
+Result<std::string> IsNan(EmbeddedCall& call) { return Classify(call, "a != a"); }
+Result<std::string> IsInf(EmbeddedCall& call) {
+  contract::IsInfAttributes given;
+  given.Read(call.attributes);
+  return Classify(call, given.positive && given.negative ? "fabsf(a) == INFINITY"
+                        : given.positive                 ? "a == INFINITY"
+                        : given.negative                 ? "a == -INFINITY"
+                                                         : "a != a && a == a");
+}
+
 // The larger or the smaller one: floats by the library's rows, where NaN has a meaning; integers by rows of
 // the source.
 template <char op>
@@ -165,7 +262,27 @@ constexpr EmbeddedKernel kElementwiseKernels[] = {
     {names::kSwish, 1, 0, FloatRow},
     {names::kHardSwish, 1, 0, FloatRow},
     {names::kReciprocal, 1, 0, FloatRow},
-    {names::kDiv, 2, 0, FloatRow},
+    {names::kDiv, 2, 0, Divide},
+    {names::kMod, 2, 0, Rest<true>},
+    {names::kFmod, 2, 0, Rest<false>},
+    {names::kPow, 2, 0, Power},
+    {names::kBitAnd, 2, 0, Bits<'&'>},
+    {names::kBitOr, 2, 0, Bits<'|'>},
+    {names::kBitXor, 2, 0, Bits<'^'>},
+    {names::kBitNot, 1, 0, BitNot},
+    {names::kBitShift, 2, 0, BitShift},
+    {names::kSelu, 1, 0, Selu},
+    {names::kIsNan, 1, 0, IsNan},
+    {names::kIsInf, 1, 0, IsInf},
+    {names::kTan, 1, 0, LibraryFunction},
+    {names::kSinh, 1, 0, LibraryFunction},
+    {names::kCosh, 1, 0, LibraryFunction},
+    {names::kAsin, 1, 0, LibraryFunction},
+    {names::kAcos, 1, 0, LibraryFunction},
+    {names::kAtan, 1, 0, LibraryFunction},
+    {names::kAsinh, 1, 0, LibraryFunction},
+    {names::kAcosh, 1, 0, LibraryFunction},
+    {names::kAtanh, 1, 0, LibraryFunction},
     {names::kMin, 2, 0, Extremum<'<'>},
     {names::kMax, 2, 0, Extremum<'>'>},
     {names::kAtLeast, 2, 0, Extremum<'>'>},

@@ -64,7 +64,9 @@ class EmbeddedCalls : public KernelCalls {
     const EmbeddedKernel* const row = FindKernel(kernel.import.name);
     const Value& value = kernel.arguments[argument].value;
     const bool is_empty = value.kind == Value::Kind::kTensor && ElementsOf(value.dims) == 0;
-    return row == nullptr || (argument != row->unread && !is_empty);
+    const bool is_unread =
+        row != nullptr && argument == row->unread && !kernel.arguments[argument].is_written;
+    return row == nullptr || (!is_unread && !is_empty);
   }
 
   bool MayWriteInPlace(const KernelCall& kernel) const override {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 
 namespace rewire::aot {
 namespace {
@@ -200,10 +202,53 @@ Result<std::string> Gather(EmbeddedCall& call) {
                      call.Input(1), call.Output());
 }
 
+// An expression, too.
+Result<std::string> GatherElements(EmbeddedCall& call) {
+  const DLDataType indices = call.InputValue(1).dtype;
+  const Dims& x = call.InputDims(0);
+  const Dims& out = call.OutputDims();
+  const Result<std::size_t> axis = call.Axis(0, x.size());
+  if (!axis) return Forward(axis);
+  if (indices != kInt32 && indices != kInt64) return call.Refuse("its indices are no integers");
+  if (out.size() > kMostEmbeddedRank) return call.Refuse("it has more than 8 axes");
+  Dims steps = StridesOf(x);
+  const std::int64_t step = std::exchange(steps[*axis], 0);
+  const std::string sizes =
+      call.definitions().Struct("gather_elements", fmt::format("{{{}, {}, {}, {}, {}, {}}}", out.size(),
+                                                               ElementBytes(call.InputValue(0).dtype),
+                                                               x[*axis], step, Braced(out), Braced(steps)));
+  return fmt::format("rewire_embedded_gather_elements_{}(&{}, {}, {}, {})", DTypeName(indices), sizes,
+                     call.Input(0), call.Input(1), call.Output());
+}
+
+Result<std::string> Trilu(EmbeddedCall& call) {
+  contract::TriluAttributes given;
+  given.Read(call.attributes);
+  const Dims& x = call.InputDims(0);
+  const std::int64_t rows = x[x.size() - 2];
+  std::int64_t diagonal = 0;
+  if (call.Has(1)) {
+    if (!call.IntegersOf(1)) return call.Refuse("its diagonal is known only when the program runs");
+    diagonal = std::clamp(call.IntegersOf(1)->front(), -rows, x.back());
+  }
+  const std::string sizes = call.definitions().Struct(
+      "trilu", Braced({Product(x, 0, x.size() - 2), rows, x.back(),
+                       static_cast<std::int64_t>(ElementBytes(call.InputValue(0).dtype)), diagonal,
+                       given.upper ? 1 : 0}));
+  return fmt::format("rewire_embedded_trilu_elements(&{}, {}, {});", sizes, call.Input(0), call.Output());
+}
+
 constexpr EmbeddedKernel kMovementKernels[] = {
-    {names::kCopy, 1, 0, Copy},   {names::kTranspose, 1, 0, Transpose}, {names::kExpand, 1, 0, Expand},
-    {names::kTile, 1, 0, Tile},   {names::kConcat, 1, 1, Concat},       {names::kSplit, 1, 1, Split},
-    {names::kSlice, 1, 0, Slice}, {names::kGather, 2, 0, Gather},
+    {names::kCopy, 1, 0, Copy},
+    {names::kTranspose, 1, 0, Transpose},
+    {names::kExpand, 1, 0, Expand},
+    {names::kTile, 1, 0, Tile},
+    {names::kConcat, 1, 1, Concat},
+    {names::kSplit, 1, 1, Split},
+    {names::kSlice, 1, 0, Slice},
+    {names::kGather, 2, 0, Gather},
+    {names::kGatherElements, 2, 1, GatherElements},
+    {names::kTrilu, 1, 2, Trilu, nullptr, nullptr, 1},
 };
 
 }  // namespace

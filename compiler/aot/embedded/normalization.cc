@@ -25,7 +25,11 @@ Result<std::string> Softmax(EmbeddedCall& call) {
 
 // The struct rewire_embedded_row_norm for rows from an axis on.
 Result<std::string> Rows(EmbeddedCall& call) {
-  if (Status need = call.NeedFloats(); !need) return need;
+  for (std::size_t i = 0; i < call.inputs() + call.outputs(); ++i) {
+    const Value& value = call.kernel().arguments[i].value;
+    if (ElementsOf(value.dims) != 0 && value.dtype != kFloat32)
+      return call.Refuse(fmt::format("argument {} is {}, only f32 is taken", i, TensorText(value)));
+  }
   const Dims& x = call.InputDims(0);
   const Result<std::size_t> axis = call.Axis(-1, x.size());
   if (!axis) return Forward(axis);
@@ -36,8 +40,11 @@ Result<std::string> Rows(EmbeddedCall& call) {
 Result<std::string> LayerNorm(EmbeddedCall& call) {
   const Result<std::string> rows = Rows(call);
   if (!rows) return rows;
-  return fmt::format("rewire_embedded_layer_norm_f32(&{}, {}, {}, {}, {});", *rows, call.Input(0),
-                     call.Input(1), call.Input(2), call.Output());
+  const auto statistics = [&](std::size_t output) {
+    return output < call.outputs() ? call.Output(output) : std::string("0");
+  };
+  return fmt::format("rewire_embedded_layer_norm_f32(&{}, {}, {}, {}, {}, {}, {});", *rows, call.Input(0),
+                     call.Input(1), call.Input(2), call.Output(), statistics(1), statistics(2));
 }
 
 Result<std::string> RmsNorm(EmbeddedCall& call) {

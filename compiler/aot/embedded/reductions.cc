@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
@@ -25,9 +26,19 @@ void Append(std::int64_t dim, std::int64_t step, Dims* dims, Dims* steps) {
   steps->push_back(step);
 }
 
+// Whether the library reduces integers by this kernel.
+bool HasIntegers(const EmbeddedCall& call) {
+  const std::string_view name = call.name();
+  return name == names::kReduceSum || name == names::kReduceMean || name == names::kReduceProd ||
+         name == names::kReduceMax || name == names::kReduceMin;
+}
+
 Result<std::string> Reduce(EmbeddedCall& call) {
-  if (Status need = call.NeedInput(0, kFloat32); !need) return need;
-  if (Status need = call.NeedOutput(kFloat32); !need) return need;
+  const DLDataType dtype = call.OutputValue().dtype;
+  const bool is_integer = dtype == kInt8 || dtype == kUInt8 || dtype == kInt32 || dtype == kInt64;
+  const DLDataType taken = is_integer && HasIntegers(call) ? dtype : kFloat32;
+  if (Status need = call.NeedInput(0, taken); !need) return need;
+  if (Status need = call.NeedOutput(taken); !need) return need;
   const Dims& x = call.InputDims(0);
   contract::ReduceAttributes given;
   given.Read(call.attributes);
@@ -59,8 +70,8 @@ Result<std::string> Reduce(EmbeddedCall& call) {
   const std::string sizes = call.definitions().Struct(
       "reduce", fmt::format("{{{}, {}, {}, {}, {}, {}}}", kept.size(), reduced.size(), Braced(kept),
                             Braced(kept_steps), Braced(reduced), Braced(reduced_steps)));
-  return fmt::format("rewire_embedded_{}_f32(&{}, {}, {});", names::Stem(call.name()), sizes, call.Input(0),
-                     call.Output());
+  return fmt::format("rewire_embedded_{}_{}(&{}, {}, {});", names::Stem(call.name()), DTypeName(taken), sizes,
+                     call.Input(0), call.Output());
 }
 
 Result<std::string> ArgReduce(EmbeddedCall& call) {

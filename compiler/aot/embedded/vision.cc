@@ -83,7 +83,8 @@ Result<std::string> Nearest(EmbeddedCall& call, const Resizing& resizing) {
       fmt::format("{{{}, {}, {}, {}, {}, {}}}", Product(x, 0, first), Product(x, first, x.size()) * element,
                   Product(x, end, x.size()) * element, dims.size(), Braced(dims),
                   call.definitions().Integers(places)));
-  return fmt::format("rewire_embedded_resize_nearest(&{}, {}, {});", sizes, call.Input(0), call.Output());
+  return fmt::format("rewire_embedded_resize_nearest_elements(&{}, {}, {});", sizes, call.Input(0),
+                     call.Output());
 }
 
 // The struct of a pass along one axis.

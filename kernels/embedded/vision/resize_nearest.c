@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/embedded/internal.h"
 
-void rewire_embedded_resize_nearest(const struct rewire_embedded_resize_nearest* p, const void* x,
-                                    void* out) {
+void rewire_embedded_resize_nearest_elements(const struct rewire_embedded_resize_nearest* p, const void* x,
+                                             void* out) {
   const unsigned char* from = (const unsigned char*)x;
   unsigned char* to = (unsigned char*)out;
   int32_t count = 1, positions = 0;

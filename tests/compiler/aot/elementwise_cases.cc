@@ -38,6 +38,59 @@ Maker OfIntegersToo(Maker floats) {
   };
 }
 
+// Integers of both signs, with zeros among the divisors, of one type.
+Maker OfIntegers(bool are_unsigned) {
+  return [=](Random& random) {
+    const Dims out = random.Shape(1, 3), b = random.Narrower(out);
+    const Tensor types[][2] = {
+        {random.Integers<std::uint8_t>(out, 0, 255), random.Integers<std::uint8_t>(b, 0, 9)},
+        {random.Integers<std::uint64_t>(out, 0, 1 << 30), random.Integers<std::uint64_t>(b, 0, 70)},
+        {random.Integers<std::int8_t>(out, -128, 127), random.Integers<std::int8_t>(b, -3, 3)},
+        {random.Integers<std::int32_t>(out, -70000, 70000), random.Integers<std::int32_t>(b, -3, 3)},
+    };
+    const Tensor(&inputs)[2] = types[random.Int(0, are_unsigned ? 1 : 3)];
+    return Case{{}, {inputs[0], inputs[1]}, {TypeOf(inputs[0])}};
+  };
+}
+Maker OfOneInteger(Maker pairs) {
+  return [pairs = std::move(pairs)](Random& random) {
+    Case call = pairs(random);
+    call.inputs.pop_back();
+    return call;
+  };
+}
+Maker Either(Maker one, Maker other) {
+  return [one = std::move(one), other = std::move(other)](Random& random) {
+    return random.Bool() ? one(random) : other(random);
+  };
+}
+
+Case BitShift(Random& random) {
+  Case call = OfIntegers(true)(random);
+  call.attributes = random.Bool() ? "direction=\"LEFT\"" : "direction=\"RIGHT\"";
+  return call;
+}
+
+Case Power(Random& random) {
+  const Dims out = random.Shape(1, 3);
+  const Tensor exponents[] = {random.Floats(random.Narrower(out), -6, 6, 0.5F), random.Floats({}, 2, 2),
+                              random.Integers<std::int32_t>(out, -3, 5),
+                              random.Integers<std::int64_t>(random.Narrower(out), -3, 5)};
+  const int kind = random.Int(0, 3);
+  return {{}, {random.Floats(out, 1, 9, 0.5F), exponents[kind]}, {Float(out)}, kClose};
+}
+
+Maker Classification(const std::string& attributes) {
+  return [=](Random& random) {
+    const Dims out = random.Shape(1, 3);
+    const Tensor x = random.Filled<float>(out, [&] {
+      const float all[] = {NAN, INFINITY, -INFINITY, 0, 3.5F};
+      return all[random.Int(0, 4)];
+    });
+    return Case{attributes, {x}, {"bool" + ShapeOf(out)}};
+  };
+}
+
 Maker Comparison() {
   return [](Random& random) {
     const Dims out = random.Shape(1, 3);
@@ -157,7 +210,27 @@ void AddElementwiseCases(Makers* makers) {
       {"rewire.swish", Elementwise(1, kClose)},
       {"rewire.hard_swish", Elementwise(1, kClose)},
       {"rewire.reciprocal", Elementwise(1, kClose, {}, 1)},
-      {"rewire.div", Elementwise(2, kClose, {}, 1)},
+      {"rewire.div", Either(Elementwise(2, kClose, {}, 1), OfIntegers(false))},
+      {"rewire.mod", Either(Elementwise(2, 0, {}, 1, 0.37F), OfIntegers(false))},
+      {"rewire.fmod", Either(Elementwise(2, 0, {}, 1, 0.37F), OfIntegers(false))},
+      {"rewire.pow", Power},
+      {"rewire.bit_and", OfIntegers(false)},
+      {"rewire.bit_or", OfIntegers(false)},
+      {"rewire.bit_xor", OfIntegers(false)},
+      {"rewire.bit_not", OfOneInteger(OfIntegers(false))},
+      {"rewire.bit_shift", BitShift},
+      {"rewire.selu", Elementwise(1, kClose)},
+      {"rewire.isnan", Classification({})},
+      {"rewire.isinf", Either(Classification("detect_negative=0"), Classification("detect_positive=0"))},
+      {"rewire.tan", Elementwise(1, kClose, {}, -2)},
+      {"rewire.sinh", Elementwise(1, kClose)},
+      {"rewire.cosh", Elementwise(1, kClose)},
+      {"rewire.asin", Elementwise(1, kClose, {}, -4, 0.25F)},
+      {"rewire.acos", Elementwise(1, kClose, {}, -4, 0.25F)},
+      {"rewire.atan", Elementwise(1, kClose)},
+      {"rewire.asinh", Elementwise(1, kClose)},
+      {"rewire.acosh", Elementwise(1, kClose, {}, 2)},
+      {"rewire.atanh", Elementwise(1, kClose, {}, -3, 0.25F)},
       {"rewire.min", OfIntegersToo(Elementwise(2))},
       {"rewire.max", OfIntegersToo(Elementwise(2))},
       {"rewire.at_least", OfIntegersToo(Elementwise(2))},

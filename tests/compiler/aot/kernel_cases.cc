@@ -35,16 +35,23 @@ std::string ProgramText(const std::string& kernel, const Case& call, std::size_t
     arguments += "%x" + std::to_string(i) + ", ";
   }
   std::string made;
+  std::string constants;
+  if (call.last_integer) {
+    constants = ".const last: i64[1] = {" + std::to_string(*call.last_integer) + "}\n";
+    made = "  %last = load_const last\n";
+    arguments += "%last, ";
+  }
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     const std::string place = std::to_string(i);
     made += "  %s" + place + " = alloc_storage _, alignment=64, " + call.outputs[i] + ", cpu\n  %y" + place +
             " = alloc_tensor %s" + place + ", _, " + call.outputs[i] + "\n";
     arguments += (i == 0 ? "%y" : ", %y") + place;
   }
-  return ".kernel k = \"" + kernel + "\"" + (call.attributes.empty() ? "" : " {" + call.attributes + "}") +
-         "\n.func main(" + inputs + ") -> y: " + call.outputs[result] + "\n" + made + "  invoke_packed k(" +
-         arguments + "), outputs=" + std::to_string(call.outputs.size()) + "\n  ret %y" +
-         std::to_string(result) + "\n.end\n";
+  return constants + ".kernel k = \"" + kernel + "\"" +
+         (call.attributes.empty() ? "" : " {" + call.attributes + "}") + "\n.func main(" + inputs +
+         ") -> y: " + call.outputs[result] + "\n" + made + "  invoke_packed k(" + arguments +
+         "), outputs=" + std::to_string(call.outputs.size()) + "\n  ret %y" + std::to_string(result) +
+         "\n.end\n";
 }
 
 Executable Assembled(const std::string& text) {

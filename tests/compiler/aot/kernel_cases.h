@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct Case {
   std::vector<Tensor> inputs;
   std::vector<std::string> outputs;
   double bound = 0;
+  // A constant behind the inputs.
+  std::optional<std::int64_t> last_integer{};
 };
 
 class Random {

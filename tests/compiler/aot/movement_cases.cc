@@ -86,6 +86,29 @@ Case Slice(Random& random) {
           {Float(out)}};
 }
 
+Case GatherElements(Random& random) {
+  const Dims dims = random.Shape(1, 3);
+  std::int64_t axis = 0;
+  const std::string attribute = AxisOf(random, dims.size(), &axis);
+  const int most = static_cast<int>(dims[static_cast<std::size_t>(axis)]);
+  Dims out;
+  for (const std::int64_t dim : dims) out.push_back(random.Int(1, static_cast<int>(dim)));
+  out[static_cast<std::size_t>(axis)] = random.Int(1, 5);
+  const Tensor indices = random.Bool() ? random.Integers<std::int32_t>(out, -most, most - 1)
+                                       : random.Integers<std::int64_t>(out, -most, most - 1);
+  const Tensor x = random.Bool() ? random.Floats(dims) : random.Integers<std::int8_t>(dims, -9, 9);
+  return {attribute, {x, indices}, {TypeOf(x).substr(0, TypeOf(x).find('[')) + ShapeOf(out)}};
+}
+
+// The diagonal is a constant, which may lie beside all elements.
+Case Trilu(Random& random) {
+  const Dims dims = random.Shape(2, 4);
+  const Tensor x = random.Bool() ? random.Floats(dims) : random.Integers<std::int64_t>(dims, -9, 9);
+  Case call{"upper=" + std::to_string(random.Int(0, 1)), {x}, {TypeOf(x)}};
+  if (random.Int(0, 3) != 0) call.last_integer = random.Int(-6, 6);
+  return call;
+}
+
 Case Gather(Random& random) {
   const Dims dims = random.Shape(1, 3);
   const Dims indices = random.Shape(0, 2);
@@ -112,6 +135,8 @@ void AddMovementCases(Makers* makers) {
       {"rewire.split", Split},
       {"rewire.slice", Slice},
       {"rewire.gather", Gather},
+      {"rewire.gather_elements", GatherElements},
+      {"rewire.trilu", Trilu},
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawn calls of reductions and of kernels that normalize.
+#include <algorithm>
 #include <cmath>
 
 #include "rewire/tests/compiler/aot/kernel_cases.h"
@@ -24,6 +25,11 @@ Maker RowNorm(bool has_bias) {
     const Dims row(dims.begin() + axis, dims.end());
     Case call{attribute + ", epsilon=0.1", {random.Floats(dims), random.Floats(row)}, {Float(dims)}, 1e-5};
     if (has_bias && random.Bool()) call.inputs.push_back(random.Floats(row));
+    if (call.inputs.size() == 3 && random.Bool()) {
+      Dims outside = dims;
+      std::fill(outside.begin() + axis, outside.end(), 1);
+      call.outputs.insert(call.outputs.end(), {Float(outside), Float(outside)});
+    }
     return call;
   };
 }
@@ -48,7 +54,7 @@ Case BatchNorm(Random& random) {
           1e-6};
 }
 
-Maker Reduction(double bound = 0) {
+Maker Reduction(double bound = 0, bool has_integers = false) {
   return [=](Random& random) {
     const Dims dims = random.Shape(1, 4);
     Dims out;
@@ -59,10 +65,14 @@ Maker Reduction(double bound = 0) {
       if (!is_reduced) out.push_back(dims[i]);
     }
     if (axes.empty()) out.clear();  // all
-    return Case{"keepdims=0" + (axes.empty() ? "" : ", axes=[" + axes + "]"),
-                {random.Floats(dims, -2, 2)},
-                {Float(out)},
-                bound};
+    const Tensor all[] = {random.Floats(dims, -2, 2), random.Integers<std::int8_t>(dims, -128, 127),
+                          random.Integers<std::uint8_t>(dims, 0, 255),
+                          random.Integers<std::int32_t>(dims, -2000000000, 2000000000),
+                          random.Integers<std::int64_t>(dims, -9, 9)};
+    const Tensor& x = all[has_integers ? random.Int(0, 4) : 0];
+    const std::string dtype = TypeOf(x).substr(0, TypeOf(x).find('['));
+    return Case{
+        "keepdims=0" + (axes.empty() ? "" : ", axes=[" + axes + "]"), {x}, {dtype + ShapeOf(out)}, bound};
   };
 }
 
@@ -95,11 +105,11 @@ void AddStatisticsCases(Makers* makers) {
       {"rewire.batch_norm", BatchNorm},
       {"rewire.argmax", ArgReduction},
       {"rewire.argmin", ArgReduction},
-      {"rewire.reduce_sum", Reduction()},
-      {"rewire.reduce_mean", Reduction(kClose)},
-      {"rewire.reduce_prod", Reduction(kClose)},
-      {"rewire.reduce_max", Reduction()},
-      {"rewire.reduce_min", Reduction()},
+      {"rewire.reduce_sum", Reduction(0, true)},
+      {"rewire.reduce_mean", Reduction(kClose, true)},
+      {"rewire.reduce_prod", Reduction(kClose, true)},
+      {"rewire.reduce_max", Reduction(0, true)},
+      {"rewire.reduce_min", Reduction(0, true)},
       {"rewire.reduce_sum_square", Reduction()},
       {"rewire.reduce_l1", Reduction()},
       {"rewire.reduce_l2", Reduction(kClose)},

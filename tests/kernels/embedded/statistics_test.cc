@@ -69,7 +69,7 @@ TEST_CASE("embedded normalization equals the stock kernels to rounding") {
     CAPTURE(i, rows, count);
     const rewire_embedded_row_norm p = {rows, count, 1e-3F};
     rewire_embedded_layer_norm_f32(&p, Data<float>(x), Data<float>(scale), Data<float>(bias),
-                                   Data<float>(out));
+                                   Data<float>(out), nullptr, nullptr);
     REQUIRE(Run("rewire.layer_norm", {&x, &scale, &bias, &stock}, {{"epsilon", 1e-3}}) == "");
     CheckNear(out, stock, 1, 1e-5F);
     rewire_embedded_rms_norm_f32(&p, Data<float>(x), Data<float>(scale), Data<float>(out));

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/indexing/gather_elements.h"
+
+REWIRE_EMBEDDED_GATHER_ELEMENTS(i64, int64_t)

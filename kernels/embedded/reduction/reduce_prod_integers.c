@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/embedded/reduction/reduce.h"
+
+#define STEP(T) (T)((uint64_t)result * (uint64_t)value)
+REWIRE_EMBEDDED_REDUCE_INTEGERS(prod, 1, 1, 1, 1, STEP, REWIRE_EMBEDDED_WHOLE)
