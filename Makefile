@@ -10,13 +10,14 @@ BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
 OPENVINO := tests/models/requirements/openvino.txt
 PYTHON := tests/python/requirements/python.txt
+TRITON := tests/integrations/requirements/triton.txt
 TVM_CASES := build/release/tests/tvm/cases
 
 # ccache where it is installed; what the user has set wins. An empty launcher means none to CMake.
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-onnxruntime-api bench-python test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-onnxruntime-api bench-python bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -101,6 +102,13 @@ bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Run
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-onnxruntime-api
 	tests/support/environments.py --run $(MODELS) tests/bench/onnxruntime_api.py --build build/release $(ARGS)
+
+bench-serve-triton: install-deps ## measure vm-serve beside Triton's server with an empty backend, and our backend in it; ARGS="--rounds 5"
+	third_party/install.sh load
+	tests/support/environments.py $(TRITON)
+	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON -DREWIRE_WITH_TRITON=ON
+	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve triton_empty triton_rewire rewire_kernels_cpu
+	tests/support/environments.py --run $(TRITON) tests/bench/serve_beside_triton.py build/release $(ARGS)
 
 bench-python: install-deps ## measure what a call from Python costs, beside ONNX Runtime
 	tests/support/environments.py $(PYTHON)
