@@ -76,7 +76,9 @@ Status LowerReduceLogSum(Op& op, const Operator& row) {
 }
 
 Status LowerReduceLogSumExp(Op& op, const Operator& row) {
-  Result<Value*> reduced = LowerReduced(op, row.kernel, op.WithoutIntegers(op.in(0)));
+  Value* x = op.in(0);
+  const bool is_whole = x->type.dtype == kInt64 || x->type.dtype == kInt32;
+  Result<Value*> reduced = LowerReduced(op, row.kernel, is_whole ? x : op.WithoutIntegers(x));
   if (!reduced) return Forward(reduced);
   op.Set(0, op.Cast(*reduced, op.in(0)->type.dtype));
   return {};

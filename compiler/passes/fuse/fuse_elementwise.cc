@@ -2,7 +2,8 @@
 //
 // Turns elementwise nodes that feed each other into one call of rewire.fused, so that the results in between
 // stay in the first cache. A node joins the one behind it if nothing else reads its result and both results
-// have the same dimensions: then no element is computed twice.
+// have the same dimensions: then no element is computed twice. Casts between f16 and f32 around such a call
+// become its own, since it reads and writes both.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,11 +36,15 @@ class ElementwiseFusion {
       }
     });
     edit_.Finish();
+    if (took_casts_) RemoveDeadCode(&graph_);
   }
 
  private:
+  // A chain computes in f32, and rounds its last result alone.
+  bool IsCandidate(const Node& node) const { return IsFusible(node, graph_.strict, !graph_.strict); }
+
   bool CanEnd(const Node& node) const {
-    return IsFusible(node, graph_.strict) && !(node.outputs[0]->type.dtype == kBool8);
+    return IsCandidate(node) && !(node.outputs[0]->type.dtype == kBool8);
   }
 
   // The nodes that can be computed together with `last`, at most so many, in the block's order.
@@ -69,9 +74,8 @@ class ElementwiseFusion {
 
   bool Joins(const Node& node, const Node& last,
              const std::unordered_map<const Value*, std::size_t>& reads) const {
-    if (!IsFusible(node, graph_.strict) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
+    if (!IsCandidate(node) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
     const Value* value = node.outputs[0];
-    // A chain computes in f32, and rounds its last result alone.
     if (graph_.strict && value->type.dtype == kBFloat16) return false;
     const auto found = reads.find(value);
     // Dimensions that are read from the value would not be known before the last node.
@@ -95,7 +99,8 @@ class ElementwiseFusion {
     for (std::size_t most = kMostNodes; most > 0; most /= 2) {
       const std::vector<Node*> nodes = Gather(last, most);
       if (nodes.size() == 1 && !IsSlowAlone(*last)) return;
-      if (FuseAll(nodes, last)) return;
+      if (!FuseAll(nodes, last)) continue;
+      return TakeCasts(last);
     }
   }
 
@@ -122,11 +127,28 @@ class ElementwiseFusion {
     return true;
   }
 
+  static bool IsCast(const Node& node, DLDataType from, DLDataType to) {
+    return node.kind == NodeKind::kKernel && node.kernel == names::kCast && !node.in_place &&
+           node.inputs[0]->type.dtype == from && node.outputs[0]->type.dtype == to;
+  }
+  void TakeCasts(Node* call) {
+    for (Value*& input : call->inputs) {
+      const Node* cast = input->producer;
+      if (cast == nullptr || !IsCast(*cast, kFloat16, kFloat32)) continue;
+      graph_.MoveSymbols({{cast->outputs[0], cast->inputs[0]}});
+      input = cast->inputs[0];
+      took_casts_ = true;
+    }
+    Node* user = edit_.OnlyUser(call->outputs[0]);
+    if (user != nullptr && IsCast(*user, kFloat32, kFloat16)) edit_.TakeOver(call, user);
+  }
+
   static constexpr std::size_t kMostNodes = 24;
   static constexpr std::ptrdiff_t kMostInputs = 8;
 
   Graph& graph_;
   Edit edit_;
+  bool took_casts_ = false;
   std::unordered_set<const Value*> sources_;             // of symbols
   std::unordered_map<const Node*, std::size_t> places_;  // of the nodes of the block
 };

@@ -55,7 +55,7 @@ bool IsBool(const Value* value) { return value->type.dtype == kBool8; }
 
 }  // namespace
 
-bool IsFusible(const Node& node, bool strict) {
+bool IsFusible(const Node& node, bool strict, bool halves) {
   if (node.kind != NodeKind::kKernel || node.outputs.size() != 1 || node.returns || node.flags != 0 ||
       node.extents.size() != 1 || node.extents[0].shape != nullptr || node.in_place) {
     return false;
@@ -67,7 +67,8 @@ bool IsFusible(const Node& node, bool strict) {
   if (node.kernel == names::kCast && IsBool(node.inputs[0]) == IsBool(node.outputs[0])) return false;
   const auto fits = [&](const Value* value) {
     return value != nullptr && value->type.IsTensor() && value->type.ranked &&
-           (value->type.dtype == kFloat32 || value->type.dtype == kBFloat16 || (truths && IsBool(value)));
+           (value->type.dtype == kFloat32 || value->type.dtype == kBFloat16 ||
+            (halves && value->type.dtype == kFloat16) || (truths && IsBool(value)));
   };
   return fits(node.outputs[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), fits);
 }

@@ -14,7 +14,8 @@ namespace rewire::compiler {
 // Whether a step of a program can do what the node does. It must be a known kernel on floats, bf16 or truth
 // values, whose output has dimensions that are known without a shape function. A step is the same to the bit,
 // but for x to the power 2 or 3, which become products; not if `strict`.
-bool IsFusible(const Node& node, bool strict = false);
+// `halves` says whether f16 counts, which a program rounds only at its end.
+bool IsFusible(const Node& node, bool strict = false, bool halves = false);
 // Whether a program with this node alone is faster than the node's own kernel. That is so if the kernel
 // computes one element after the other, as all do with bf16, or goes over short runs because an input is
 // broadcast.

@@ -72,25 +72,41 @@ struct MaxUnpool {
     const std::int64_t room = Product(pooled.view(), 0, pooled.rank());
     const Dims strides = DenseStrides(out.dims());
     const auto* index = indices.data<std::int64_t>();
-    const std::int64_t size = x.size();
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
     const bool is_enlarged = !(pooled.view() == out.dims());
+    const auto is_wrong = [room](std::int64_t at) {
+      return static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(room);
+    };
+    std::int64_t wrong = -1;
     Pace pace;
-    if (!pace.Fill(out.data<T>(), out.size(), T{0})) return Stopped();
-    for (std::int64_t i = 0; i < size; ++i) {
-      if (!pace.Spend(8)) return Stopped();
-      if (index[i] < 0 || index[i] >= room) {
-        return ValueError("element ", i, " of indices is ", index[i], ", expected 0 to ", room - 1,
-                          " for the pooled shape ", pooled.view());
+    if (!pace.Fill(to, out.size(), T{0})) return Stopped();
+    const bool done = pace.For(x.size(), is_enlarged ? 8 : 2, [&](std::int64_t i, std::int64_t end) {
+      if (wrong >= 0) return;
+      bool any = false;
+      for (std::int64_t k = i; k < end; ++k) any |= is_wrong(index[k]);
+      if (any) {
+        wrong = std::find_if(index + i, index + end, is_wrong) - index;
+      } else if (is_enlarged) {
+        for (; i < end; ++i) to[Enlarged(index[i], pooled, strides)] = from[i];
+      } else {
+        for (; i < end; ++i) to[index[i]] = from[i];
       }
-      std::int64_t rest = index[i];
-      std::int64_t to = is_enlarged ? 0 : rest;
-      for (int axis = pooled.rank() - 1; is_enlarged && axis >= 0; --axis) {
-        to += rest % pooled[axis] * strides[axis];
-        rest /= pooled[axis];
-      }
-      out.data<T>()[to] = x.data<T>()[i];
+    });
+    if (!done) return Stopped();
+    if (wrong < 0) return Status();
+    return ValueError("element ", wrong, " of indices is ", index[wrong], ", expected 0 to ", room - 1,
+                      " for the pooled shape ", pooled.view());
+  }
+
+  // Returns where an element of the pooled shape lies in an enlargement with these strides.
+  static std::int64_t Enlarged(std::int64_t at, const Dims& pooled, const Dims& strides) {
+    std::int64_t to = 0;
+    for (int axis = pooled.rank() - 1; axis >= 0; --axis) {
+      to += at % pooled[axis] * strides[axis];
+      at /= pooled[axis];
     }
-    return Status();
+    return to;
   }
 };
 

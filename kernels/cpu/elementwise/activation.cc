@@ -135,6 +135,7 @@ struct Celu {
   auto Rows() const {
     return [elu = BestVectorMath().elu, scale = static_cast<float>(alpha)](const float* in, float* out,
                                                                            std::int64_t count) {
+      if (scale == 1) return elu(in, 1, out, count);
       const auto below = [=](const float* from, float* to, std::int64_t size) {
         WideLoop([=] {
           for (std::int64_t i = 0; i < size; ++i) to[i] = from[i] / scale;

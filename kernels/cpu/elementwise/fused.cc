@@ -10,6 +10,7 @@
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/fused_program.h"
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
+#include "rewire/kernels/cpu/math/halves.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
@@ -31,7 +32,7 @@ struct FusedInput {
     kRows,      // the same for each innermost run
     kOther,
   };
-  enum Element { kFloat, kBool, kBf16 };
+  enum Element { kFloat, kBool, kBf16, kF16 };
   Kind kind = kOther;
   Element element = kFloat;
   const void* data = nullptr;
@@ -39,6 +40,7 @@ struct FusedInput {
   float At(std::int64_t offset) const {
     if (element == kBool) return static_cast<const std::uint8_t*>(data)[offset] != 0 ? 1.0F : 0.0F;
     if (element == kBf16) return static_cast<float>(static_cast<const BFloat16*>(data)[offset]);
+    if (element == kF16) return static_cast<float>(static_cast<const Float16*>(data)[offset]);
     return static_cast<const float*>(data)[offset];
   }
   // `count` elements from `offset` on, `step` apart.
@@ -49,6 +51,8 @@ struct FusedInput {
       std::copy_n(static_cast<const float*>(data) + offset, count, to);
     } else if (step == 1 && element == kBf16) {
       BestFusedConversions().widen(static_cast<const std::uint16_t*>(data) + offset, count, to);
+    } else if (step == 1 && element == kF16) {
+      BestHalfRows().widen(static_cast<const Float16*>(data) + offset, to, count);
     } else if (step == 1) {
       BestFusedConversions().truths(static_cast<const std::uint8_t*>(data) + offset, count, to);
     } else {
@@ -61,7 +65,13 @@ struct FusedInput {
     if (element == kFloat && count == 2) return CopyShort<2>(offset, step, next, rows, to);
     if (element == kFloat && count == 3) return CopyShort<3>(offset, step, next, rows, to);
     if (element == kFloat && count == 4) return CopyShort<4>(offset, step, next, rows, to);
-    for (std::int64_t r = 0; r < rows; ++r) Copy(offset + r * next, step, count, to + r * count);
+    if (step == 1 && next == count) return Copy(offset, 1, rows * count, to);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (next == 0 && r > 0)
+        std::copy_n(to, count, to + r * count);
+      else
+        Copy(offset + r * next, step, count, to + r * count);
+    }
   }
 
  private:
@@ -106,6 +116,7 @@ class FusedCall {
   FusedCall(const FusedProgram& program, TensorList inputs, TensorView out, bool flat)
       : program_(program), out_(static_cast<float*>(out.raw_data())) {
     if (out.Is<BFloat16>()) rounded_ = static_cast<std::uint16_t*>(out.raw_data());
+    if (out.Is<Float16>()) halves_ = static_cast<Float16*>(out.raw_data());
     if (flat) {
       for (int k = 0; k < inputs.size(); ++k) {
         FusedInput& input = inputs_[static_cast<std::size_t>(k)];
@@ -148,6 +159,7 @@ class FusedCall {
     FusedInput& input = inputs_[static_cast<std::size_t>(k)];
     input.element = tensor.Is<bool>()       ? FusedInput::kBool
                     : tensor.Is<BFloat16>() ? FusedInput::kBf16
+                    : tensor.Is<Float16>()  ? FusedInput::kF16
                                             : FusedInput::kFloat;
     input.data = tensor.raw_data();
     bool alike = input.element != FusedInput::kBool, rows = true, repeated = true;
@@ -173,18 +185,19 @@ class FusedCall {
     const FusedStepKernel run = BestFusedStepKernel();
     const std::size_t inputs = static_cast<std::size_t>(program_.inputs());
     const std::size_t last = program_.steps().size() - 1;
+    std::int64_t row = begin / pieces_ * per_block_, piece = begin % pieces_;
     for (std::int64_t block = begin; block < end; ++block) {
       if (!pace.Spend(work)) return;
-      const std::int64_t row = block / pieces_ * per_block_, at = block % pieces_ * kBlock;
+      const std::int64_t at = piece * kBlock;
       const std::int64_t rows = std::min(per_block_, rows_ - row);
       const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? kBlock : inner_);
       for (std::size_t k = 0; k < inputs; ++k) {
-        // Runs that are all the same are copied once.
-        const bool kept = block != begin && !in_pieces_ && inputs_[k].kind == FusedInput::kRows;
+        const bool kept = block != begin && Stays(k, piece);
         if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
       }
       const std::int64_t count = rows * columns;
-      FusedResult out{rounded_ != nullptr ? result : out_ + row * inner_ + at};
+      const bool is_float = rounded_ == nullptr && halves_ == nullptr;
+      FusedResult out{is_float ? out_ + row * inner_ + at : result};
       const bool rounds_later = rounded_ != nullptr && !ReadsBf16(program_.steps()[last].code);
       if (rounded_ != nullptr && !rounds_later) out.bf16 = rounded_ + row * inner_ + at;
       for (std::size_t i = 0; i <= last; ++i) {
@@ -201,7 +214,21 @@ class FusedCall {
         run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
       if (rounds_later) BestFusedConversions().round(result, count, rounded_ + row * inner_ + at);
+      if (halves_ != nullptr) BestHalfRows().narrow(result, halves_ + row * inner_ + at, count);
+      if (++piece == pieces_) {
+        piece = 0;
+        row += per_block_;
+      }
     }
+  }
+
+  // Whether an input's elements are those of the block before: runs that are all the same are copied once,
+  // and an element that is repeated along a run is the same for all of its pieces.
+  bool Stays(std::size_t k, std::int64_t piece) const {
+    const FusedInput::Kind kind = inputs_[k].kind;
+    if (kind == FusedInput::kRepeated) return true;
+    if (kind == FusedInput::kAlike) return false;
+    return in_pieces_ ? piece != 0 && layout_.inner_strides()[k + 1] == 0 : kind == FusedInput::kRows;
   }
 
   // Turns bf16 into floats at `copy`.
@@ -219,7 +246,10 @@ class FusedCall {
     if (input.kind == FusedInput::kAlike) {
       const std::int64_t offset = row * inner_ + at;
       if (input.element == FusedInput::kFloat) return {static_cast<const float*>(input.data) + offset, 0};
-      return {nullptr, 0, static_cast<const std::uint16_t*>(input.data) + offset};
+      if (input.element == FusedInput::kBf16)
+        return {nullptr, 0, static_cast<const std::uint16_t*>(input.data) + offset};
+      input.Copy(offset, 1, rows * columns, copy);
+      return {copy, 0};
     }
     const int outer = layout_.rank - 1;
     const std::int64_t step = layout_.inner_strides()[k + 1];
@@ -259,6 +289,7 @@ class FusedCall {
   const FusedProgram& program_;
   float* out_;
   std::uint16_t* rounded_ = nullptr;  // takes the place of out, if that is bf16
+  Float16* halves_ = nullptr;         // or f16
   FusedLayout layout_;
   std::array<FusedInput, kMostInputs> inputs_;
   std::int64_t inner_ = 1, rows_ = 1;
@@ -284,15 +315,16 @@ struct Fused {
     const TensorView out = tensors.back();
     const TensorList inputs = tensors.first(tensors.size() - 1);
     if (Status s = CheckDense("out", out); !s.ok()) return s;
-    if (!out.Is<float>() && !out.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "out", out);
+    if (!out.Is<float>() && !out.Is<Float16>() && !out.Is<BFloat16>())
+      return WrongDType(Types<float, Float16, BFloat16>(), "out", out);
     if (IsFlatCall(inputs, out))
       return out.size() == 0 ? Status() : FusedCall(program, inputs, out, true).Run();
     Dims expected;
     for (int k = 0; k < inputs.size(); ++k) {
       const TensorView input = inputs[k];
       if (Status s = CheckHost("an input", input); !s.ok()) return s;
-      if (!input.Is<float>() && !input.Is<bool>() && !input.Is<BFloat16>())
-        return WrongDType(Types<float, bool, BFloat16>(), "an input", input);
+      if (!input.Is<float>() && !input.Is<bool>() && !input.Is<Float16>() && !input.Is<BFloat16>())
+        return WrongDType(Types<float, bool, Float16, BFloat16>(), "an input", input);
       if (Status s = BroadcastDims(expected.view(), input.dims(), &expected); !s.ok()) return s;
       if (Status s = CheckInPlace("out", out, "an input", input); !s.ok()) return s;
     }
@@ -307,14 +339,14 @@ struct Fused {
 std::span<const Kernel> FusedKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Fused>(
-          "x... -> out over x", "out f32 bf16; others f32 bool bf16", "program",
+          "x... -> out over x", "out f32 f16 bf16; others f32 bool f16 bf16", "program",
           "elementwise operations in one pass, all inputs broadcast. The program has up to 48 steps such as "
           "`mul x0 x1; add r0 0.5; tanh r1`: an operation and its operands, which are inputs (x), results of "
           "earlier steps (r) and numbers. Operations are named as the kernels that do the same (and "
           "gelu_tanh); leaky_relu is prelu, and elu, clip and hard_sigmoid have their attributes as last "
           "operands. Up to 8 inputs, and 8 results that are still read at a time. All is computed in f32, "
           "and "
-          "out bf16 is rounded",
+          "out f16 or bf16 is rounded",
           kElementwise),
   };
   return kKernels;

@@ -35,18 +35,32 @@ void StoreFloats(const float* block, std::int64_t at, std::int64_t count, RowOf<
   for (std::int64_t i = 0; i < count; ++i) row.data[(at + i) * row.step] = T(block[i]);
 }
 
+// The elements of a row as floats that lie beside each other: where they are, if they do, or in `block`. The
+// block of a repeated element is written for the first time alone.
+template <typename T>
+const float* FloatsOf(RowOf<const T> row, std::int64_t at, std::int64_t count, float* block) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (row.step == 1) return row.data + at;
+  }
+  if (at == 0 || row.step != 0) LoadFloats(row, at, count, block);
+  return block;
+}
+
 template <typename T>
 void RunRow(const OnPairs<T> op, std::int64_t count, RowOf<T> out, RowOf<const T> a, RowOf<const T> b) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (out.step == 1 && a.step == 1 && b.step == 1) return op.row(a.data, b.data, out.data, count);
-  }
-  float blocks[2][kHalfBlock];
+  float blocks[3][kHalfBlock];
   for (std::int64_t at = 0; at < count; at += kHalfBlock) {
     const std::int64_t size = std::min(count - at, kHalfBlock);
-    LoadFloats(a, at, size, blocks[0]);
-    LoadFloats(b, at, size, blocks[1]);
-    op.row(blocks[0], blocks[1], blocks[0], size);
-    StoreFloats(blocks[0], at, size, out);
+    const float* left = FloatsOf(a, at, size, blocks[0]);
+    const float* right = FloatsOf(b, at, size, blocks[1]);
+    if constexpr (std::is_same_v<T, float>) {
+      if (out.step == 1) {
+        op.row(left, right, out.data + at, size);
+        continue;
+      }
+    }
+    op.row(left, right, blocks[2], size);
+    StoreFloats(blocks[2], at, size, out);
   }
 }
 

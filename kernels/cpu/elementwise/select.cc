@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing between two tensors by a third.
+#include <algorithm>
+
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
 
 namespace rewire::kernel::cpu {
 namespace {
+
+// If a condition is the same for a whole row, the row of the other tensor is not read.
+struct Choose {
+  template <typename T>
+  T operator()(std::uint8_t take, T x, T y) const {
+    return take != 0 ? x : y;
+  }
+};
+
+template <typename T>
+void RunRow(const Choose op, std::int64_t count, RowOf<T> out, RowOf<const std::uint8_t> take,
+            RowOf<const T> a, RowOf<const T> b) {
+  const auto same = [](T x) { return x; };
+  if (take.step == 0 && count > 1) {
+    const RowOf<const T> chosen = *take.data != 0 ? a : b;
+    if (out.step == 1 && chosen.step == 0)
+      std::fill_n(out.data, count, *chosen.data);
+    else
+      RunRow(same, count, out, chosen);
+  } else {
+    RunRow([op](std::uint8_t condition, T x, T y) { return op(condition, x, y); }, count, out, take, a, b);
+  }
+}
 
 struct Where {
   static constexpr const char* kName = names::kWhere;
@@ -16,7 +41,7 @@ struct Where {
     if (Status s = Checks().SameDType("b", b, "a", a).SameDType("out", out, "a", a).Take(); !s.ok()) return s;
     return ForElementSize("a", a, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      return loop.Run<T, std::uint8_t, T, T>([](std::uint8_t take, T x, T y) { return take != 0 ? x : y; });
+      return loop.Run<T, std::uint8_t, T, T>(Choose());
     });
   }
 };

@@ -128,8 +128,14 @@ struct GatherElements {
   template <typename T, typename I>
   static void TakeRow(const T* from, std::int64_t from_step, std::int64_t stride, std::int64_t dim,
                       const I* index, std::int64_t count, std::int64_t step, T* to) {
-    for (std::int64_t i = 0; i < count; ++i)
-      to[i * step] = from[i * from_step + FromEnd(index[i * step], dim) * stride];
+    if (step == 1 && from_step == 0 && stride == 1) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[FromEnd(index[i], dim)];
+    } else if (step == 1 && from_step == 1) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i + FromEnd(index[i], dim) * stride];
+    } else {
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i * step] = from[i * from_step + FromEnd(index[i * step], dim) * stride];
+    }
   }
 };
 

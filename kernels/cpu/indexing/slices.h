@@ -85,13 +85,15 @@ Status SlicesOf(const UniqueAttributes& attributes, TensorView x, Slices<T>* sli
   return Status();
 }
 
-// A position for each slice, in each of `lists`.
-inline bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, int lists) {
+// A table of a size that depends on the number of slices, and a position for each slice in each of `lists`.
+inline bool DeclareSlices(const UniqueAttributes& attributes, WorkspaceSizes& sizes, int lists,
+                          std::int64_t (*table_size)(std::int64_t count), std::int64_t table_bytes) {
   const DLTensor* x = sizes.Tensor(0);
   int along = 0;
   if (x == nullptr || (attributes.has_axis && !NormalizeAxis(attributes.axis, x->ndim, &along).ok()))
     return false;
   const std::int64_t count = attributes.has_axis ? x->shape[along] : SizeOf(x);
+  sizes.Take(table_size(count), table_bytes);
   for (int i = 0; i < lists; ++i) sizes.Take(std::max<std::int64_t>(1, count), sizeof(std::int64_t));
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/indexing_attributes.h"
+#include "rewire/kernels/cpu/indexing/equal_slices.h"
 #include "rewire/kernels/cpu/indexing/ordered_key.h"
 #include "rewire/kernels/cpu/indexing/positions.h"
 #include "rewire/kernels/cpu/indexing/slices.h"
@@ -213,19 +214,17 @@ struct UniqueShape {
     return ForType(UniqueTypes(), "x", x, [&](auto tag) -> Status {
       Slices<typename decltype(tag)::type> slices;
       if (Status s = SlicesOf(attributes, x, &slices); !s.ok()) return s;
-      std::int64_t* order = nullptr;
-      if (Status s = Workspace(std::max<std::int64_t>(1, slices.count), &order); !s.ok()) return s;
+      EqualSlices equal(slices);
+      if (Status s = equal.TakeForCount(); !s.ok()) return s;
+      std::int64_t different = 0;
       Pace pace;
-      if (!slices.Sort(order, pace)) return Stopped();
-      std::int64_t different = slices.count == 0 ? 0 : 1;
-      for (std::int64_t i = 1; i < slices.count; ++i) {
-        if (slices.Compare(order[i - 1], order[i], pace) != 0) ++different;
-        if (!pace.Spend(slices.Work())) return Stopped();
-      }
+      if (!equal.Count(pace, &different)) return Stopped();
       return WriteShape(Dims(ShapeView(&different, 1)), out);
     });
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 1); }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    return EqualSlices<float>::DeclareCount(attributes, sizes);
+  }
 };
 
 struct Unique {
@@ -261,35 +260,22 @@ struct Unique {
       return Run(slices, x, out, out_indices, out_inverse, out_counts);
     });
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareSlices(attributes, sizes, 3); }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    return EqualSlices<float>::DeclareFind(attributes, sizes);
+  }
 
  private:
   template <typename T>
   Status Run(const Slices<T>& slices, TensorView x, TensorView out, TensorView indices, TensorView inverse,
              TensorView counts) const {
-    std::int64_t* order = nullptr;
-    std::int64_t* first = nullptr;  // of each slice: the earliest equal one
-    std::int64_t* place = nullptr;  // of each earliest one: where it goes in out
-    const std::int64_t count = slices.count;
-    if (Status s = Workspace(std::max<std::int64_t>(1, count), &order); !s.ok()) return s;
-    if (Status s = Workspace(std::max<std::int64_t>(1, count), &first); !s.ok()) return s;
-    if (Status s = Workspace(std::max<std::int64_t>(1, count), &place); !s.ok()) return s;
+    EqualSlices equal(slices);
+    if (Status s = equal.TakeForFind(); !s.ok()) return s;
     Pace pace;
-    if (!slices.Sort(order, pace)) return Stopped();
-    std::int64_t different = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const bool begins = i == 0 || slices.Compare(order[i - 1], order[i], pace) != 0;
-      if (!pace.Spend(slices.Work())) return Stopped();
-      first[order[i]] = begins ? order[i] : first[order[i - 1]];
-      if (begins) place[order[i]] = different++;
-    }
-    if (!attributes.sorted) {  // in order of appearance
-      std::int64_t next = 0;
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (!pace.Spend(1)) return Stopped();
-        if (first[i] == i) place[i] = next++;
-      }
-    }
+    if (!equal.Find(attributes.sorted, pace)) return Stopped();
+    const std::int64_t count = slices.count, different = equal.groups();
+    const auto place_of = [&, sorted = attributes.sorted](std::int64_t group) {
+      return sorted ? equal.rank(group) : group;
+    };
     Dims expected(ShapeView(&different, 1));
     if (attributes.has_axis) {
       expected = Dims(x.dims());
@@ -302,21 +288,41 @@ struct Unique {
         .Shape("out_counts", counts, ShapeView(&different, 1));
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!pace.Fill(counts.data<std::int64_t>(), different, std::int64_t{0})) return Stopped();
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (!pace.Spend(4)) return Stopped();
-      const std::int64_t to = place[first[i]];
-      inverse.data<std::int64_t>()[i] = to;
-      ++counts.data<std::int64_t>()[to];
-      if (first[i] != i) continue;
-      indices.data<std::int64_t>()[to] = i;
-      for (std::int64_t o = 0; o < slices.outer; ++o) {
-        if (!pace.Spend(1) ||
-            !pace.Copy(out.data<T>() + (o * different + to) * slices.inner,
-                       slices.data + (o * count + i) * slices.inner, Times(slices.inner, sizeof(T))))
-          return Stopped();
+    const bool counted = pace.For(count, 4, [&](std::int64_t i, std::int64_t end) {
+      auto *to = inverse.data<std::int64_t>(), *sums = counts.data<std::int64_t>();
+      for (; i < end; ++i) {
+        const std::int64_t place = place_of(equal.group(i));
+        to[i] = place;
+        ++sums[place];
       }
+    });
+    if (!counted) return Stopped();
+    auto* from = indices.data<std::int64_t>();
+    const bool placed = pace.For(different, 2, [&](std::int64_t g, std::int64_t end) {
+      for (; g < end; ++g) from[place_of(g)] = equal.first(g);
+    });
+    if (!placed) return Stopped();
+    for (std::int64_t o = 0; o < slices.outer; ++o) {
+      const T* in = slices.data + o * count * slices.inner;
+      if (!CopySlices(in, slices.inner, from, different, out.data<T>() + o * different * slices.inner, pace))
+        return Stopped();
     }
     return Status();
+  }
+
+  // The slices of `inner` elements that `from` names, one after another.
+  template <typename T>
+  static bool CopySlices(const T* in, std::int64_t inner, const std::int64_t* from, std::int64_t count, T* to,
+                         Pace& pace) {
+    if (inner == 1) {
+      return pace.For(count, 1, [=](std::int64_t i, std::int64_t end) {
+        for (; i < end; ++i) to[i] = in[from[i]];
+      });
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!pace.Copy(to + i * inner, in + from[i] * inner, Times(inner, sizeof(T)))) return false;
+    }
+    return true;
   }
 };
 

@@ -72,8 +72,9 @@ class TopOfColumns {
 
   std::int64_t kept_;
   Key flip_;
-  Key keys_[kMostKept][kColumns] = {};
-  Key positions_[kMostKept][kColumns] = {};
+  // Only the first `kept_` places are set. Clearing all of them would take longer than short columns do.
+  Key keys_[kMostKept][kColumns];
+  Key positions_[kMostKept][kColumns];
 };
 
 }  // namespace rewire::kernel::cpu

@@ -38,6 +38,7 @@ class Padding {
       return CopyInterior(x, out);
     }
     if (Status s = CheckPads(mode_, pads_, x.dims()); !s.ok()) return s;
+    if (LastDimOf(out) <= kShortRow && x.element_bytes() <= 8) return CopyByTable(x, out);
     return ParallelFor(out.size(), kGrain / 8,
                        [&](std::int64_t begin, std::int64_t end) { CopyMapped(x, out, begin, end); });
   }
@@ -95,6 +96,57 @@ class Padding {
         break;
     }
     return i < 0 ? 0 : dim - 1;
+  }
+
+  static std::int64_t LastDimOf(TensorView tensor) {
+    return tensor.ndim() == 0 ? 1 : tensor.dim(tensor.ndim() - 1);
+  }
+
+  // Short rows: the last axes whose elements fit a table have one, of where each is in x. Each element for
+  // itself takes less time than a call for each row.
+  static constexpr std::int64_t kShortRow = 16, kTable = 1024;
+  Status CopyByTable(TensorView x, TensorView out) const {
+    std::int64_t table[kTable] = {0};
+    std::int64_t part = 1, step = 1;  // elements of out in the table, and of x behind the axis
+    int axis = out.ndim();
+    // A table takes time, too: there are some parts.
+    for (const std::int64_t most = std::clamp(out.size() / 8, kShortRow, kTable);
+         axis > 0 && Times(part, out.dim(axis - 1)) <= most; --axis) {
+      AppendAxis(axis - 1, out.dim(axis - 1), x.dim(axis - 1), step, part, table);
+      part *= out.dim(axis - 1);
+      step *= x.dim(axis - 1);
+    }
+    return ForElementSize("x", x, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* from = static_cast<const T*>(x.raw_data());
+      T* to = static_cast<T*>(out.raw_data());
+      return ParallelFor(out.size() / part, GrainOf(kGrain, part), [&](std::int64_t begin, std::int64_t end) {
+        for (; begin < end; ++begin)
+          CopyPart(from + SourceOfPart(x, out, axis, begin, step), table, part, to + begin * part);
+      });
+    });
+  }
+  // Makes the table of the axes behind `axis`, of `part` elements, one that has this axis too.
+  void AppendAxis(int axis, std::int64_t out_dim, std::int64_t dim, std::int64_t step, std::int64_t part,
+                  std::int64_t* table) const {
+    for (std::int64_t i = out_dim; i-- > 0;) {
+      const std::int64_t source = Source(axis, i - before(axis), dim) * step;
+      for (std::int64_t k = 0; k < part; ++k) table[i * part + k] = source + table[k];
+    }
+  }
+  // Returns where part number `at` of out, which has the axes from `end` on, begins in x.
+  std::int64_t SourceOfPart(TensorView x, TensorView out, int end, std::int64_t at, std::int64_t step) const {
+    std::int64_t source = 0;
+    for (int i = end - 1; i >= 0; --i) {
+      source += Source(i, at % out.dim(i) - before(i), x.dim(i)) * step;
+      at /= out.dim(i);
+      step *= x.dim(i);
+    }
+    return source;
+  }
+  template <typename T>
+  static void CopyPart(const T* from, const std::int64_t* table, std::int64_t count, T* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[table[i]];
   }
 
   // Elements [begin, end) of out, one row after the other.

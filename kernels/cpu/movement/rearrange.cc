@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -188,9 +189,12 @@ struct Trilu : contract::TriluAttributes {
     auto* to = static_cast<char*>(out.raw_data());
     const std::int64_t lines = columns == 0 ? 0 : x.size() / columns;
     Pace pace;
+    const std::int64_t matrix = Times(rows, columns, bytes);
+    if (columns * bytes <= kShortLine && matrix <= kSmallMatrix)
+      return KeepPart(in, lines * columns * bytes, rows, columns, bytes, diagonal, to);
     for (std::int64_t i = 0; i < lines; ++i) {
       // Column i + diagonal is the first of the upper part, the last of the lower one.
-      const std::int64_t edge = std::clamp<std::int64_t>(i % rows + diagonal + (upper ? 0 : 1), 0, columns);
+      const std::int64_t edge = Edge(i % rows, columns, diagonal);
       const std::int64_t left = edge * bytes;
       const std::int64_t right = (columns - edge) * bytes;
       char* line = to + i * columns * bytes;
@@ -200,6 +204,40 @@ struct Trilu : contract::TriluAttributes {
       if (!done || !pace.Spend(1)) return Stopped();
     }
     return Status();
+  }
+
+ private:
+  // Returns where the part that is kept begins in a row, or ends if it is the lower one.
+  std::int64_t Edge(std::int64_t row, std::int64_t columns, std::int64_t diagonal) const {
+    return std::clamp<std::int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
+  }
+
+  // Small matrices with short lines, of `size` bytes in all. Several of them have one mask, since a call for
+  // each line would take longer than its elements.
+  static constexpr std::int64_t kShortLine = 256, kSmallMatrix = 4096, kMask = 8192;  // bytes
+  Status KeepPart(const char* in, std::int64_t size, std::int64_t rows, std::int64_t columns,
+                  std::int64_t bytes, std::int64_t diagonal, char* to) const {
+    if (size == 0) return Status();
+    const std::int64_t matrix = rows * columns * bytes;
+    const std::int64_t masked = std::min(size, kMask / matrix * matrix);
+    char mask[kMask];
+    for (std::int64_t row = 0; row < rows; ++row) {
+      char* line = mask + row * columns * bytes;
+      const std::int64_t edge = Edge(row, columns, diagonal) * bytes;
+      std::fill(line, line + edge, static_cast<char>(upper ? 0 : -1));
+      std::fill(line + edge, line + columns * bytes, static_cast<char>(upper ? -1 : 0));
+    }
+    for (std::int64_t done = matrix; done < masked; done += matrix) std::copy_n(mask, matrix, mask + done);
+    return SerialFor((size + masked - 1) / masked, masked / 8,
+                     [=, &mask](std::int64_t block, std::int64_t end) {
+                       for (; block < end; ++block) {
+                         const std::int64_t first = block * masked, count = std::min(masked, size - first);
+                         WideLoop([from = in + first, result = to + first, count, kept = &mask[0]] {
+                           for (std::int64_t i = 0; i < count; ++i)
+                             result[i] = static_cast<char>(from[i] & kept[i]);
+                         });
+                       }
+                     });
   }
 };
 

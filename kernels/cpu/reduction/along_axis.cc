@@ -158,6 +158,7 @@ struct Hardmax {
       T* to = out.data<T>();
       const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
       if (inner > 1) return RunSideBySide(x.dim(along), inner, x.size(), in, to);
+      if (x.dim(along) <= kShort) return RunShort(x.dim(along), x.size(), in, to);
       return ForLines(x, along, [&](std::int64_t first, std::int64_t count, std::int64_t, Pace& pace) {
         T most = in[first];
         std::int64_t best = 0;
@@ -175,6 +176,73 @@ struct Hardmax {
   }
 
  private:
+  // Lines of so few elements that a call for each would take longer than the search.
+  static constexpr std::int64_t kShort = 4096;
+  template <typename T>
+  static Status RunShort(std::int64_t count, std::int64_t size, const T* in, T* to) {
+    if (size == 0) return Status();
+    return ParallelFor(size / count, GrainOf(kGrain, count), [=](std::int64_t begin, std::int64_t end) {
+      WideLoop([=] {
+        std::int64_t i = begin;
+        if (count < kSide) {
+          for (; i + kSide <= end; i += kSide) MarkSideBySide(in + i * count, count, to + i * count);
+        }
+        for (; i < end; ++i) MarkLargest(in + i * count, count, to + i * count);
+      });
+    });
+  }
+
+  static constexpr std::int64_t kSide = 16;
+  // kSide lines at once.
+  template <typename T>
+  static void MarkSideBySide(const T* in, std::int64_t count, T* to) {
+    T most[kSide];
+    std::int32_t places[kSide] = {};
+    for (std::int64_t k = 0; k < kSide; ++k) most[k] = in[k * count];
+    for (std::int32_t i = 1; i < count; ++i) {
+      for (std::int64_t k = 0; k < kSide; ++k) {
+        const T x = in[k * count + i];
+        const bool beats = x > most[k];
+        most[k] = beats ? x : most[k];
+        places[k] = beats ? i : places[k];
+      }
+    }
+    std::fill_n(to, kSide * count, T{0});
+    for (std::int64_t k = 0; k < kSide; ++k) to[k * count + places[k]] = 1;
+  }
+
+  // Marks the first one of the largest. NaN is larger than nothing, and nothing is larger than it.
+  template <typename T>
+  static void MarkLargest(const T* line, std::int64_t count, T* to) {
+    const T first = line[0];
+    T largest = first;
+    std::int64_t i = 0;
+    if (count >= kSide) {
+      T lanes[kSide];
+      std::fill_n(lanes, kSide, first);
+      for (; i + kSide <= count; i += kSide) {
+        for (std::int64_t k = 0; k < kSide; ++k) lanes[k] = line[i + k] > lanes[k] ? line[i + k] : lanes[k];
+      }
+      for (std::int64_t half = kSide / 2; half > 0; half /= 2) {
+        for (std::int64_t k = 0; k < half; ++k)
+          lanes[k] = lanes[k + half] > lanes[k] ? lanes[k + half] : lanes[k];
+      }
+      largest = lanes[0];
+    }
+    for (; i < count; ++i) largest = line[i] > largest ? line[i] : largest;
+    std::int32_t marked = 0;
+    for (i = 0; i < count; ++i) {
+      const bool is_largest = line[i] == largest;
+      to[i] = is_largest ? T{1} : T{0};
+      marked += is_largest ? 1 : 0;
+    }
+    if (marked == 1) return;
+    // None is marked if the first one is NaN.
+    const std::int64_t place = first != first ? 0 : std::find(line, line + count, largest) - line;
+    std::fill_n(to, count, T{0});
+    to[place] = 1;
+  }
+
   // Lines that lie side by side, so many at once that their largest elements stay in the first cache.
   template <typename T>
   static Status RunSideBySide(std::int64_t count, std::int64_t inner, std::int64_t size, const T* in, T* to) {

@@ -282,34 +282,60 @@ struct AffineGrid {
   Status Run(TensorView theta, TensorView out) const {
     const std::int64_t line = out.dim(kAxes);
     const std::int64_t lines = Product(out.dims(), 1, kAxes);
-    return ParallelFor(Times(out.dim(0), lines), GrainOf(kGrain, line, 2 * kAxes),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (std::int64_t i = begin; i < end; ++i) {
-                           // The coordinates with the last axis first, and one for the last column.
-                           double position[kMaxAxes + 1] = {};
-                           std::int64_t rest = i % lines;
-                           for (int k = 1; k < kAxes; ++k) {
-                             const std::int64_t dim = out.dim(kAxes - k);
-                             position[k] = Coordinate(static_cast<double>(rest % dim), dim);
-                             rest /= dim;
-                           }
-                           position[kAxes] = 1;
-                           const T* rows = theta.data<T>() + i / lines * kAxes * (kAxes + 1);
-                           T* to = out.data<T>() + i * line * kAxes;
-                           const bool done =
-                               pace.For(line, 2 * kAxes, [&](std::int64_t first, std::int64_t last) {
-                                 WriteLine<T, kAxes>(rows, position, static_cast<double>(first), last - first,
-                                                     line, to + first * kAxes);
-                               });
-                           if (!done) return;
-                         }
-                       });
+    return ParallelFor(
+        Times(out.dim(0), lines), GrainOf(kGrain, line, 2 * kAxes),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          // The last axis has the same ones in all lines.
+          double coordinates[kTable];
+          for (std::int64_t at = 0; at < line; at += kTable) {
+            const std::int64_t count = std::min(kTable, line - at);
+            for (std::int64_t i = 0; i < count; ++i)
+              coordinates[i] = Coordinate(static_cast<double>(at + i), line);
+            Position<kAxes> position(*this, out, begin % lines);
+            const bool done =
+                pace.For(end - begin, Times(count, 2 * kAxes), [&](std::int64_t i, std::int64_t last) {
+                  for (; i < last; ++i, position.Advance()) {
+                    const std::int64_t number = begin + i;
+                    WriteLine<T, kAxes>(theta.data<T>() + number / lines * kAxes * (kAxes + 1), position.of,
+                                        coordinates, count, out.data<T>() + (number * line + at) * kAxes);
+                  }
+                });
+            if (!done) return;
+          }
+        });
   }
+  static constexpr std::int64_t kTable = 512;
 
-  // `count` points from number `first` on of a line. What the other axes add is the same for all.
+  // The coordinates of a line's axes but the last, from the second last on, and 1 for the last column.
+  template <int kAxes>
+  struct Position {
+    Position(const AffineGrid& grid, TensorView out, std::int64_t line) : grid(grid) {
+      for (int k = 1; k < kAxes; ++k) {
+        dims[k] = out.dim(kAxes - k);
+        Move(k, line % dims[k]);
+        line /= dims[k];
+      }
+      of[kAxes] = 1;
+    }
+    void Move(int k, std::int64_t place) {
+      places[k] = place;
+      of[k] = grid.Coordinate(static_cast<double>(place), dims[k]);
+    }
+    void Advance() {
+      for (int k = 1; k < kAxes; ++k) {
+        if (places[k] + 1 < dims[k]) return Move(k, places[k] + 1);
+        Move(k, 0);
+      }
+    }
+    const AffineGrid& grid;
+    std::int64_t dims[kAxes] = {}, places[kAxes] = {};
+    double of[kAxes + 1] = {};
+  };
+
+  // `count` points of a line, by their coordinates. What the other axes add is the same for all.
   template <typename T, int kAxes>
-  void WriteLine(const T* rows, const double (&position)[kMaxAxes + 1], double first, std::int64_t count,
-                 std::int64_t line, T* to) const {
+  static void WriteLine(const T* rows, const double (&position)[kAxes + 1], const double* coordinates,
+                        std::int64_t count, T* to) {
     struct Row {
       double factor, terms[kAxes];
     } sums[kAxes];
@@ -318,12 +344,10 @@ struct AffineGrid {
       sums[r].factor = static_cast<double>(row[0]);
       for (int k = 1; k <= kAxes; ++k) sums[r].terms[k - 1] = static_cast<double>(row[k]) * position[k];
     }
-    WideLoop([=, *this] {
+    WideLoop([=] {
       for (std::int64_t i = 0; i < count; ++i) {
-        // CPUs convert vectors of 32-bit integers.
-        const double x = Coordinate(first + static_cast<double>(static_cast<std::int32_t>(i)), line);
         for (int r = 0; r < kAxes; ++r) {
-          double sum = sums[r].factor * x;
+          double sum = sums[r].factor * coordinates[i];
           for (int k = 0; k < kAxes; ++k) sum += sums[r].terms[k];
           to[i * kAxes + r] = static_cast<T>(sum);
         }

@@ -300,6 +300,16 @@ TEST_CASE("where chooses and broadcasts") {
   HostTensor out = HostTensor::Empty<std::int64_t>({2, 3});
   REQUIRE(Run("rewire.where", {&condition, &a, &b, &out}) == "");
   CHECK(out.values<std::int64_t>() == std::vector<std::int64_t>{1, 2, 3, 9, 9, 9});
+  HostTensor rows = HostTensor::Of<std::int64_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (bool takes_rows : {false, true}) {
+    HostTensor one = HostTensor::Of<bool>({}, {takes_rows});
+    REQUIRE(Run("rewire.where", {&one, &rows, &b, &out}) == "");
+    CHECK(out.values<std::int64_t>() ==
+          (takes_rows ? rows.values<std::int64_t>() : std::vector<std::int64_t>(6, 9)));
+    REQUIRE(Run("rewire.where", {&one, &b, &rows, &out}) == "");
+    CHECK(out.values<std::int64_t>() ==
+          (takes_rows ? std::vector<std::int64_t>(6, 9) : rows.values<std::int64_t>()));
+  }
 }
 
 TEST_CASE("cast saturates floats, wraps integers and knows booleans") {

@@ -120,18 +120,19 @@ TEST_CASE("fused: each operation of two elements does what its kernel does") {
   }
 }
 
-TEST_CASE("fused: bf16 is read and written, computed in f32") {
+TEMPLATE_TEST_CASE("fused: 16-bit floats are read and written, computed in f32", "", BFloat16,
+                   kernel::cpu::Float16) {
   // Images with a slope for each channel, and a factor for each image and channel.
   for (const std::int64_t channels : {1, 5, 32, 700}) {
     const Shape image = {2, 3, 7, channels}, of_image = {2, 1, 1, channels};
     CAPTURE(channels);
-    HostTensor x = HostTensor::Empty<BFloat16>(image), y = HostTensor::Empty<BFloat16>(of_image);
+    HostTensor x = HostTensor::Empty<TestType>(image), y = HostTensor::Empty<TestType>(of_image);
     HostTensor wide_x = HostTensor::Empty<float>(image), wide_y = HostTensor::Empty<float>(of_image);
     const auto fill = [](HostTensor& narrow, HostTensor& wide, std::uint32_t seed) {
       const auto values = HostTensor::Random(narrow.shape(), seed).values<float>();
       for (std::int64_t i = 0; i < narrow.size(); ++i) {
-        narrow.elements<BFloat16>()[i] = BFloat16(values[static_cast<std::size_t>(i)]);
-        wide.elements<float>()[i] = static_cast<float>(narrow.elements<BFloat16>()[i]);
+        narrow.elements<TestType>()[i] = TestType(values[static_cast<std::size_t>(i)]);
+        wide.elements<float>()[i] = static_cast<float>(narrow.elements<TestType>()[i]);
       }
     };
     fill(x, wide_x, 1);
@@ -140,26 +141,26 @@ TEST_CASE("fused: bf16 is read and written, computed in f32") {
     ForEachTarget([&] {
       const AttributeList program = Program("prelu x0 x1; mul r0 x2; add r1 x0");
       HostTensor expected = HostTensor::Empty<float>(image), out = HostTensor::Empty<float>(image);
-      HostTensor half_out = HostTensor::Empty<BFloat16>(image), in_place = HostTensor::Empty<BFloat16>(image);
+      HostTensor half_out = HostTensor::Empty<TestType>(image), in_place = HostTensor::Empty<TestType>(image);
       REQUIRE(Run("rewire.fused", {&wide_x, &slope, &wide_y, &expected}, program) == "");
       REQUIRE(Run("rewire.fused", {&x, &slope, &y, &out}, program) == "");
       CHECK(out.values<float>() == expected.values<float>());
       REQUIRE(Run("rewire.fused", {&x, &slope, &y, &half_out}, program) == "");
       for (std::int64_t i = 0; i < x.size(); ++i)
-        in_place.elements<BFloat16>()[i] = x.elements<BFloat16>()[i];
+        in_place.elements<TestType>()[i] = x.elements<TestType>()[i];
       REQUIRE(Run("rewire.fused", {&in_place, &slope, &y, &in_place}, program) == "");
       for (std::int64_t i = 0; i < x.size(); ++i) {
-        const auto wanted = BFloat16(expected.elements<float>()[i]).bits;
-        REQUIRE(half_out.elements<BFloat16>()[i].bits == wanted);
-        REQUIRE(in_place.elements<BFloat16>()[i].bits == wanted);
+        const auto wanted = TestType(expected.elements<float>()[i]).bits;
+        REQUIRE(half_out.elements<TestType>()[i].bits == wanted);
+        REQUIRE(in_place.elements<TestType>()[i].bits == wanted);
       }
     });
   }
-  HostTensor wrong = HostTensor::Empty<kernel::cpu::Float16>({4}), out = HostTensor::Empty<float>({4});
+  HostTensor wrong = HostTensor::Empty<double>({4}), out = HostTensor::Empty<float>({4});
   CHECK(Run("rewire.fused", {&wrong, &out}, Program("neg x0")) ==
-        "TypeError: rewire.fused: an input has dtype f16, expected one of f32, bool, bf16");
+        "TypeError: rewire.fused: an input has dtype f64, expected one of f32, bool, f16, bf16");
   CHECK(Run("rewire.fused", {&out, &wrong}, Program("neg x0")) ==
-        "TypeError: rewire.fused: out has dtype f16, expected one of f32, bf16");
+        "TypeError: rewire.fused: out has dtype f64, expected one of f32, f16, bf16");
 }
 
 TEST_CASE("fused: truth values, and choosing by them") {

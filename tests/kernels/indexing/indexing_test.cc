@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
@@ -250,38 +251,6 @@ TEST_CASE("top_k of columns orders every type") {
   });
 }
 
-TEST_CASE("unique finds the different elements and slices") {
-  HostTensor x = HostTensor::Of<float>({6}, {2, 1, 1, 3, 4, 3});
-  HostTensor count = HostTensor::Empty<std::int64_t>({1});
-  REQUIRE(Run("rewire.shape.unique", {&x, &count}) == "");
-  REQUIRE(count.values<std::int64_t>() == I{4});
-  HostTensor out = HostTensor::Empty<float>({4});
-  HostTensor indices = HostTensor::Empty<std::int64_t>({4});
-  HostTensor inverse = HostTensor::Empty<std::int64_t>({6});
-  HostTensor counts = HostTensor::Empty<std::int64_t>({4});
-  REQUIRE(Run("rewire.unique", {&x, &out, &indices, &inverse, &counts}) == "");
-  CHECK(out.values<float>() == F{1, 2, 3, 4});
-  CHECK(indices.values<std::int64_t>() == I{1, 0, 3, 4});
-  CHECK(inverse.values<std::int64_t>() == I{1, 0, 0, 2, 3, 2});
-  CHECK(counts.values<std::int64_t>() == I{2, 1, 2, 1});
-  REQUIRE(Run("rewire.unique", {&x, &out, &indices, &inverse, &counts}, {{"sorted", 0}}) == "");
-  CHECK(out.values<float>() == F{2, 1, 3, 4});
-  CHECK(inverse.values<std::int64_t>() == I{0, 1, 1, 2, 3, 2});
-  HostTensor rows = HostTensor::Of<std::int32_t>({3, 2}, {1, 0, 0, 5, 1, 0});
-  HostTensor two = HostTensor::Empty<std::int32_t>({2, 2});
-  HostTensor indices2 = HostTensor::Empty<std::int64_t>({2});
-  HostTensor inverse3 = HostTensor::Empty<std::int64_t>({3});
-  HostTensor counts2 = HostTensor::Empty<std::int64_t>({2});
-  REQUIRE(Run("rewire.unique", {&rows, &two, &indices2, &inverse3, &counts2}, {{"axis", 0}}) == "");
-  CHECK(two.values<std::int32_t>() == std::vector<std::int32_t>{0, 5, 1, 0});
-  CHECK(inverse3.values<std::int64_t>() == I{1, 0, 1});
-  CHECK(Run("rewire.unique", {&x, &two, &indices2, &inverse3, &counts2}) ==
-        "TypeError: rewire.unique: out has dtype i32, expected f32 as x");
-  HostTensor short_out = HostTensor::Empty<float>({3});
-  CHECK(Run("rewire.unique", {&x, &short_out, &indices, &inverse, &counts}) ==
-        "ValueError: rewire.unique: out has shape [3], expected [4]");
-}
-
 TEST_CASE("non_zero and compress keep what holds") {
   HostTensor x = HostTensor::Of<float>({2, 3}, {0, 1, -0.0f, 2, 0, std::numeric_limits<float>::quiet_NaN()});
   HostTensor shape = HostTensor::Empty<std::int64_t>({2});
@@ -336,6 +305,32 @@ TEST_CASE("sums and the largest along an axis") {
   HostTensor marks = HostTensor::Empty<float>({2, 3});
   REQUIRE(Run("rewire.hardmax", {&floats, &marks}) == "");
   CHECK(marks.values<float>() == F{1, 0, 0, 0, 0, 1});
+}
+
+TEMPLATE_TEST_CASE("hardmax marks the first largest of lines of any length", "", float, double) {
+  std::mt19937 random(13);
+  ForEachTarget([&] {
+    for (const std::int64_t count : {1, 2, 3, 15, 16, 17, 40, 300, 5000}) {
+      const std::int64_t lines = count > 100 ? 3 : 40;
+      std::vector<TestType> values(static_cast<std::size_t>(count * lines));
+      for (TestType& value : values)
+        value = random() % 9 == 0 ? std::numeric_limits<TestType>::quiet_NaN()
+                                  : static_cast<TestType>(random() % 50);
+      HostTensor x = HostTensor::Of<TestType>({lines, count}, values);
+      HostTensor marks = HostTensor::Empty<TestType>({lines, count});
+      REQUIRE(Run("rewire.hardmax", {&x, &marks}) == "");
+      std::vector<TestType> expected(values.size(), 0);
+      for (std::int64_t line = 0; line < lines; ++line) {
+        const auto begin = static_cast<std::size_t>(line * count);
+        std::size_t place = begin;  // NaN is larger than nothing, and nothing is larger than it
+        for (std::size_t i = begin; i < begin + static_cast<std::size_t>(count); ++i)
+          place = values[i] > values[place] ? i : place;
+        expected[place] = 1;
+      }
+      CAPTURE(count);
+      CHECK(marks.values<TestType>() == expected);
+    }
+  });
 }
 
 }  // namespace

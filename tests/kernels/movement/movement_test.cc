@@ -266,6 +266,35 @@ TEST_CASE("pads in every mode") {
       return Ints{c.fold(i[0] - 1, 3), c.fold(i[1] - 2, 4), c.fold(i[2], 5)};
     });
   }
+  // Short and long rows, few and many of them.
+  const std::pair<Shape, Ints> cases_of_rows[] = {{{3}, {2, 1}},
+                                                  {{5, 3}, {1, 2, 0, 2}},
+                                                  {{7, 31}, {2, 1, 3, 1}},
+                                                  {{4, 40}, {1, 3, 2, -1}},
+                                                  {{3, 4, 2, 5, 3}, {1, 0, -1, 2, 1, 2, 3, 0, 1, 2}},
+                                                  {{40, 3, 50, 2}, {3, 1, 2, 1, 4, 0, 1, 1}}};
+  for (const auto& dims_and_border : cases_of_rows) {
+    const Shape& dims = dims_and_border.first;
+    const Ints& border = dims_and_border.second;
+    for (const Case& c : cases) {
+      CAPTURE(c.mode, dims, border);
+      const std::size_t rank = dims.size();
+      Shape result = dims;
+      bool keeps_all = true;
+      for (std::size_t i = 0; i < rank; ++i) {
+        result[i] += border[i] + border[rank + i];
+        keeps_all = keeps_all && border[i] >= 0 && border[rank + i] >= 0;
+      }
+      if (c.mode == std::string("wrap") && !keeps_all) continue;  // the test above
+      HostTensor bytes = Numbered<std::uint8_t>(dims), padded = HostTensor::Empty<std::uint8_t>(result);
+      REQUIRE(Run("rewire.pad", {&bytes, &padded}, {{"pads", border}, {"mode", c.mode}}) == "");
+      CheckMoved<std::uint8_t>(bytes, padded, [&](const Ints& i) {
+        Ints from(rank);
+        for (std::size_t k = 0; k < rank; ++k) from[k] = c.fold(i[k] - border[k], dims[k]);
+        return from;
+      });
+    }
+  }
   HostTensor value = HostTensor::Of<float>({}, {9});
   HostTensor row = HostTensor::Of<float>({3}, {1, 2, 3});
   HostTensor out = HostTensor::Empty<float>({4});
@@ -415,14 +444,20 @@ TEST_CASE("reverse_sequence, trilu, eye and arange") {
 
   for (int upper : {0, 1}) {
     for (std::int64_t k : {-9, -2, -1, 0, 1, 3, 9}) {
-      HostTensor matrix = Numbered<std::int64_t>({2, 3, 4});
-      HostTensor part = HostTensor::Empty<std::int64_t>({2, 3, 4});
-      HostTensor diagonal = HostTensor::Of<std::int64_t>({}, {k});
-      REQUIRE(Run("rewire.trilu", {&matrix, &diagonal, &part}, {{"upper", upper}}) == "");
-      for (std::int64_t i = 0; i < 24; ++i) {
-        const std::int64_t row = i / 4 % 3;
-        const bool stays = upper == 1 ? i % 4 >= row + k : i % 4 <= row + k;
-        CHECK(part.values<std::int64_t>()[static_cast<std::size_t>(i)] == (stays ? i * 7 + 1 : 0));
+      // Short lines of small and large matrices, and long ones.
+      for (const Shape& shape : {Shape{2, 3, 4}, Shape{900, 3, 4}, Shape{2, 300, 2}, Shape{3, 5, 40}}) {
+        HostTensor matrix = Numbered<std::int64_t>(shape);
+        HostTensor diagonal = HostTensor::Of<std::int64_t>({}, {k});
+        HostTensor part = HostTensor::Empty<std::int64_t>(shape);
+        REQUIRE(Run("rewire.trilu", {&matrix, &diagonal, &part}, {{"upper", upper}}) == "");
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < matrix.size(); ++i) {
+          const std::int64_t row = i / shape[2] % shape[1], column = i % shape[2];
+          const bool stays = upper == 1 ? column >= row + k : column <= row + k;
+          wrong += part.elements<std::int64_t>()[i] == (stays ? i * 7 + 1 : 0) ? 0 : 1;
+        }
+        CAPTURE(upper, k, shape);
+        CHECK(wrong == 0);
       }
     }
   }

@@ -241,6 +241,36 @@ TEST_CASE("reductions of nothing, of NaN, of integers") {
   CHECK(keep.values<std::uint8_t>() == bytes.values<std::uint8_t>());
 }
 
+TEMPLATE_TEST_CASE("the logarithm of sums of powers of integers is truncated", "", std::int64_t,
+                   std::int32_t) {
+  const Shape shape = {5, 37, 6};
+  for (const int range : {1, 8, 3000}) {
+    std::vector<TestType> values;
+    std::uint32_t state = 7;
+    for (int i = 0; i < 5 * 37 * 6; ++i) {
+      state = state * 1664525u + 1013904223u;
+      values.push_back(static_cast<TestType>(static_cast<int>(state >> 16) % range - range / 2));
+    }
+    values[3] = std::numeric_limits<TestType>::max() / 2;
+    values[40] = std::numeric_limits<TestType>::min();
+    HostTensor x = HostTensor::Of<TestType>(shape, values);
+    for (const Ints& axes : {Ints{}, Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}}) {
+      CAPTURE(range, axes);
+      HostTensor out = HostTensor::Empty<TestType>(Reduced(shape, axes, true));
+      REQUIRE(Run("rewire.reduce_log_sum_exp", {&x, &out}, {{"axes", axes}}) == "");
+      HostTensor wide = HostTensor::Empty<double>(shape), expected = HostTensor::Empty<double>(out.shape());
+      for (std::int64_t i = 0; i < x.size(); ++i)
+        wide.elements<double>()[i] = static_cast<double>(values[static_cast<std::size_t>(i)]);
+      REQUIRE(Run("rewire.reduce_log_sum_exp", {&wide, &expected}, {{"axes", axes}}) == "");
+      for (std::int64_t i = 0; i < out.size(); ++i)
+        CHECK(static_cast<double>(out.elements<TestType>()[i]) == std::trunc(expected.elements<double>()[i]));
+    }
+  }
+  HostTensor none = HostTensor::Empty<TestType>({2, 0}), out = HostTensor::Empty<TestType>({2, 1});
+  REQUIRE(Run("rewire.reduce_log_sum_exp", {&none, &out}, {{"axes", Ints{1}}}) == "");
+  CHECK(out.values<TestType>() == std::vector<TestType>(2, std::numeric_limits<TestType>::min()));
+}
+
 TEST_CASE("wrong axes of reductions are refused with exact messages") {
   HostTensor x = HostTensor::Random({2, 3}, 1);
   HostTensor out = HostTensor::Empty<float>({2, 1});

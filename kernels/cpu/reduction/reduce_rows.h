@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of reductions, and their loops over rows.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/cpu/math/vector_math.h"
+#include "rewire/kernels/cpu/support/convert.h"
+#include "rewire/kernels/cpu/support/layout.h"
+#include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
+
+namespace rewire::kernel::cpu::reduction {
+
+// An operation has the value of nothing (Identity), takes an element in (Add) or another part of the result
+// (Join), and completes the result from its `count` elements (Finish).
+struct Sum {
+  static constexpr const char* kName = names::kReduceSum;
+  template <typename T>
+  static T Identity() {
+    return 0;
+  }
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + x;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(sum) + static_cast<Wrapping<T>>(x));
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+  template <typename T>
+  static T Finish(T sum, std::int64_t) {
+    return sum;
+  }
+};
+
+struct Mean : Sum {
+  static constexpr const char* kName = names::kReduceMean;
+  template <typename T>
+  static T Finish(T sum, std::int64_t count) {
+    if constexpr (std::is_integral_v<T>)
+      return count == 0 ? T{0} : static_cast<T>(sum / count);
+    else
+      return sum / static_cast<T>(count);
+  }
+};
+
+struct SumOfSquares : Sum {
+  static constexpr const char* kName = names::kReduceSumSquare;
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + x * x;
+    else
+      return Sum::Add(sum, static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(x)));
+  }
+};
+
+struct L1 : Sum {
+  static constexpr const char* kName = names::kReduceL1;
+  template <typename T>
+  static T Add(T sum, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return sum + std::fabs(x);
+    else
+      return Sum::Add(sum, x < 0 ? static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x)) : x);
+  }
+};
+
+struct L2 : SumOfSquares {
+  static constexpr const char* kName = names::kReduceL2;
+  template <typename T>
+  static T Finish(T sum, std::int64_t) {
+    return ToType<T>(std::sqrt(sum));  // a sum that has wrapped may be negative
+  }
+};
+
+struct ProductOf : Sum {
+  static constexpr const char* kName = names::kReduceProd;
+  template <typename T>
+  static T Identity() {
+    return 1;
+  }
+  template <typename T>
+  static T Add(T product, T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return product * x;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(product) * static_cast<Wrapping<T>>(x));
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+struct Largest : Sum {
+  static constexpr const char* kName = names::kReduceMax;
+  template <typename T>
+  static T Identity() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+  template <typename T>
+  static T Add(T most, T x) {
+    return ((x > most) | (x != x)) ? x : most;
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+struct Smallest : Sum {
+  static constexpr const char* kName = names::kReduceMin;
+  template <typename T>
+  static T Identity() {
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
+  template <typename T>
+  static T Add(T least, T x) {
+    return ((x < least) | (x != x)) ? x : least;
+  }
+  template <typename T>
+  static T Join(T a, T b) {
+    return Add(a, b);
+  }
+};
+
+// Results that are computed side by side, which the compiler makes vectors of. They lie in the first cache.
+// They also keep the error of long float sums down.
+template <typename T>
+inline constexpr std::int64_t kLanes = 256 / static_cast<std::int64_t>(sizeof(T));
+
+// Joins the lanes that are `stride` apart, for lane 0 to stride - 1. `lanes` is a power of two times stride.
+template <typename Op, typename T>
+void JoinLanes(T* results, std::int64_t lanes, std::int64_t stride) {
+  for (std::int64_t half = lanes / 2; half >= stride; half /= 2) {
+    for (std::int64_t l = 0; l < half; ++l) results[l] = Op::Join(results[l], results[l + half]);
+  }
+}
+
+// One run into one number.
+template <typename Op, typename T, typename In>
+T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
+  constexpr std::int64_t kWorthwhile = 24;  // elements that are worth lanes
+  T result = Op::template Identity<T>();
+  if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
+    if (step == 1 && count >= kWorthwhile) return BestVectorMath().largest(in, count);
+  }
+  if (step == 1 && count >= kWorthwhile) {
+    WideLoop([=, &result] {
+      T lanes[kLanes<T>];
+      std::fill_n(lanes, kLanes<T>, Op::template Identity<T>());
+      std::int64_t i = 0;
+      for (; i + kLanes<T> <= count; i += kLanes<T>) {
+        for (std::int64_t l = 0; l < kLanes<T>; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
+      }
+      for (std::int64_t l = 0; l < count - i; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
+      JoinLanes<Op>(lanes, kLanes<T>, 1);
+      result = lanes[0];
+    });
+    return result;
+  }
+  for (std::int64_t i = 0; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
+  return result;
+}
+
+// Takes each element into its result, side by side.
+template <typename Op, typename T, typename In>
+void AddElements(const In* in, T* results, std::int64_t count) {
+  constexpr bool kAdds = std::is_same_v<Op, Sum> || std::is_same_v<Op, Mean>;
+  constexpr std::int64_t kLeast = 16;  // elements that are worth a call
+  if constexpr (kAdds && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().add(in, results, count);
+  } else if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().larger(in, results, count);
+  } else if constexpr (std::is_same_v<Op, Smallest> && std::is_same_v<In, float>) {
+    if (count >= kLeast) return BestVectorMath().smaller(in, results, count);
+  } else if constexpr (kAdds && std::is_same_v<In, BFloat16>) {
+    if (count >= kLeast)
+      return BestVectorMath().add_bf16(reinterpret_cast<const std::uint16_t*>(in), results, count);
+  }
+  WideLoop([=] {
+    for (std::int64_t i = 0; i < count; ++i) results[i] = Op::Add(results[i], static_cast<T>(in[i]));
+  });
+}
+
+// Takes `runs` rows of `count` elements that follow each other into the `count` results. So short rows that a
+// call for each would take longer than their sums are taken in several at a time.
+template <typename Op, typename T, typename In>
+void AddShortRows(const In* in, T* results, std::int64_t count, std::int64_t runs) {
+  std::int64_t rows = 1;
+  while (rows * 2 * count <= kLanes<T> && rows * 2 <= runs) rows *= 2;
+  WideLoop([=] {
+    const std::int64_t width = rows * count, end = runs / rows * rows;
+    T lanes[kLanes<T>];
+    std::fill_n(lanes, width, Op::template Identity<T>());
+    for (std::int64_t r = 0; r < end; r += rows) {
+      const In* from = in + r * count;
+      for (std::int64_t l = 0; l < width; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(from[l]));
+    }
+    JoinLanes<Op>(lanes, width, count);
+    for (std::int64_t r = end; r < runs; ++r) {
+      for (std::int64_t l = 0; l < count; ++l)
+        lanes[l] = Op::Add(lanes[l], static_cast<T>(in[r * count + l]));
+    }
+    for (std::int64_t l = 0; l < count; ++l) results[l] = Op::Join(results[l], lanes[l]);
+  });
+}
+
+// Runs of so few elements that a call for each would take longer than their sums.
+template <typename Op, typename In>
+inline constexpr std::int64_t kFewElements =
+    std::is_same_v<Op, Largest>&& std::is_same_v<In, float> ? 32 : 128;
+
+// Runs of kCount elements, or of `count`. Several runs are summed side by side: sums of one wait for each
+// other.
+template <int kCount, typename Op, typename T, typename In>
+void ReduceShortRuns(const In* in, std::int64_t run_step, std::int64_t step, T* out, std::int64_t out_step,
+                     std::int64_t runs, std::int64_t given) {
+  constexpr std::int64_t kRuns = 8;
+  const std::int64_t count = kCount == 0 ? given : kCount;
+  std::int64_t r = 0;
+  for (; kCount == 0 && r + kRuns <= runs; r += kRuns, in += kRuns * run_step, out += kRuns * out_step) {
+    T results[kRuns];
+    for (std::int64_t k = 0; k < kRuns; ++k) results[k] = out[k * out_step];
+    for (std::int64_t j = 0; j < count; ++j) {
+      for (std::int64_t k = 0; k < kRuns; ++k)
+        results[k] = Op::Add(results[k], static_cast<T>(in[k * run_step + j * step]));
+    }
+    for (std::int64_t k = 0; k < kRuns; ++k) out[k * out_step] = results[k];
+  }
+  for (; r < runs; ++r, in += run_step, out += out_step) {
+    T result = *out;
+    for (std::int64_t j = 0; j < count; ++j) result = Op::Add(result, static_cast<T>(in[j * step]));
+    *out = result;
+  }
+}
+
+// `In` is how elements of type T lie in memory.
+template <typename Op, typename T, typename In>
+void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
+  const std::int64_t *steps = layout.inner_strides(), *next = layout.next_strides();
+  const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
+    T* to = out + offsets[0];
+    const In* from = in + offsets[1];
+    if (runs > 1 && steps[0] == 0 && next[0] != 0 && count <= kFewElements<Op, In>) {
+      if (count == 2 && steps[1] == 1)  // a real and an imaginary part
+        return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);
+      return ReduceShortRuns<0, Op>(from, next[1], steps[1], to, next[0], runs, count);
+    }
+    if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count &&
+        count <= kLanes<T> / 2)
+      return AddShortRows<Op>(from, to, count, runs);
+    for (std::int64_t r = 0; r < runs; ++r, to += next[0], from += next[1]) {
+      if (steps[0] == 0) {
+        *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
+      } else if (steps[0] == 1 && steps[1] == 1) {
+        AddElements<Op>(from, to, count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i)
+          to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+      }
+    }
+  };
+  ForRows(layout, 0, layout.rows(), 1, pace, rows);
+}
+
+}  // namespace rewire::kernel::cpu::reduction
