@@ -86,6 +86,13 @@ typedef struct RewireHostCalls {
   uint64_t calls;
 } RewireHostCalls;
 
+/* A file of external data in memory, by the location that the model's tensors name. */
+typedef struct RewireExternalFile {
+  const char* location;
+  const void* data;
+  size_t size;
+} RewireExternalFile;
+
 /* Everything that is 0 or NULL has its default. Arrays, tensors and strings are borrowed: they must stay as
  * they are until the call returns, and are not used afterwards. */
 typedef struct RewireCompileOptions {
@@ -154,6 +161,17 @@ typedef struct RewireCompileOptions {
   const char* cache;
   /* told why the cache is not used, or why the executable is not kept there */
   void (*cache_problem)(void* context, const char* reason);
+  /* Elements of initializers, as CompileOptions::initializers explains them: the executable may use their
+   * memory in place, and keeps it. The set itself may be destroyed after the call. NULL: none. */
+  const RewireParameterSet* initializers;
+  /* Files of external data in memory, which go before those in folders. What is read of them is copied. */
+  const RewireExternalFile* external_files;
+  uint32_t external_file_count;
+  uint32_t overridden_count;
+  /* names of initializers that each run gives, as CompileOptions::overridden explains them */
+  const char* const* overridden;
+  /* told of each initializer of the model that `overridden` may name */
+  void (*overridable)(void* context, const char* name);
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */
@@ -187,8 +205,8 @@ typedef struct RewireCompileReport {
  * `report` may be NULL.
  *
  * Errors: kRewireNotFound and kRewireIo from reading; kRewireInvalidFile for a file that is no ONNX model;
- * kRewireInvalidArgument for a wrong dimension, pass, parameter or calibration. Also kRewireStepLimit beyond
- * max_work, and kRewireUnsupported if nodes cannot be compiled. */
+ * kRewireInvalidArgument for a wrong dimension, pass, parameter, initializer or calibration. Also
+ * kRewireStepLimit beyond max_work, and kRewireUnsupported if nodes cannot be compiled. */
 REWIRE_API RewireStatus rewire_compile(const char* path, const RewireCompileOptions* options,
                                        RewireCompileReport* report, RewireExecutable** out);
 /* The same for `size` bytes of memory, which are not used after the return. `folder` may hold external data;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "rewire/base/export.h"
+#include "rewire/base/shared_bytes.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
 #include "rewire/compiler/limits.h"
@@ -89,6 +90,23 @@ struct CompileOptions {
   // parameters if they have two elements or more, and if the program does not depend on them.
   std::set<std::string> parameters;
   bool all_parameters = false;
+  // Elements of initializers of the model's graph, in place of the model's own, by name. Each tensor is
+  // compact, in host memory, and of the initializer's dtype; the program is for the tensor's shape. Strings
+  // cannot be given. External data that a given initializer refers to is not read. Where passes leave a
+  // weight as it is, the executable uses the tensor's memory and keeps the tensor, so nobody may write it.
+  //
+  // One that `parameters` names, too, becomes a parameter if the program does not depend on its elements,
+  // else a constant. Then Compilation::parameters has these elements.
+  ParameterSet initializers;
+  // Files of external data in memory, by the location that the model's tensors name. They go before files in
+  // folders. Bytes with an owner are used in place, and the executable keeps the owner. Bytes without an
+  // owner are copied as far as they are read.
+  std::map<std::string, SharedBytes> external_files;
+  // Initializers that the graph lists among its inputs, too, and that become inputs of `main`: each run gives
+  // them. All others are constants. CompileReport::overridable has the names that may stand here. A host that
+  // overrides some in few runs compiles the model twice, and the other runs keep what passes make of
+  // constants.
+  std::set<std::string> overridden;
   // Folders in which external data may lie, too, if a symbolic link in the model's folder leads there. The
   // folder in which the model itself lies, after links are followed, is always one: so are the caches of
   // model hubs.
@@ -119,8 +137,9 @@ struct CompileOptions {
   // A folder in which executables are kept, so that a model is compiled once. It must be the user's alone,
   // and is made if its parent has none of that name. Empty: none. docs/compiler.md says what makes an entry.
   //
-  // An executable with parameters, one for kInt8, or a call with calibration data or `dump` is compiled in
-  // any case. Programs of one entry share its constants, also between processes.
+  // An executable with parameters, one for kInt8, or a call with calibration data, `initializers`,
+  // `external_files` or `dump` is compiled in any case. Programs of one entry share its constants, also
+  // between processes.
   std::string cache;
   // Called after each stage with its name and the program as text. Empty: not called.
   std::function<void(const std::string& stage, const std::string& text)> dump;
@@ -199,6 +218,8 @@ struct CompileReport {
   std::size_t device_calls = 0;
   std::vector<HostCalls> host_calls;
   std::vector<ZeroedConstant> zeroed_weights;
+  // The model's initializers that CompileOptions::overridden may name, in the order of the graph's inputs.
+  std::vector<std::string> overridable;
   // The executable is from CompileOptions::cache. Then only the figures of the executable itself are here:
   // kernels, constants and memory.
   bool from_cache = false;
@@ -216,9 +237,9 @@ struct Compilation {
 // from CompileOptions::external_folders and the folder that the file itself lies in after links are followed.
 //
 // Errors: kNotFound and kIo from reading; kInvalidFile for a file that is no ONNX model; kInvalidArgument for
-// a wrong dimension, pass, parameter or calibration; kStepLimit if `limits.work` is used up. kUnsupported if
-// nodes cannot be compiled. `*unsupported`, which may be null, then lists every such node with the reason,
-// and is empty otherwise. A message names the model and what to do.
+// a wrong dimension, pass, parameter, initializer or calibration. kStepLimit if `limits.work` is used up.
+// kUnsupported if nodes cannot be compiled. `*unsupported`, which may be null, then lists every such node
+// with the reason, and is empty otherwise. A message names the model and what to do.
 REWIRE_API Result<Compilation> Compile(const std::string& path, const CompileOptions& options = {},
                                        std::vector<UnsupportedNode>* unsupported = nullptr);
 

@@ -91,7 +91,8 @@ std::string OwnFile() {
 
 bool IsCacheable(const CompileOptions& options) {
   return options.parameters.empty() && !options.all_parameters && options.calibration.data.empty() &&
-         options.precision != Precision::kInt8 && !options.dump;
+         options.precision != Precision::kInt8 && !options.dump && options.initializers.size() == 0 &&
+         options.external_files.empty();
 }
 
 bool IsForCache(const CompileOptions& options) { return !options.cache.empty() && IsCacheable(options); }
@@ -99,12 +100,13 @@ bool IsForCache(const CompileOptions& options) { return !options.cache.empty() &
 std::string OptionsText(const CompileOptions& options) {
   // Naming each member here lets the build fail when one is added. Those that are not used below change
   // nothing in the executable, or are not cacheable.
-  const auto& [dims, max_dims, disabled_passes, operators, parameters, all_parameters, external_folders,
-               limits, strict, device, least_device_work, precision, calibration, parallel, cpu, compress,
-               bound_memory, check_passes, cache, dump, progress] = options;
+  const auto& [dims, max_dims, disabled_passes, operators, parameters, all_parameters, initializers,
+               external_files, overridden, external_folders, limits, strict, device, least_device_work,
+               precision, calibration, parallel, cpu, compress, bound_memory, check_passes, cache, dump,
+               progress] = options;
   Text text;
-  text.AddAll(dims, max_dims, disabled_passes, operators, external_folders, limits, strict, device,
-              least_device_work, precision, parallel, cpu, compress);
+  text.AddAll(dims, max_dims, disabled_passes, operators, overridden, external_folders, limits, strict,
+              device, least_device_work, precision, parallel, cpu, compress);
   return text.Take();
 }
 

@@ -110,6 +110,8 @@ bool ParameterChoice::Keep(const Graph& graph) {
 
 Status ParameterChoice::Check() const {
   for (const std::string& name : options_.parameters) {
+    const ParameterSet& given = options_.initializers;
+    if (given.Find(name) != given.size()) continue;
     if (kept_.contains(name)) {
       return Fail(StatusCode::kInvalidArgument,
                   fmt::format("constant '{}' cannot be a parameter: the program depends on its elements, as "

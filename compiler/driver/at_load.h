@@ -28,7 +28,8 @@ class ParameterChoice {
   std::size_t kept() const { return kept_.size(); }
   // Lets the parameters whose elements were wanted stay constants. Returns true if there are such.
   bool Keep(const Graph& graph);
-  // Errors: kInvalidArgument if one that CompileOptions::parameters names is missing, or stays a constant.
+  // Errors: kInvalidArgument if one that CompileOptions::parameters names is missing, or stays a constant
+  // whose elements the host does not give.
   Status Check() const;
 
  private:

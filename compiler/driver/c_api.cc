@@ -87,6 +87,25 @@ Status ReadCalibration(const RewireCompileOptions& given, rewire::CompileOptions
   return {};
 }
 
+Status ReadInitializers(const RewireCompileOptions& given, rewire::CompileOptions* options) {
+  if (given.initializers != nullptr) options->initializers = given.initializers->set;
+  std::vector<std::string> overridden;
+  if (Status ok = ReadNames("overridden", given.overridden, given.overridden_count, &overridden); !ok)
+    return ok;
+  options->overridden.insert(overridden.begin(), overridden.end());
+  if (given.external_file_count == 0) return {};
+  if (Status ok = Require("external_files", given.external_files); !ok) return ok;
+  for (std::uint32_t i = 0; i < given.external_file_count; ++i) {
+    const RewireExternalFile& file = given.external_files[i];
+    if (Status ok = Require("location", file.location); !ok) return ok;
+    if (file.size != 0) {
+      if (Status ok = Require("data", file.data); !ok) return ok;
+    }
+    options->external_files[file.location] = {{static_cast<const std::byte*>(file.data), file.size}, nullptr};
+  }
+  return {};
+}
+
 struct Call {
   RewireCompileOptions given{};
   rewire::CompileOptions options;
@@ -121,6 +140,7 @@ struct Call {
       if (!schemas) return rewire::Forward(schemas);
       options.operators = *std::move(schemas);
     }
+    if (Status ok = ReadInitializers(given, &options); !ok) return ok;
     if (Status ok = ReadCalibration(given, &options); !ok) return ok;
     if (given.parallel > kRewireParallelOff) {
       return rewire::Fail(rewire::StatusCode::kInvalidArgument,
@@ -198,6 +218,9 @@ struct Call {
     TellPrecision(compiled->report);
     TellHostCalls(compiled->report);
     TellZeroedWeights(compiled->report);
+    for (const std::string& name : compiled->report.overridable) {
+      if (given.overridable != nullptr) given.overridable(given.context, name.c_str());
+    }
     if (given.cache_problem != nullptr && !compiled->report.cache_problem.empty())
       given.cache_problem(given.context, compiled->report.cache_problem.c_str());
     if (report != nullptr) {

@@ -12,6 +12,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/driver/at_load.h"
+#include "rewire/compiler/driver/initializers.h"
 #include "rewire/compiler/driver/model_memory.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
@@ -217,7 +218,7 @@ Status AgainWithConstants() { return Fail(StatusCode::kInternal, "some initializ
 // One round: where `choice` has kept initializers afterwards, the result means nothing.
 Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, const CompileOptions& options,
                               std::vector<Unsupported>* unsupported, const AfterPass& after,
-                              ParameterChoice* choice) {
+                              const GivenInitializers& given, ParameterChoice* choice) {
   for (const std::string& pass : options.disabled_passes) {
     const std::vector<std::string> names = PassNames();
     if (std::find(names.begin(), names.end(), pass) == names.end()) {
@@ -243,6 +244,8 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
       return choice->Has(name, tensor);
     };
   }
+  lowering_options.given = &given;
+  lowering_options.overridden = &options.overridden;
   const Result<OwnOperators> own_operators = OwnOperators::Make(options.operators);
   if (!own_operators) return Forward(own_operators);
   lowering_options.own_operators = &*own_operators;
@@ -332,12 +335,17 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
 
 Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, const CompileOptions& options,
                               std::vector<Unsupported>* unsupported, const AfterPass& after) {
+  if (Status known = CheckOverridden(options, model); !known) return Forward(known, what);
+  const Result<GivenInitializers> given = ReadInitializers(options, model.graph());
+  if (!given) return Forward(given, what);
   ParameterChoice choice(options);
   for (;;) {
     const std::size_t kept = choice.kept();
-    Result<Compiled> compiled = CompileRound(model, what, options, unsupported, after, &choice);
+    Result<Compiled> compiled = CompileRound(model, what, options, unsupported, after, *given, &choice);
     if (choice.kept() == kept) {
-      if (compiled) compiled->external_read = model.external_read();
+      if (!compiled) return compiled;
+      compiled->external_read = model.external_read();
+      compiled->overridable = OverridableOf(model);
       return compiled;
     }
     if (Status chosen = choice.Check(); !chosen) return Forward(chosen, what);
@@ -364,7 +372,7 @@ std::vector<std::string> PassNames() {
 Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& options,
                              std::vector<Unsupported>* unsupported, const AfterPass& after) {
   Begin(options, "reading");
-  const Result<ModelFile> model = ModelFile::Read(path, options.external_folders);
+  const Result<ModelFile> model = ModelFile::Read(path, options.external_folders, options.external_files);
   if (!model) return Forward(model);
   return CompileModel(*model, path, options, unsupported, after);
 }
@@ -372,7 +380,8 @@ Result<Compiled> CompileOnnx(const std::string& path, const CompileOptions& opti
 Result<Compiled> CompileOnnx(const SharedBytes& bytes, const std::string& folder, const std::string& what,
                              const CompileOptions& options, std::vector<Unsupported>* unsupported,
                              const AfterPass& after) {
-  const Result<ModelFile> model = ModelFile::Parse(bytes, {folder, options.external_folders, ""}, what);
+  const Result<ModelFile> model =
+      ModelFile::Parse(bytes, {folder, options.external_folders, "", nullptr, options.external_files}, what);
   if (!model) return Forward(model);
   return CompileModel(*model, what, options, unsupported, after);
 }

@@ -40,14 +40,17 @@ ExternalData ExternalDataBeside(const std::string& path, const std::vector<std::
   return BesideModel(path, std::filesystem::canonical(path, failed), allowed);
 }
 
-Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std::string>& allowed) {
+Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std::string>& allowed,
+                                  const std::map<std::string, SharedBytes>& files) {
   // The model is the file that the path leads to now. If it leads nowhere, the error names the path as it was
   // given.
   std::error_code failed;
   const std::filesystem::path real = std::filesystem::canonical(path, failed);
   const Result<SharedBytes> bytes = failed ? MapFile(path) : MapFileWithoutLinks(real.string(), path);
   if (!bytes) return Forward(bytes);
-  return Parse(*bytes, BesideModel(path, real, allowed), path);
+  ExternalData external = BesideModel(path, real, allowed);
+  external.files = files;
+  return Parse(*bytes, std::move(external), path);
 }
 
 Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {

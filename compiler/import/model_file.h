@@ -25,7 +25,9 @@ class ModelFile {
  public:
   // Errors: kNotFound, kIo; kInvalidFile if the file is not ONNX, is truncated, or has no graph or operator
   // set.
-  static Result<ModelFile> Read(const std::string& path, const std::vector<std::string>& allowed);
+  // `files` are external data in memory (ExternalData::files).
+  static Result<ModelFile> Read(const std::string& path, const std::vector<std::string>& allowed,
+                                const std::map<std::string, SharedBytes>& files = {});
   // `what` names the model in messages.
   static Result<ModelFile> Parse(const SharedBytes& bytes, ExternalData external, const std::string& what);
 

@@ -60,22 +60,32 @@ Result<ExternalPlace> PlaceOf(const onnx::TensorProto& proto, std::uint64_t byte
   return place;
 }
 
+// The file of external data. Errors: those of a path, and of mapping the file.
+Result<SharedBytes> ExternalFile(const std::string& location, const ExternalData& external) {
+  const auto in_memory = external.files.find(location);
+  if (in_memory != external.files.end()) return in_memory->second;
+  const Result<std::string> path = ExternalPath(location, external);
+  if (!path) return Forward(path);
+  Result<SharedBytes> file = MapFileWithoutLinks(*path, *path);
+  if (!file) return Forward(file, "external data");
+  if (external.read != nullptr) external.read->insert(location);
+  return file;
+}
+
 Result<SharedBytes> ReadExternal(const onnx::TensorProto& proto, std::uint64_t bytes,
                                  const ExternalData& external) {
   const Result<ExternalPlace> place = PlaceOf(proto, bytes);
   if (!place) return Forward(place);
-  const Result<std::string> path = ExternalPath(place->location, external);
-  if (!path) return Forward(path);
-  const Result<SharedBytes> file = MapFileWithoutLinks(*path, *path);
-  if (!file) return Forward(file, "external data");
-  if (external.read != nullptr) external.read->insert(place->location);
+  const Result<SharedBytes> file = ExternalFile(place->location, external);
+  if (!file) return Forward(file);
   const std::uint64_t size = file->view.size();
   if (place->offset > size || place->length > size - place->offset || place->length != bytes) {
     return Fail(StatusCode::kInvalidFile,
                 fmt::format("external data '{}': {} bytes at {} of a file of {}; the tensor has {} bytes",
                             place->location, place->length, place->offset, size, bytes));
   }
-  return SharedBytes{file->view.subspan(place->offset, bytes), file->owner};
+  const Span<const std::byte> elements = file->view.subspan(place->offset, bytes);
+  return file->owner == nullptr ? CopyBytes(elements) : SharedBytes{elements, file->owner};
 }
 
 // The typed field that holds elements of this dtype, narrowed to `bytes` bytes.

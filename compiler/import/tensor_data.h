@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,6 +25,8 @@ struct ExternalData {
   std::string real_folder;
   // Receives the location of each file that is read; null: not noted.
   std::shared_ptr<std::set<std::string>> read = nullptr;
+  // Files in memory by their location, which go before those in folders. Bytes without an owner are copied.
+  std::map<std::string, SharedBytes> files = {};
 };
 
 // Returns the canonical path of the file that `location` names. Errors: as below.

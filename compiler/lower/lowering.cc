@@ -232,7 +232,10 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     scope->names.emplace(name, ModelConstant(name, *std::move(tensor), *scope));
     return {};
   };
+  const bool of_model = scope->outer == nullptr && scope->call == nullptr;
   for (const onnx::TensorProto& initializer : proto.initializer()) {
+    if (of_model && options_.overridden != nullptr && options_.overridden->contains(initializer.name()))
+      continue;
     const Result<std::optional<Value*>> strings = StringConstant(initializer, initializer.name());
     if (!strings) return Forward(strings);
     if (*strings) {
@@ -240,7 +243,7 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
       return Fail(StatusCode::kInvalidFile,
                   fmt::format("there are two initializers '{}'", initializer.name()));
     }
-    Result<HostTensor> tensor = ReadTensorProto(initializer, model_.external(), model_.proto());
+    Result<HostTensor> tensor = ElementsOf(initializer, of_model);
     if (Status ok = add(initializer.name(), initializer.ByteSizeLong(), std::move(tensor)); !ok) return ok;
   }
   for (const onnx::SparseTensorProto& initializer : proto.sparse_initializer()) {
@@ -249,6 +252,14 @@ Status Lowering::AddInitializers(const onnx::GraphProto& proto, Scope* scope) {
     if (Status ok = add(initializer.values().name(), bytes, std::move(tensor)); !ok) return ok;
   }
   return {};
+}
+
+Result<HostTensor> Lowering::ElementsOf(const onnx::TensorProto& initializer, bool of_model) const {
+  if (of_model && options_.given != nullptr) {
+    const auto given = options_.given->find(initializer.name());
+    if (given != options_.given->end()) return given->second;
+  }
+  return ReadTensorProto(initializer, model_.external(), model_.proto());
 }
 
 Result<std::optional<Value*>> Lowering::StringConstant(const onnx::TensorProto& proto,

@@ -43,6 +43,10 @@ struct LoweringOptions {
   bool for_each_rank = false;
   // Tells whether a constant of the model becomes a parameter of the executable. Empty: none does.
   std::function<bool(const std::string& name, const HostTensor& tensor)> is_parameter;
+  // Elements of initializers of the model's graph, in place of the model's, of its types. Null: none.
+  const std::map<std::string, HostTensor>* given = nullptr;
+  // Initializers of the model's graph that are inputs of the program. Null: none.
+  const std::set<std::string>* overridden = nullptr;
   // Operators of the host. Null: it has none.
   const OwnOperators* own_operators = nullptr;
 };
@@ -149,6 +153,8 @@ class Lowering {
   Status AddInputs(Scope* scope);
   Value* AddInput(const std::string& name, Type type);
   Status AddInitializers(const onnx::GraphProto& proto, Scope* scope);
+  // The elements of an initializer: those that the host gives, or else the model's.
+  Result<HostTensor> ElementsOf(const onnx::TensorProto& initializer, bool of_model) const;
   // Makes the output of a node whose inputs are constants, some of them at load, a constant at load. Returns
   // false and changes nothing if the node cannot run at load.
   static bool FoldAtLoad(Node* node);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Initializers that a host gives in place of those of the model's external files, and initializers that a run
-// overrides. The model's bytes are written anew with the one, and without the other.
+// Initializers that a host gives in place of the model's.
 #pragma once
 
 #include <map>
@@ -9,24 +8,33 @@
 #include <set>
 #include <string>
 
-#include "rewire/base/span.h"
+#include "rewire/base/shared_bytes.h"
 #include "rewire/base/status.h"
+#include "rewire/compiler/compiler.h"
+#include "rewire/onnxruntime_api/sessions/model_text.h"
 #include "rewire/onnxruntime_api/values/value.h"
 
 namespace rewire::onnxruntime_api {
 
-struct GivenInitializers {
-  // By the initializer's name. Those that lie in the model itself are not replaced.
-  std::map<std::string, std::shared_ptr<ValueBody>> values;
-  // External files by their name, in memory of the host's, which is read when a session is made.
-  std::map<std::string, Span<const std::byte>> files;
+// By the initializer's name. The values share the host's memory.
+using InitializerValues = std::map<std::string, std::shared_ptr<ValueBody>>;
 
-  bool empty() const { return values.empty() && files.empty(); }
+struct GivenInitializers {
+  InitializerValues values;    // in place of any initializer of the model
+  InitializerValues external;  // in place of those whose elements lie in external files
+  // External files by their name. Bytes without an owner are the host's, which may free them when the session
+  // is made.
+  std::map<std::string, SharedBytes> files;
+
+  bool empty() const { return values.empty() && external.empty() && files.empty(); }
+  // The same with copies of the host's files.
+  GivenInitializers Kept() const;
 };
 
-// The model with these initializers as part of it, and without those of `overridden`, which are inputs then.
-// Errors: kInvalidArgument for a value of another type or shape, and for a file that ends too early.
-Result<std::string> WithInitializers(Span<const std::byte> model, const GivenInitializers& given,
-                                     const std::set<std::string>& overridden);
+// Gives the compiler those that the model has, but for those that each run gives. Where only kernels read
+// one, it becomes a parameter, so that sessions share what is computed of it. Errors: kUnsupported for
+// strings.
+Status GiveInitializers(const GivenInitializers& given, const ModelText& text,
+                        const std::set<std::string>& overridden, CompileOptions* compile);
 
 }  // namespace rewire::onnxruntime_api

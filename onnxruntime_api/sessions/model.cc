@@ -59,23 +59,13 @@ OrtStatus* Finish(const Executable& executable, LinkOptions link, const ModelTex
   return nullptr;
 }
 
-// A model whose initializers are replaced or taken out is compiled from memory.
 Result<Compilation> CompileModelBytes(Span<const std::byte> bytes, const std::string& path,
                                       const OrtSessionOptions& options, const CompileOptions& compile,
-                                      const std::set<std::string>& overridden,
                                       std::vector<UnsupportedNode>* unsupported) {
-  const bool as_it_is = options.external_initializers.empty() && overridden.empty();
-  if (as_it_is && !path.empty()) return Compile(path, compile, unsupported);
-  std::string folder;
+  if (!path.empty()) return Compile(path, compile, unsupported);
   const auto configured = options.config.find("session.model_external_initializers_file_folder_path");
-  if (configured != options.config.end()) folder = configured->second;
-  const std::size_t slash = path.rfind('/');
-  if (!path.empty()) folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (as_it_is) return CompileBytes(bytes, folder, "model", compile, unsupported);
-  const Result<std::string> written = WithInitializers(bytes, options.external_initializers, overridden);
-  if (!written) return Forward(written);
-  return CompileBytes({reinterpret_cast<const std::byte*>(written->data()), written->size()}, folder,
-                      path.empty() ? "model" : path, compile, unsupported);
+  const std::string folder = configured == options.config.end() ? "" : configured->second;
+  return CompileBytes(bytes, folder, "model", compile, unsupported);
 }
 
 std::string CompiledText(const std::string& path, const CompileReport& report) {
@@ -89,9 +79,9 @@ std::string CompiledText(const std::string& path, const CompileReport& report) {
 
 OrtStatus* CompileText(const Logger& logger, Span<const std::byte> bytes, const std::string& path,
                        const OrtSessionOptions& options, const CompileOptions& compile,
-                       const std::set<std::string>& overridden, std::optional<Compilation>* out) {
+                       std::optional<Compilation>* out) {
   std::vector<UnsupportedNode> unsupported;
-  Result<Compilation> compiled = CompileModelBytes(bytes, path, options, compile, overridden, &unsupported);
+  Result<Compilation> compiled = CompileModelBytes(bytes, path, options, compile, &unsupported);
   if (!compiled) return FromUnsupported(compiled.error(), unsupported);
   if (const std::string& problem = compiled->report.cache_problem; !problem.empty())
     logger.Write(ORT_LOGGING_LEVEL_WARNING, "cache", problem);
@@ -121,6 +111,7 @@ Model::MakeOverriding OverridingOf(Span<const std::byte> bytes, const std::strin
   if (path.empty()) copy.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   OrtSessionOptions kept = options;
   kept.optimized_path.clear();
+  kept.initializers = options.initializers.Kept();
   return [copy = std::move(copy), path, kept = std::move(kept)](const std::set<std::string>& names,
                                                                 std::shared_ptr<const Model>* model) {
     const OrtEnv* const env = CurrentEnv();
@@ -154,24 +145,18 @@ OrtStatus* Make(const OrtEnv& env, Span<const std::byte> bytes, const std::strin
     return Finish(*executable, std::move(link), {}, *limits, {}, not_linked, model);
   }
   const ModelText text = ReadModelText(bytes);
-  const Result<CompileOptions> compile = CompileOptionsFor(text, options, *limits);
+  Result<CompileOptions> compile = CompileOptionsFor(text, options, *limits, overridden);
   if (!compile) return FromError(compile.error());
+  // A file that is written holds all weights.
+  if (!options.optimized_path.empty()) compile->parameters.clear();
   std::optional<Compilation> compiled;
-  OrtStatus* const failed = CompileText(logger, bytes, path, options, *compile, overridden, &compiled);
+  OrtStatus* const failed = CompileText(logger, bytes, path, options, *compile, &compiled);
   if (failed != nullptr) return failed;
   if (!options.optimized_path.empty()) {
     const Status written = WriteExecutable(compiled->executable, options.optimized_path);
     if (!written) return FromError(written.error(), ORT_FAIL);
   }
-  if (!compile->parameters.empty()) {
-    ParameterSet own;
-    for (const std::string& name : compile->parameters) {
-      const Result<Value> value = ToTensor(options.initializers.at(name));
-      if (!value) return FromError(value.error());
-      own.Set(name, value->tensor());
-    }
-    link.parameters = {compiled->parameters, own};
-  }
+  if (compiled->parameters.size() != 0) link.parameters = {compiled->parameters};
   const Executable executable = compiled->executable;
   const bool from_cache = compiled->report.from_cache;
   compiled.reset();  // what linking does not need goes before it
@@ -261,8 +246,7 @@ OrtStatus* OpenModel(const OrtEnv& env, const std::string& path, const OrtSessio
   if (!file) return Missing(path, file.error().message());
   // The host's own initializers and operators belong to the one session, and a file to write is written each
   // time.
-  if (!options.initializers.empty() || !options.custom_ops.empty() ||
-      !options.external_initializers.empty() || !options.optimized_path.empty())
+  if (!options.initializers.empty() || !options.custom_ops.empty() || !options.optimized_path.empty())
     return Make(env, file->view, path, options, {}, model);
   const std::shared_ptr<Opened> entry = EntryOf(KeyOf(*identity, env, options));
   const std::lock_guard lock(entry->mutex);  // others that open the same file wait for this one
@@ -289,13 +273,14 @@ OrtStatus* CompileModelOnly(const OrtEnv& env, const std::string& path, Span<con
   if (IsExecutable(model.view)) return InvalidArgument("the model is compiled already");
   const Result<SessionLimits> limits = ReadLimits(options.config);
   if (!limits) return FromError(limits.error());
-  Result<CompileOptions> compile = CompileOptionsFor(ReadModelText(model.view), options, *limits);
+  Result<CompileOptions> compile = CompileOptionsFor(ReadModelText(model.view), options, *limits, {});
   if (!compile) return FromError(compile.error());
   compile->compress = true;
   compile->cache.clear();
+  compile->parameters.clear();  // the executable holds all weights
   std::optional<Compilation> compiled;
   OrtStatus* const failed =
-      CompileText(LoggerOf(env, options), model.view, path, options, *compile, {}, &compiled);
+      CompileText(LoggerOf(env, options), model.view, path, options, *compile, &compiled);
   if (failed == nullptr) *executable = std::move(compiled->executable);
   return failed;
 }

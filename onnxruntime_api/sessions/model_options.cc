@@ -46,7 +46,8 @@ OrtAllocator* AllocatorFor(const OrtEnv& env, const OrtSessionOptions& options) 
 }
 
 Result<CompileOptions> CompileOptionsFor(const ModelText& text, const OrtSessionOptions& options,
-                                         const SessionLimits& limits) {
+                                         const SessionLimits& limits,
+                                         const std::set<std::string>& overridden) {
   CompileOptions compile;
   Result<std::vector<OperatorSchema>> operators = SchemasOf(options.custom_ops);
   if (!operators) return Forward(operators);
@@ -69,9 +70,8 @@ Result<CompileOptions> CompileOptionsFor(const ModelText& text, const OrtSession
     if (names == text.denotations.end()) continue;
     for (const std::string& name : names->second) compile.dims.emplace(name, size);
   }
-  for (const auto& [name, value] : options.initializers) {
-    if (text.initializers.count(name) != 0) compile.parameters.insert(name);
-  }
+  if (Status given = GiveInitializers(options.initializers, text, overridden, &compile); !given)
+    return Forward(given);
   if (limits.load_time.count() != 0) {
     compile.limits.fold_time = limits.load_time;
     compile.limits.fold_node_time = limits.load_time;

@@ -3,6 +3,9 @@
 // The options of a session, as options of the compiler and of linking.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "rewire/compiler/compiler.h"
 #include "rewire/onnxruntime_api/sessions/model_text.h"
 #include "rewire/onnxruntime_api/sessions/session_limits.h"
@@ -33,8 +36,10 @@ class LinkingLogger {
 // the host has registered none of its own.
 OrtAllocator* AllocatorFor(const OrtEnv& env, const OrtSessionOptions& options);
 
+// `overridden` are initializers that runs give.
 Result<CompileOptions> CompileOptionsFor(const ModelText& text, const OrtSessionOptions& options,
-                                         const SessionLimits& limits);
+                                         const SessionLimits& limits,
+                                         const std::set<std::string>& overridden);
 LinkOptions LinkOptionsFor(const OrtEnv& env, const OrtSessionOptions& options, const SessionLimits& limits);
 
 }  // namespace rewire::onnxruntime_api

@@ -95,13 +95,22 @@ DeclaredValue ReadValue(std::string_view bytes, ModelText* text) {
   return value;
 }
 
+void ReadInitializer(std::string_view bytes, ModelText* text) {
+  std::string name;
+  bool external = false;
+  for (Fields tensor(bytes); tensor.Next();) {
+    if (tensor.field() == 8) name = tensor.string();
+    if (tensor.field() == 14) external = tensor.number() == 1;
+  }
+  if (external) text->external.insert(name);
+  text->initializers.insert(std::move(name));
+}
+
 void ReadGraph(std::string_view bytes, ModelText* text) {
   for (Fields graph(bytes); graph.Next();) {
     switch (graph.field()) {
       case 5:
-        for (Fields tensor(graph.text()); tensor.Next();) {
-          if (tensor.field() == 8) text->initializers.insert(tensor.string());
-        }
+        ReadInitializer(graph.text(), text);
         break;
       case 11:
         text->inputs.push_back(ReadValue(graph.text(), text));

@@ -26,6 +26,7 @@ struct ModelText {
   std::vector<DeclaredValue> overridable;  // those that are, and that a run may give
   std::vector<DeclaredValue> outputs;
   std::set<std::string> initializers;
+  std::set<std::string> external;                            // initializers whose elements lie in other files
   std::set<std::string> dims;                                // names of dimensions of inputs and outputs
   std::map<std::string, std::set<std::string>> denotations;  // names of dimensions by their denotation
 };

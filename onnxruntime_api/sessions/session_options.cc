@@ -125,7 +125,7 @@ OrtStatus* AddInitializer(OrtSessionOptions* options, const char* name, const Or
     if (value == nullptr || value->body->kind != ONNX_TYPE_TENSOR)
       return InvalidArgument("Received an initializer that is no tensor.");
     // The host's memory is used in place, and the host keeps the value as long as sessions use it.
-    if (!options->initializers.emplace(name, value->body).second)
+    if (!options->initializers.values.emplace(name, value->body).second)
       return InvalidArgument("An OrtValue for this name has already been added: " + std::string(name));
     return nullptr;
   });
@@ -138,7 +138,7 @@ OrtStatus* AddExternalInitializers(OrtSessionOptions* options, const char* const
       if (names[i] == nullptr || *names[i] == '\0') return InvalidArgument("Received empty name.");
       if (values[i] == nullptr || values[i]->body->kind != ONNX_TYPE_TENSOR || values[i]->body->is_string())
         return InvalidArgument("Received an initializer that is no tensor of numbers.");
-      if (!options->external_initializers.values.emplace(names[i], values[i]->body).second)
+      if (!options->initializers.external.emplace(names[i], values[i]->body).second)
         return InvalidArgument("An OrtValue for this name has already been added: " + std::string(names[i]));
     }
     return nullptr;
@@ -150,8 +150,8 @@ OrtStatus* AddExternalInitializersFromFilesInMemory(OrtSessionOptions* options, 
   return Guard([&]() -> OrtStatus* {
     for (std::size_t i = 0; i < count; ++i) {
       if (names[i] == nullptr || *names[i] == '\0') return InvalidArgument("Received empty file name.");
-      const Span<const std::byte> file(reinterpret_cast<const std::byte*>(data[i]), sizes[i]);
-      if (!options->external_initializers.files.emplace(names[i], file).second)
+      const SharedBytes file = {{reinterpret_cast<const std::byte*>(data[i]), sizes[i]}, nullptr};
+      if (!options->initializers.files.emplace(names[i], file).second)
         return InvalidArgument("A file of this name has already been added: " + std::string(names[i]));
     }
     return nullptr;

@@ -19,9 +19,8 @@ struct OrtSessionOptions {
   std::map<std::string, std::string> config;
   std::map<std::string, std::int64_t> sizes_by_name;
   std::map<std::string, std::int64_t> sizes_by_denotation;
-  std::map<std::string, std::shared_ptr<rewire::onnxruntime_api::ValueBody>> initializers;
+  rewire::onnxruntime_api::GivenInitializers initializers;
   rewire::onnxruntime_api::CustomOps custom_ops;
-  rewire::onnxruntime_api::GivenInitializers external_initializers;
   std::string optimized_path;
   std::string profile_prefix;  // empty: no profile
   std::string log_id;

@@ -8,6 +8,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -58,6 +60,9 @@ nb::dict ReportOf(const CompileReport& report) {
   for (const ZeroedConstant& zeroed : report.zeroed_weights)
     zeroed_weights.append(nb::make_tuple(zeroed.constant, zeroed.node, zeroed.count));
   figures["zeroed_weights"] = zeroed_weights;
+  nb::list overridable;
+  for (const std::string& name : report.overridable) overridable.append(name);
+  figures["overridable"] = overridable;
   figures["from_cache"] = report.from_cache;
   figures["cache_problem"] = report.cache_problem;
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
@@ -115,6 +120,23 @@ Calibration CalibrationOf(const nb::list& data, const std::string& method, doubl
   return calibration;
 }
 
+// `files` is a dict of buffers by location. The executable keeps what it uses of them.
+std::map<std::string, SharedBytes> FilesOf(nb::handle files) {
+  std::map<std::string, SharedBytes> found;
+  for (const auto& [key, bytes] : nb::cast<nb::dict>(files)) {
+    const auto location = nb::cast<std::string>(key);
+    const auto file =
+        std::make_shared<const Tensor>(Import(bytes, Access::kRead, "external_files['" + location + "']"));
+    const TensorView view = file->view();
+    if (!view.IsContiguous()) {
+      Raise(Error(StatusCode::kInvalidArgument,
+                  "external_files['" + location + "']: its bytes are strided; copy them first"));
+    }
+    found[location] = {{static_cast<const std::byte*>(view.data()), view.bytes()}, file};
+  }
+  return found;
+}
+
 // `model` is a path, or an object with a buffer. Returns (executable, report, parameters), or for a model
 // with unsupported nodes (None, list of them, message).
 nb::tuple CompileModel(const Arguments& given) {
@@ -140,6 +162,9 @@ nb::tuple CompileModel(const Arguments& given) {
     kStrict,
     kParameters,
     kAllParameters,
+    kInitializers,
+    kExternalFiles,
+    kOverridden,
     kOperators,
     kCache,
     kProgress
@@ -159,6 +184,9 @@ nb::tuple CompileModel(const Arguments& given) {
   options.strict = ToFlag(given[kStrict], "strict", false);
   options.parameters = ToNames(given[kParameters], "parameters");
   options.all_parameters = ToFlag(given[kAllParameters], "all_parameters", false);
+  options.initializers = ToObject<ParameterSet>(given[kInitializers], "initializers", "a ParameterSet");
+  options.external_files = FilesOf(given[kExternalFiles]);
+  options.overridden = ToNames(given[kOverridden], "overridden");
   options.operators = Take(ParseOperatorSchemas(ToText(given[kOperators], "operators"), "operators"));
   const std::string cpu = ToText(given[kCpu], "cpu"), precision = ToText(given[kPrecision], "precision");
   if (cpu == "vectors") options.cpu = Cpu::kVectors;
@@ -208,7 +236,9 @@ void AddCompiler(nb::module_& module) {
       "calibrate: list[dict[str, typing.Any]], calibration: str, max_error: float, "
       "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
       "compress: bool, check_passes: bool, strict: bool, parameters: collections.abc.Iterable[str], "
-      "all_parameters: bool, operators: str, cache: str, progress: typing.Callable[[str], object] | None) "
+      "all_parameters: bool, initializers: ParameterSet, external_files: dict[str, typing.Any], "
+      "overridden: collections.abc.Iterable[str], operators: str, cache: str, progress: "
+      "typing.Callable[[str], object] | None) "
       "-> tuple[Executable | None, typing.Any, typing.Any]",
       &CompileModel, "Compiles a model.");
   FunctionOf(

@@ -114,6 +114,8 @@ class CompileReport:
     """Kernel calls that run on the device that the model was compiled for."""
     host_calls: tuple[HostCalls, ...]
     zeroed_weights: tuple[ZeroedWeights, ...]
+    overridable: tuple[str, ...]
+    """The model's initializers that are inputs, too: `overridden` of `rewire.compile` may name them."""
     from_cache: bool
     """The executable comes from the cache. Then only its kernels, constants and memory are counted here."""
     cache_problem: str
@@ -153,6 +155,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
             device: str = "cpu", device_work: int = 100000, parallel: str = "auto", cpu: str = "native",
             compress: bool = True, check_passes: bool = False, strict: bool = False,
             parameters: str | Iterable[str] | _rewire.ParameterSet = (),
+            initializers: Mapping[str, Array] | _rewire.ParameterSet | None = None,
+            external_files: Mapping[str, Any] | None = None, overridden: Iterable[str] = (),
             operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
             cache: Path | None = None) -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
@@ -194,15 +198,20 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     of the executable, for `rewire.load(..., parameters=...)`, and packed weights are made of them then. "all" stands for all
     floats of more than one element. A name on which the program depends, as on a shape, is an error.
 
+    `initializers` are elements of the model's initializers, in place of its own: a ParameterSet or a dict of arrays. An array
+    has the initializer's dtype. The executable may use its memory, so nobody may write it. `external_files` are files of
+    external data in memory, as buffers by the location that the model names. `overridden` are initializers that the graph lists
+    among its inputs, too, and that each run gives; `report.overridable` has those that may stand here.
+
     `operators` are schemas of operators that kernels of yours compute, of any domain: the path of a JSON file, or what stands
     in one, as a dict or as the list of its operators. Give their kernels to `rewire.load(..., kernels=...)`.
 
     `cache` is a folder of yours in which executables are kept, so that a model is compiled once; it is made if it is not there.
-    The report then says whether the executable comes from there. An executable with parameters, one of precision "int8", and
-    one that samples are measured on is compiled in any case.
+    The report then says whether the executable comes from there. An executable with parameters, initializers or
+    files of the caller's, one of precision "int8", and one that samples are measured on is compiled in any case.
 
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
-    InvalidArgumentError for a wrong dimension, pass, parameter or calibration. The GIL is not held, and several threads may compile at once.
+    InvalidArgumentError for a wrong dimension, pass, parameter, initializer or calibration. The GIL is not held, and several threads may compile at once.
     """
     _require_choice("precision", precision, ("model", "int8", "bf16"))
     _require_choice("parallel", parallel, ("auto", "off"))
@@ -218,11 +227,12 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
         names = parameters.names()
     elif not everything:
         names = list(parameters)
+    given = initializers if isinstance(initializers, _rewire.ParameterSet) else _rewire.ParameterSet.from_arrays(dict(initializers or {}))
     made, report, own = _rewire._compile(
         source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
         device_work, parallel == "auto", cpu, compress, check_passes, strict, names, everything,
-        _schemas_of(operators), "" if cache is None else os.fsdecode(cache), progress)
+        given, dict(external_files or {}), overridden, _schemas_of(operators), "" if cache is None else os.fsdecode(cache), progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([own or "", *(f"  {node}" for node in nodes)]))
@@ -233,6 +243,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     report["products"] = tuple(ProductPrecision(*row) for row in report["products"])
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
+    report["overridable"] = tuple(report["overridable"])
     report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])
     return Compilation(made, CompileReport(**report), own)
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rewire import errors
 from rewire._native import _rewire
+from rewire.compiler import compile
 from rewire.model_metadata import ModelMetadata
 from rewire.ort_value import ORT_NAMES, OrtValue, require_cpu
 from rewire.program import load
@@ -136,8 +137,12 @@ class InferenceSession:
             warn_ignored(f"{name}={value!r}", "InferenceSession takes a model, options and providers", 2)
         threads, dims = max(1, options.intra_op_num_threads), options.free_dimensions
         cache = options.cache()
-        self.program = shared(path_or_bytes, (threads, tuple(sorted(dims.items())), cache),
-                              lambda: load(path_or_bytes, threads=threads, dims=dims, cache=cache))
+        if options.initializers or options.external_files:
+            model: Any = compile(path_or_bytes, dims=dims, initializers=options.initializers, external_files=options.external_files)
+            self.program = load(model, threads=threads)
+        else:
+            self.program = shared(path_or_bytes, (threads, tuple(sorted(dims.items())), cache),
+                                  lambda: load(path_or_bytes, threads=threads, dims=dims, cache=cache))
         self._options = options
         self._strings, self._keys = self.program.output_strings, self.program.output_keys
         self._texts = self.program._input_texts(), self.program._output_texts()

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 
 from rewire import errors
 from rewire._native import _rewire
+from rewire.ort_value import OrtValue
 from rewire.types import Path
 
 
@@ -71,7 +72,7 @@ class SessionOptions:
     """
 
     __slots__ = (*_IGNORED, "intra_op_num_threads", "log_severity_level", "log_verbosity_level", "logid",
-                 "profile_file_prefix", "free_dimensions", "_entries")
+                 "profile_file_prefix", "free_dimensions", "initializers", "external_files", "_entries")
 
     def __init__(self) -> None:
         self.intra_op_num_threads = 0
@@ -91,11 +92,30 @@ class SessionOptions:
         self.use_deterministic_compute = False
         self.use_per_session_threads = True
         self.free_dimensions: dict[str, int] = {}
+        self.initializers: dict[str, Any] = {}
+        self.external_files: dict[str, Any] = {}
         self._entries: dict[str, str] = {}
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fixes a symbolic dimension."""
         self.free_dimensions[name] = size
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Gives the elements of an initializer, which the session uses in place where it can."""
+        self.add_external_initializers([name], [value])
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """The same for several initializers, also for those of external files."""
+        for name, value in zip(names, values):
+            if name in self.initializers:
+                raise errors.InvalidArgumentError(f"initializer {name!r} is given already")
+            self.initializers[name] = value.numpy()
+
+    def add_external_initializers_from_files_in_memory(self, names: Sequence[str], buffers: Sequence[Any],
+                                                       lengths: Sequence[int]) -> None:
+        """Gives files of external data as buffers, by the locations that the model names."""
+        for name, buffer, length in zip(names, buffers, lengths):
+            self.external_files[name] = memoryview(buffer)[:length]
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Keeps an entry. "session.rewire_cache" is the folder in which compiled models are kept; no other has an effect."""

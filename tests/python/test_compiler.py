@@ -219,6 +219,48 @@ def test_weights_as_parameters(tmp_path):
         rewire.compile(proto, parameters=name)
 
 
+def test_initializers_of_the_callers():
+    onnx = pytest.importorskip("onnx")
+    proto, w = models.linear()
+    [name] = rewire.compile(proto, parameters="all").parameters.names()
+    x = numpy.ones((3, 8), numpy.float32)
+    expected = numpy.maximum(x @ (3 * w), 0)
+    for given in ({name: 3 * w}, rewire.ParameterSet.from_arrays({name: 3 * w})):
+        made = rewire.compile(proto, initializers=given)
+        numpy.testing.assert_allclose(rewire.load(made)(x)["y"], expected, rtol=1e-6)
+    assert made.report.overridable == ()
+    with pytest.raises(rewire.InvalidArgumentError, match=f"initializer '{name}' is given as f64"):
+        rewire.compile(proto, initializers={name: w.astype(numpy.float64)})
+
+    # The same as an input, which each run gives.
+    given = onnx.ModelProto()
+    given.CopyFrom(proto)
+    given.graph.input.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, w.shape))
+    assert rewire.compile(given).report.overridable == (name,)
+    program = rewire.load(rewire.compile(given, overridden=[name]))
+    for factor in (1, 2):
+        numpy.testing.assert_allclose(program({"x": x, name: factor * w})["y"], numpy.maximum(x @ (factor * w), 0), rtol=1e-6)
+
+    # Elements in a file of external data, of which there is none on disk.
+    [tensor] = [each for each in proto.graph.initializer if each.name == name]
+    onnx.external_data_helper.set_external_data(tensor, "weights.bin", offset=8, length=w.nbytes)
+    tensor.ClearField("raw_data")
+    file = bytes(8) + (3 * w).tobytes()
+    made = rewire.compile(proto, external_files={"weights.bin": file})
+    del file
+    numpy.testing.assert_allclose(rewire.load(made)(x)["y"], expected, rtol=1e-6)
+    options = rewire.SessionOptions()
+    options.add_external_initializers_from_files_in_memory(["weights.bin"], [bytes(8) + w.tobytes() + b"more"], [8 + w.nbytes])
+    session = rewire.InferenceSession(proto.SerializeToString(), options)
+    numpy.testing.assert_allclose(session.run(["y"], {"x": x})[0], numpy.maximum(x @ w, 0), rtol=1e-6)
+    options = rewire.SessionOptions()
+    options.add_initializer(name, rewire.OrtValue.ortvalue_from_numpy(3 * w))
+    session = rewire.InferenceSession(proto.SerializeToString(), options)
+    numpy.testing.assert_allclose(session.run(["y"], {"x": x})[0], expected, rtol=1e-6)
+    with pytest.raises(rewire.InvalidArgumentError, match="is given already"):
+        options.add_external_initializers([name], [rewire.OrtValue.ortvalue_from_numpy(w)])
+
+
 def test_weights_from_a_file_of_safetensors(tmp_path):
     numpy_files = pytest.importorskip("safetensors.numpy")
     proto, w = models.linear()

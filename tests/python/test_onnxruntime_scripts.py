@@ -106,7 +106,7 @@ def test_names_of_the_module_are_here():
 
 @pytest.mark.parametrize("owner, left_out", [
     ("InferenceSession", "ep|memory_infos|tuning|captured_graph|ortvaluevector|graph_assignment|create_ortvalue"),
-    ("SessionOptions", "provider|ep_context|cancellation|denotation|initializer"),
+    ("SessionOptions", "provider|ep_context|cancellation|denotation"),
     ("RunOptions", "sync_stream|adapter|training"),
     ("OrtValue", "sparse|sequence|onnx_type|tensor_size|proto"),
     ("IOBinding", "vector"),

@@ -15,94 +15,19 @@
 #include "rewire/compiler/c_api.h"
 #include "rewire/executable_format/instruction.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/compiler/driver/weighted_models.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/vm/c_api/status.h"
-#include "rewire/vm/loader/ffi_shim/half.h"
 #include "rewire/vm/vm.h"
 
 namespace rewire::test {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
-
-// A model with an input "x", an output "y" and weights that follow from a seed.
-class Model {
- public:
-  explicit Model(int seed, Ints x, std::int64_t opset = 17)
-      : proto_(EmptyModel(opset)), seed_(seed), x_(std::move(x)) {
-    std::vector<Dim> dims(x_.begin(), x_.end());
-    SetValue(proto_.mutable_graph()->add_input(), "x", dims);
-  }
-
-  // Numbers from 0.25 to 1.75, so that they may be variances and divisors.
-  void Weight(const std::string& name, const Ints& dims) {
-    AddFloats(proto_.mutable_graph(), name, dims, Elements(dims));
-  }
-  void HalfWeight(const std::string& name, const Ints& dims) {
-    onnx::TensorProto* tensor = AddWeight(proto_.mutable_graph(), name, onnx::TensorProto::FLOAT16, dims);
-    for (const float element : Elements(dims)) tensor->add_int32_data(ffi_shim::FloatToHalf(element));
-  }
-  onnx::NodeProto* Node(const std::string& type, const std::vector<std::string>& inputs,
-                        const std::string& output) {
-    return AddNode(proto_.mutable_graph(), type, inputs, output);
-  }
-  onnx::GraphProto* graph() { return proto_.mutable_graph(); }
-  const Ints& x() const { return x_; }
-  std::string Bytes() {
-    if (proto_.graph().output_size() == 0) SetValue(proto_.mutable_graph()->add_output(), "y", {});
-    proto_.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
-    return proto_.SerializeAsString();
-  }
-
- private:
-  std::vector<float> Elements(const Ints& dims) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : dims) count *= dim;
-    std::vector<float> elements;
-    for (std::int64_t i = 0; i < count; ++i)
-      elements.push_back(0.25F + 0.125F * static_cast<float>((i * 7 + seed_ * 5 + next_ * 3) % 13));
-    ++next_;
-    return elements;
-  }
-
-  onnx::ModelProto proto_;
-  int seed_;
-  int next_ = 0;
-  Ints x_;
-};
-
 compiler::CompileOptions AsParameters() {
   compiler::CompileOptions options;
   options.all_parameters = true;
   return options;
-}
-
-std::vector<std::byte> FileOf(const Outcome& outcome) {
-  Result<std::vector<std::byte>> file = SerializeModule(outcome.compiled.module);
-  REQUIRE(file);
-  return *std::move(file);
-}
-
-std::vector<float> Run(const Outcome& outcome, const ParameterSet& parameters, const Ints& shape) {
-  const Result<Executable> executable = Executable::FromModule(outcome.compiled.module);
-  REQUIRE(executable);
-  LinkOptions options;
-  options.parameters.push_back(parameters);
-  const Result<Program> program = Program::Link(*executable, std::move(options));
-  INFO((program ? "" : program.error().message()));
-  REQUIRE(program);
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape) count *= dim;
-  std::vector<float> x;
-  for (std::int64_t i = 0; i < count; ++i) x.push_back(static_cast<float>(i % 5));
-  VirtualMachine vm(*program);
-  REQUIRE(vm.TrySetInput("x", TensorView(x.data(), DTypeOf<float>(), {shape.data(), shape.size()})));
-  const Status done = vm.TryInvoke();
-  INFO((done ? "" : done.error().message()));
-  REQUIRE(done);
-  const Tensor y = vm.result().tensor();
-  return {y.data<float>(), y.data<float>() + y.view().size()};
 }
 
 bool AreNear(const std::vector<float>& a, const std::vector<float>& b) {
@@ -126,172 +51,10 @@ std::vector<std::string> CallsOf(const Outcome& outcome) {
   return calls;
 }
 
-struct Case {
-  const char* name;
-  std::function<Model(int seed)> make;
-};
-
-Model ConvThen(int seed, const std::string& type, const Ints& weights,
-               const std::function<void(Model*)>& after) {
-  Model model(seed, {1, weights[type == "Conv" ? 1 : 0], 8, 8});
-  model.Weight("w", weights);
-  onnx::NodeProto* conv = model.Node(type, {"x", "w"}, "c");
-  if (type == "ConvTranspose") AddIntList(conv, "strides", {weights[2], weights[3]});
-  after(&model);
-  return model;
-}
-
-const std::vector<Case>& Cases() {
-  static const std::vector<Case> cases = {
-      {"a product with a bias behind it",
-       [](int seed) {
-         Model model(seed, {3, 20});
-         model.Weight("w", {20, 24});
-         model.Weight("b", {24});
-         model.Node("MatMul", {"x", "w"}, "p");
-         model.Node("Add", {"p", "b"}, "s");
-         model.Node("Relu", {"s"}, "y");
-         return model;
-       }},
-      {"one weight read by two products and by a sum",
-       [](int seed) {
-         Model model(seed, {4, 16});
-         model.Weight("w", {16, 16});
-         model.Node("MatMul", {"x", "w"}, "p");
-         model.Node("MatMul", {"p", "w"}, "q");
-         onnx::NodeProto* mean = model.Node("ReduceMean", {"w"}, "s");
-         AddIntList(mean, "axes", {0});
-         AddInt(mean, "keepdims", 0);
-         model.Node("Add", {"q", "s"}, "y");
-         return model;
-       }},
-      {"Gemm by turned weights",
-       [](int seed) {
-         Model model(seed, {3, 20});
-         model.Weight("w", {24, 20});
-         model.Weight("b", {1, 24});
-         AddInt(model.Node("Gemm", {"x", "w", "b"}, "y"), "transB", 1);
-         return model;
-       }},
-      {"weights of 16 bits",
-       [](int seed) {
-         Model model(seed, {3, 20});
-         model.HalfWeight("w", {20, 24});
-         AddInt(model.Node("Cast", {"w"}, "wide"), "to", onnx::TensorProto::FLOAT);
-         model.Node("MatMul", {"x", "wide"}, "y");
-         return model;
-       }},
-      {"a convolution, batch normalization and more for each channel",
-       [](int seed) {
-         return ConvThen(seed, "Conv", {8, 3, 5, 5}, [](Model* model) {
-           for (const char* name : {"scale", "bias", "mean", "variance"}) model->Weight(name, {8});
-           for (const char* name : {"factor", "term", "less", "divisor"}) model->Weight(name, {8, 1, 1});
-           model->Node("BatchNormalization", {"c", "scale", "bias", "mean", "variance"}, "n");
-           model->Node("Mul", {"n", "factor"}, "f");
-           model->Node("Add", {"term", "f"}, "t");
-           model->Node("Sub", {"t", "less"}, "l");
-           model->Node("Div", {"l", "divisor"}, "y");
-         });
-       }},
-      {"a convolution of 3 x 3 windows",
-       [](int seed) {
-         return ConvThen(seed, "Conv", {16, 16, 3, 3}, [](Model* model) { model->Node("Relu", {"c"}, "y"); });
-       }},
-      {"a depthwise convolution with a bias",
-       [](int seed) {
-         Model model(seed, {1, 8, 8, 8});
-         model.Weight("w", {8, 1, 3, 3});
-         model.Weight("b", {8});
-         AddInt(model.Node("Conv", {"x", "w", "b"}, "y"), "group", 8);
-         return model;
-       }},
-      {"a transposed convolution and a factor",
-       [](int seed) {
-         return ConvThen(seed, "ConvTranspose", {4, 6, 2, 2}, [](Model* model) {
-           model->Weight("factor", {6, 1, 1});
-           model->Node("Mul", {"c", "factor"}, "y");
-         });
-       }},
-      {"batch normalization that follows no convolution",
-       [](int seed) {
-         Model model(seed, {2, 6, 4, 4});
-         for (const char* name : {"scale", "bias", "mean", "variance"}) model.Weight(name, {6});
-         model.Node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, "n");
-         model.Node("Relu", {"n"}, "y");
-         return model;
-       }},
-      {"layer normalization in parts",
-       [](int seed) {
-         Model model(seed, {3, 16});
-         model.Weight("scale", {16});
-         model.Weight("bias", {16});
-         model.Node("LayerNormalization", {"x", "scale", "bias"}, "y");
-         return model;
-       }},
-      {"recurrent layers in both directions",
-       [](int seed) {
-         Model model(seed, {5, 2, 6});
-         model.Weight("w", {2, 64, 6});
-         model.Weight("r", {2, 64, 16});
-         model.Weight("b", {2, 128});
-         onnx::NodeProto* layer = model.Node("LSTM", {"x", "w", "r", "b"}, "y");
-         AddString(layer, "direction", "bidirectional");
-         AddInt(layer, "hidden_size", 16);
-         return model;
-       }},
-      {"a table that a recurrent layer reads",
-       [](int seed) {
-         Model model(seed, {4});
-         AddInt(model.Node("Cast", {"x"}, "integers"), "to", onnx::TensorProto::INT64);
-         AddInts(model.graph(), "as_rows", {4, 1});
-         model.Node("Reshape", {"integers", "as_rows"}, "ids");
-         model.Weight("table", {9, 3});
-         model.Weight("w", {1, 8, 3});
-         model.Weight("r", {1, 8, 2});
-         model.Weight("b", {1, 16});
-         model.Node("Gather", {"table", "ids"}, "rows");
-         model.Node("LSTM", {"rows", "w", "r", "b"}, "y");
-         return model;
-       }},
-      {"an image of weights beside one with its channels last",
-       [](int seed) {
-         return ConvThen(seed, "Conv", {8, 3, 1, 1}, [](Model* model) {
-           model->Weight("position", {1, 8, 8, 8});
-           model->Weight("w2", {4, 8, 1, 1});
-           model->Node("Add", {"c", "position"}, "a");
-           model->Node("Conv", {"a", "w2"}, "y");
-         });
-       }},
-      {"weights that are turned, and a result that is a weight",
-       [](int seed) {
-         Model model(seed, {3, 20});
-         model.Weight("w", {24, 20});
-         model.Node("Transpose", {"w"}, "t");
-         model.Node("MatMul", {"x", "t"}, "p");
-         model.Node("ReduceMean", {"p"}, "m");
-         model.Node("Add", {"w", "m"}, "y");
-         return model;
-       }},
-      {"a node Constant",
-       [](int seed) {
-         Model model(seed, {3, 4});
-         onnx::AttributeProto* value = model.Node("Constant", {}, "w")->add_attribute();
-         value->set_name("value");
-         value->set_type(onnx::AttributeProto::TENSOR);
-         Model weights(seed, {1});
-         weights.Weight("w", {4, 5});
-         *value->mutable_t() = weights.graph()->initializer(0);
-         model.Node("MatMul", {"x", "w"}, "y");
-         return model;
-       }},
-  };
-  return cases;
-}
-
 TEST_CASE("parameters: one executable serves all weights, as constants would") {
-  for (const Case& each : Cases()) {
+  for (const WeightedCase& each : WeightedCases()) {
     INFO(each.name);
-    Model first = each.make(1), second = each.make(2);
+    WeightedModel first = each.make(1), second = each.make(2);
     const Ints x = first.x();
     const Outcome constants = CompileBytes(first.Bytes()), others = CompileBytes(second.Bytes());
     const Outcome made = CompileBytes(first.Bytes(), "", AsParameters());
@@ -306,10 +69,11 @@ TEST_CASE("parameters: one executable serves all weights, as constants would") {
     const bool same_file = FileOf(made) == FileOf(again);
     CHECK(same_file);
     CHECK(CallsOf(made) == CallsOf(constants));
-    const std::vector<float> expected = Run(constants, {}, x), expected_of_others = Run(others, {}, x);
+    const std::vector<float> expected = RunWith(constants, {}, x),
+                             expected_of_others = RunWith(others, {}, x);
     CHECK(expected != expected_of_others);
-    CHECK(Run(made, made.compiled.parameters, x) == expected);
-    CHECK(Run(made, again.compiled.parameters, x) == expected_of_others);
+    CHECK(RunWith(made, made.compiled.parameters, x) == expected);
+    CHECK(RunWith(made, again.compiled.parameters, x) == expected_of_others);
     // Without the passes nothing is packed; without this one alone, what packs is left as it is.
     std::set<std::string> passes;
     for (const std::string& pass : compiler::PassNames()) passes.insert(pass);
@@ -318,14 +82,14 @@ TEST_CASE("parameters: one executable serves all weights, as constants would") {
       fewer.disabled_passes = disabled;
       const Outcome less = CompileBytes(first.Bytes(), "", fewer);
       REQUIRE(less.message.empty());
-      CHECK(AreNear(Run(less, again.compiled.parameters, x), expected_of_others));
+      CHECK(AreNear(RunWith(less, again.compiled.parameters, x), expected_of_others));
     }
   }
 }
 
 TEST_CASE("parameters: long and branching chains of what is computed from one") {
   constexpr int kNodes = 3000;
-  Model model(1, {3});
+  WeightedModel model(1, {3});
   model.Weight("w", {3});
   std::string last = "w";
   for (int i = 0; i < kNodes; ++i) {
@@ -338,9 +102,9 @@ TEST_CASE("parameters: long and branching chains of what is computed from one") 
   const Outcome made = CompileBytes(model.Bytes(), "", AsParameters());
   REQUIRE(made.message.empty());
   CHECK(CallsOf(made).size() == 1);
-  CHECK(AreNear(Run(made, made.compiled.parameters, {3}), Run(CompileBytes(model.Bytes()), {}, {3})));
+  CHECK(AreNear(RunWith(made, made.compiled.parameters, {3}), RunWith(CompileBytes(model.Bytes()), {}, {3})));
   // As a condition on which the program depends, it stays a constant.
-  Model branches(1, {3});
+  WeightedModel branches(1, {3});
   AddInts(branches.graph(), "zero", {0}, true);
   last = "zero";
   for (int i = 0; i < 64; ++i) {
@@ -355,8 +119,8 @@ TEST_CASE("parameters: long and branching chains of what is computed from one") 
              Catch::Contains("constant 'zero' cannot be a parameter"));
 }
 
-Model ReshapedProduct() {
-  Model model(1, {3, 20});
+WeightedModel ReshapedProduct() {
+  WeightedModel model(1, {3, 20});
   model.Weight("weights", {20, 24});
   AddInts(model.graph(), "shape", {2, 36});
   model.Node("MatMul", {"x", "weights"}, "p");
@@ -384,7 +148,7 @@ TEST_CASE("parameters: what a program depends on stays a constant, or cannot be 
 }
 
 TEST_CASE("parameters: a name may be that of a scalar; others stay constants") {
-  Model model(1, {3, 4});
+  WeightedModel model(1, {3, 4});
   model.Weight("w", {4, 4});
   model.Weight("factor", {});
   model.Node("MatMul", {"x", "w"}, "p");
@@ -397,12 +161,13 @@ TEST_CASE("parameters: a name may be that of a scalar; others stay constants") {
   CHECK(named.compiled.parameters.name(0) == "factor");
   REQUIRE(all.compiled.parameters.size() == 1);
   CHECK(all.compiled.parameters.name(0) == "w");
-  CHECK(AreNear(Run(named, named.compiled.parameters, {3, 4}), Run(all, all.compiled.parameters, {3, 4})));
+  CHECK(AreNear(RunWith(named, named.compiled.parameters, {3, 4}),
+                RunWith(all, all.compiled.parameters, {3, 4})));
 }
 
 TEST_CASE("parameters: a set over a base set replaces what it names, and the rest is shared") {
-  Model first(1, {3, 20}), second(2, {3, 20});
-  for (Model* model : {&first, &second}) {
+  WeightedModel first(1, {3, 20}), second(2, {3, 20});
+  for (WeightedModel* model : {&first, &second}) {
     model->Weight("a", {20, 20});
     model->Weight("b", {20, 20});
     model->Node("MatMul", {"x", "a"}, "p");
