@@ -3,11 +3,15 @@
  * Measures sessions of one model on a library with ONNX Runtime's C interface: how long each takes to open,
  * what memory they take, and how long a run takes.
  *
- *   bench-onnxruntime-api LIBRARY MODEL SESSIONS RUNS THREADS [INPUT=1x3x48x320 | INPUT@VALUE]...
+ *   bench-onnxruntime-api LIBRARY MODEL SESSIONS RUNS THREADS [hold] [INPUT=1x3x48x320 | INPUT@VALUE]...
+ *
+ * With "hold" it prints "ready" when its sessions have run, and waits for a line before it measures
+ * `private`, and for another one before it ends. So several processes can be measured while all of them live.
  *
  * Dimensions that neither the model nor an argument fixes are 1, and so are integers without a value. Prints
  * one line of JSON. Times are milliseconds, memory is MB beyond what the process took before it loaded the
- * library.
+ * library: `resident` with mapped pages of files, `dirty` what is private and written, `private` what no
+ * other process shares.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,11 +39,11 @@ static double Now(void) {
 }
 
 typedef struct Memory {
-  double resident, dirty; /* MB */
+  double resident, dirty, private; /* MB */
 } Memory;
 
 static Memory MemoryNow(void) {
-  Memory memory = {0, 0};
+  Memory memory = {0, 0, 0};
   char line[256];
   long kilobytes = 0;
   FILE* file = fopen("/proc/self/smaps_rollup", "r");
@@ -50,7 +54,9 @@ static Memory MemoryNow(void) {
   while (fgets(line, sizeof line, file) != NULL) {
     if (sscanf(line, "Rss: %ld kB", &kilobytes) == 1) memory.resident = (double)kilobytes / 1e3;
     if (sscanf(line, "Private_Dirty: %ld kB", &kilobytes) == 1) memory.dirty = (double)kilobytes / 1e3;
+    if (sscanf(line, "Private_Clean: %ld kB", &kilobytes) == 1) memory.private = (double)kilobytes / 1e3;
   }
+  memory.private += memory.dirty;
   fclose(file);
   return memory;
 }
@@ -123,13 +129,24 @@ static OrtValue* Input(OrtSession* session, size_t index, const char* name, int 
   return value;
 }
 
+/* Prints the text, and waits for a line of the input or its end. */
+static void WaitForALine(const char* text) {
+  int read;
+  fputs(text, stdout);
+  fflush(stdout);
+  do {
+    read = getchar();
+  } while (read != '\n' && read != EOF);
+}
+
 int main(int argc, char** argv) {
   static OrtSession* sessions[kMostSessions];
   static double opened[kMostSessions], taken[kMostRuns];
   static OrtValue *inputs[kMostPorts], *outputs[kMostPorts];
   static char *input_names[kMostPorts], *output_names[kMostPorts];
   const int session_count = argc > 5 ? atoi(argv[3]) : 0, run_count = argc > 5 ? atoi(argv[4]) : 0;
-  Memory before, one = {0, 0}, two = {0, 0}, all;
+  const int hold = argc > 6 && strcmp(argv[6], "hold") == 0;
+  Memory before, one = {0, 0, 0}, two = {0, 0, 0}, all;
   const OrtApiBase* (*get_base)(void);
   OrtSessionOptions* options = NULL;
   OrtAllocator* allocator = NULL;
@@ -138,9 +155,9 @@ int main(int argc, char** argv) {
   size_t input_count = 0, output_count = 0, i;
   int session, run;
   if (session_count < 2 || session_count > kMostSessions || run_count < 1 || run_count > kMostRuns) {
-    fprintf(
-        stderr,
-        "usage: bench-onnxruntime-api LIBRARY MODEL SESSIONS RUNS THREADS [INPUT=SIZES | INPUT@VALUE]...\n");
+    fprintf(stderr,
+            "usage: bench-onnxruntime-api LIBRARY MODEL SESSIONS RUNS THREADS [hold] [INPUT=SIZES | "
+            "INPUT@VALUE]...\n");
     return 2;
   }
   before = MemoryNow();
@@ -191,12 +208,14 @@ int main(int argc, char** argv) {
     }
   }
   qsort(taken, (size_t)run_count, sizeof *taken, Ascending);
+  if (hold) WaitForALine("ready\n");
   printf(
       "{\"first\": %.3f, \"second\": %.3f, \"run\": %.5f, \"one_resident\": %.2f, \"one_dirty\": %.2f, "
-      "\"two_dirty\": %.2f, "
-      "\"all_resident\": %.2f, \"all_dirty\": %.2f}\n",
+      "\"two_dirty\": %.2f, \"all_resident\": %.2f, \"all_dirty\": %.2f, \"private\": %.2f}\n",
       opened[0], opened[1], taken[run_count / 2], one.resident - before.resident, one.dirty - before.dirty,
-      two.dirty - before.dirty, all.resident - before.resident, all.dirty - before.dirty);
+      two.dirty - before.dirty, all.resident - before.resident, all.dirty - before.dirty,
+      MemoryNow().private - before.private);
+  if (hold) WaitForALine("");
   for (session = 0; session < session_count; ++session) api->ReleaseSession(sessions[session]);
   return 0;
 }
