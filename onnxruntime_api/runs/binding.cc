@@ -57,7 +57,7 @@ void ReleaseIoBinding(OrtIoBinding* binding) noexcept { delete binding; }
 OrtStatus* BindInput(OrtIoBinding* binding, const char* name, const OrtValue* value) noexcept {
   return Guard([&]() -> OrtStatus* {
     if (binding->model->ports().input_by_name.count(name) == 0)
-      return InvalidArgument("Invalid input name: " + std::string(name));
+      return MakeStatus(ORT_FAIL, "Failed to find input name in the mapping: " + std::string(name));
     for (BoundInput& input : binding->inputs) {
       if (input.name != name) continue;
       input.value = *value;

@@ -99,6 +99,9 @@ OrtStatus* RunAsItIs(const OrtSession& session, const Model& model, const OrtRun
     if (found == ports.output_by_name.end())
       return InvalidArgument("Invalid output name: " + std::string(output.name));
     const Port& port = ports.outputs[found->second];
+    if (output.value != nullptr) {
+      if (OrtStatus* const wrong = CheckOutput(port, *output.value); wrong != nullptr) return wrong;
+    }
     wanted.push_back(&port);
     // The second of two outputs of one name is a copy.
     const bool direct = output.value != nullptr && IsDirect(port, *output.value) && !bound[found->second];
@@ -111,6 +114,7 @@ OrtStatus* RunAsItIs(const OrtSession& session, const Model& model, const OrtRun
     bindings.push_back({OutputRef(OutputHandle{model.function(), port.place}), view, {}});
   }
 
+  if (OrtStatus* const missing = CheckAllGiven(ports, values); missing != nullptr) return missing;
   LentVm vm(model);
   {
     const RunUnder under(options, &*vm);

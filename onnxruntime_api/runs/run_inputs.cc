@@ -12,10 +12,8 @@ namespace {
 
 constexpr char kFix[] = " Please fix either the inputs/outputs or the model.";
 
-OrtStatus* CheckTensor(const Port& port, const ValueBody& body) {
-  const OrtTensorTypeAndShapeInfo& expected = port.type.tensor;
-  if (body.kind != ONNX_TYPE_TENSOR)
-    return InvalidArgument("Input with name: '" + port.name + "' expected to be of type: tensor");
+OrtStatus* CheckTensor(const std::string& name, const OrtTensorTypeAndShapeInfo& expected,
+                       const ValueBody& body) {
   if (body.type != expected.type) {
     return InvalidArgument("Unexpected input data type. Actual: (" + TensorTypeText(body.type) +
                            ") , expected: (" + TensorTypeText(expected.type) + ")");
@@ -23,8 +21,7 @@ OrtStatus* CheckTensor(const Port& port, const ValueBody& body) {
   // Programs give scalars as tensors of one element.
   if (!expected.has_shape || (expected.dims.empty() && body.elements() == 1)) return nullptr;
   if (body.shape.size() != expected.dims.size()) {
-    return InvalidArgument("Invalid rank for input: " + port.name +
-                           " Got: " + std::to_string(body.shape.size()) +
+    return InvalidArgument("Invalid rank for input: " + name + " Got: " + std::to_string(body.shape.size()) +
                            " Expected: " + std::to_string(expected.dims.size()) + kFix);
   }
   std::string wrong;
@@ -34,8 +31,25 @@ OrtStatus* CheckTensor(const Port& port, const ValueBody& body) {
              " Expected: " + std::to_string(expected.dims[i]);
   }
   if (wrong.empty()) return nullptr;
-  return InvalidArgument("Got invalid dimensions for input: " + port.name + " for the following indices" +
-                         wrong + "\n" + kFix);
+  return InvalidArgument("Got invalid dimensions for input: " + name + " for the following indices" + wrong +
+                         "\n" + kFix);
+}
+
+// The number of a kind of types in ONNX Runtime's message of a value of another kind.
+int KindOf(ONNXType kind) {
+  enum { kNoTensor = 1, kTensor = 2, kSequence = 3, kOptional = 5 };
+  if (kind == ONNX_TYPE_TENSOR) return kTensor;
+  if (kind == ONNX_TYPE_SEQUENCE) return kSequence;
+  return kind == ONNX_TYPE_OPTIONAL ? kOptional : kNoTensor;
+}
+
+OrtStatus* WrongKind(const char* what, const std::string& name, const OrtTypeInfo& type,
+                     const ValueBody& body) {
+  const char* const given = body.kind == ONNX_TYPE_TENSOR     ? "tensor"
+                            : body.kind == ONNX_TYPE_SEQUENCE ? "tensor sequence"
+                                                              : "map";
+  return InvalidArgument(std::string(what) + " with name: '" + name + "' expected to be of type: " +
+                         std::to_string(KindOf(type.kind)) + " but received a " + given);
 }
 
 // A tensor of strings as positions, and the list that they stand for.
@@ -70,10 +84,20 @@ Result<Value> ToSequence(const ValueBody& body) {
   return Value::Adt(0, Span<const Value>(fields));
 }
 
+// Checks a value against a type of an input.
+OrtStatus* CheckInput(const std::string& name, const OrtTypeInfo& type, const ValueBody& body) {
+  const bool is_optional = type.kind == ONNX_TYPE_OPTIONAL;
+  if (is_optional && !body.has_value) return nullptr;
+  const OrtTypeInfo& inner =
+      is_optional && type.optional.contained != nullptr ? *type.optional.contained : type;
+  if (body.kind != inner.kind) return WrongKind("input", name, type, body);
+  return body.kind == ONNX_TYPE_TENSOR ? CheckTensor(name, inner.tensor, body) : nullptr;
+}
+
 // A value that is no plain tensor: a sequence of tensors, or an optional, which is a tuple of one or none.
 Result<Value> ToOther(const Port& port, const std::shared_ptr<ValueBody>& body) {
   const bool is_optional = port.type.kind == ONNX_TYPE_OPTIONAL;
-  if (body->kind == ONNX_TYPE_MAP || body->is_string() || (!is_optional && body->kind != port.type.kind))
+  if (body->kind == ONNX_TYPE_MAP || body->is_string())
     return Fail(StatusCode::kInvalidArgument, "input '{}' is given a value of another type", port.name);
   if (is_optional && !body->has_value) return Value::Adt(0, {});
   for (const auto& part : body->parts) {
@@ -87,22 +111,22 @@ Result<Value> ToOther(const Port& port, const std::shared_ptr<ValueBody>& body) 
 }
 
 OrtStatus* Bind(const Port& port, const std::shared_ptr<ValueBody>& body, std::vector<Value>* values) {
+  if (OrtStatus* const wrong = CheckInput(port.name, port.type, *body); wrong != nullptr) return wrong;
   if (port.type.kind != ONNX_TYPE_TENSOR) {
     Result<Value> value = ToOther(port, body);
     if (!value) return FromError(value.error());
     (*values)[port.place] = *std::move(value);
     return nullptr;
   }
-  if (OrtStatus* const wrong = CheckTensor(port, *body); wrong != nullptr) return wrong;
-  if (port.parts) {
-    const Status bound = BindStrings(port, *body, values);
-    return bound ? nullptr : FromError(bound.error());
-  }
   std::shared_ptr<ValueBody> given = body;
   const OrtTensorTypeAndShapeInfo& expected = port.type.tensor;
   if (expected.has_shape && expected.dims.empty() && !body->shape.empty()) {
     given = std::make_shared<ValueBody>(*body);  // the same memory, of rank 0
     given->shape.clear();
+  }
+  if (port.parts) {
+    const Status bound = BindStrings(port, *given, values);
+    return bound ? nullptr : FromError(bound.error());
   }
   Result<Value> value = ToTensor(given);
   if (!value) return FromError(value.error());
@@ -124,11 +148,23 @@ OrtStatus* BindInputs(const Ports& ports, const std::vector<NamedInput>& inputs,
     OrtStatus* const wrong = Bind(ports.inputs[found->second], input.value->body, values);
     if (wrong != nullptr) return wrong;
   }
+  return nullptr;
+}
+
+OrtStatus* CheckAllGiven(const Ports& ports, const std::vector<Value>& values) {
   for (const Port& port : ports.inputs) {
-    if ((*values)[port.place].kind() == ValueKind::kNone)
+    if (values[port.place].kind() == ValueKind::kNone)
       return MakeStatus(ORT_FAIL, "Missing Input: " + port.name);
   }
   return nullptr;
+}
+
+OrtStatus* CheckOutput(const Port& port, const ValueBody& body) {
+  if (body.kind != port.type.kind && port.type.kind != ONNX_TYPE_OPTIONAL)
+    return WrongKind("output", port.name, port.type, body);
+  if (port.type.kind != ONNX_TYPE_TENSOR || body.type == port.type.tensor.type) return nullptr;
+  return InvalidArgument("Unexpected output data type. Actual: (" + TensorTypeText(body.type) +
+                         ") , expected: (" + TensorTypeText(port.type.tensor.type) + ")");
 }
 
 }  // namespace rewire::onnxruntime_api

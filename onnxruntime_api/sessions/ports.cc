@@ -54,7 +54,7 @@ OrtTypeInfo TypeOfNode(const TypeNode& node, const Module& module, const std::se
   for (const Dim dim : node.dims) {
     type.tensor.dims.push_back(dim < 0 ? -1 : dim);
     std::string name = IsSymbol(dim) ? module.symbols[SymbolOf(dim)] : std::string();
-    if (!known.empty() && known.count(name) == 0) name.clear();
+    if (known.count(name) == 0) name.clear();
     type.tensor.names.push_back(std::move(name));
   }
   return type;
@@ -95,11 +95,24 @@ void TakeDeclared(const std::vector<DeclaredValue>& declared, Port* port) {
   }
 }
 
+// The names of dimensions that hosts see. An executable does not keep which of its symbols the model names.
+// Others are named after the place of a dimension, as "x.1".
+std::set<std::string> KnownDims(const ModelText& text, const Module& module, const Function& function) {
+  if (!text.outputs.empty()) return text.dims;
+  std::set<std::string> known(module.symbols.begin(), module.symbols.end());
+  for (const NamedType& input : function.inputs) {
+    for (std::size_t i = 0; i < input.type.nodes[0].dims.size(); ++i)
+      known.erase(input.name + "." + std::to_string(i));
+  }
+  return known;
+}
+
 }  // namespace
 
 Result<Ports> ReadPorts(const Program& program, std::uint32_t function_index, const ModelText& text) {
   const Module& module = program.executable().module();
   const Function& function = module.functions[function_index];
+  const std::set<std::string> known = KnownDims(text, module, function);
   Ports ports;
   ports.input_places = static_cast<std::uint32_t>(function.inputs.size());
   std::set<std::uint32_t> hidden;
@@ -107,7 +120,7 @@ Result<Ports> ReadPorts(const Program& program, std::uint32_t function_index, co
     Port port;
     port.name = function.inputs[i].name;
     port.place = i;
-    port.type = TypeOfNode(function.inputs[i].type.nodes[0], module, text.dims);
+    port.type = TypeOfNode(function.inputs[i].type.nodes[0], module, known);
     TakeDeclared(text.inputs, &port);
     port.parts = PartsOf(Entry(module, "input strings " + function.name + "." + std::to_string(i)),
                          function.inputs.size());
@@ -126,7 +139,7 @@ Result<Ports> ReadPorts(const Program& program, std::uint32_t function_index, co
     Port port;
     port.name = i < function.output_names.size() ? function.output_names[i] : std::to_string(i);
     port.place = i;
-    port.type = TypeOfNode(function.result.nodes[leaves[i]], module, text.dims);
+    port.type = TypeOfNode(function.result.nodes[leaves[i]], module, known);
     const std::string place = function.name + "." + std::to_string(i);
     const json strings = Entry(module, "strings " + place);
     port.parts = PartsOf(strings, leaves.size());

@@ -121,9 +121,10 @@ OrtStatus* AddFreeDimensionOverrideByName(OrtSessionOptions* options, const char
 
 OrtStatus* AddInitializer(OrtSessionOptions* options, const char* name, const OrtValue* value) noexcept {
   return Guard([&]() -> OrtStatus* {
-    if (name == nullptr || *name == '\0') return InvalidArgument("Received empty name.");
     if (value == nullptr || value->body->kind != ONNX_TYPE_TENSOR)
-      return InvalidArgument("Received an initializer that is no tensor.");
+      return InvalidArgument("Received OrtValue is not a tensor. Only tensors are supported.");
+    if (value->body->owner != nullptr)
+      return InvalidArgument("Buffer containing the initializer must be owned by the user.");
     // The host's memory is used in place, and the host keeps the value as long as sessions use it.
     if (!options->initializers.values.emplace(name, value->body).second)
       return InvalidArgument("An OrtValue for this name has already been added: " + std::string(name));

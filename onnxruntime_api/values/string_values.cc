@@ -16,7 +16,7 @@ OrtStatus* WithStrings(const OrtValue* value, Work&& work) noexcept {
   return Guard([&]() -> OrtStatus* {
     ValueBody& body = *value->body;
     if (body.kind != ONNX_TYPE_TENSOR || !body.is_string())
-      return InvalidArgument("the value is no tensor of strings");
+      return MakeStatus(ORT_FAIL, "the value is no tensor of strings");
     return work(body.strings);
   });
 }
@@ -34,10 +34,7 @@ OrtStatus* WithString(const OrtValue* value, std::size_t index, Work&& work) noe
 
 OrtStatus* FillStringTensor(OrtValue* value, const char* const* strings, std::size_t count) noexcept {
   return WithStrings(value, [&](std::vector<std::string>& own) -> OrtStatus* {
-    if (count != own.size()) {
-      return InvalidArgument("input array size " + std::to_string(count) + " does not match the " +
-                             std::to_string(own.size()) + " elements of the tensor");
-    }
+    if (count != own.size()) return InvalidArgument("input array doesn't equal tensor size");
     for (std::size_t i = 0; i < count; ++i) own[i] = strings[i];
     return nullptr;
   });
