@@ -48,6 +48,20 @@ struct SequenceSettings {
   std::uint64_t idle_us = 60000000;  // a sequence ends when no step has come for so long; 0: never
 };
 
+// A model that makes tokens, one for each step: logits of the next token from those before it.
+struct GeneratorSettings {
+  // Names of inputs and outputs. Empty `tokens`: the model is no generator.
+  std::string tokens;  // input, integers [1, S] or [S]: the tokens of a step
+  std::string logits;  // output, f32, whose last row belongs to the last token
+  // Inputs that a model may have besides, all of integers; empty: it has not.
+  std::string positions;          // like `tokens`: their positions
+  std::string mask;               // [1, P] or [P]: ones, for all positions until now
+  std::string last;               // one element: the last position
+  std::string total;              // one element: how many positions there are
+  std::vector<std::int64_t> end;  // tokens that end an answer
+  std::int64_t context = 2048;    // positions of prompt and answer
+};
+
 struct ModelDescription {
   std::string name;
   std::string version;
@@ -57,6 +71,7 @@ struct ModelDescription {
   std::vector<TensorDescription> outputs;
   BatchSettings batching;
   SequenceSettings sequence;
+  bool generates = false;  // settings have a generator
   bool batchable = false;  // all tensors have the same symbolic first dimension
   std::uint32_t instances = 1;
   std::uint32_t max_queue_size = 0;  // 0: no limit

@@ -6,6 +6,7 @@ namespace rewire::serve {
 void Request::Reset() {
   model = version = id = {};
   step = {};
+  held = nullptr;
   parameters.clear();
   inputs.clear();
   wanted.clear();

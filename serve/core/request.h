@@ -25,6 +25,7 @@ namespace rewire::serve {
 using Clock = std::chrono::steady_clock;
 
 struct Sequence;
+class HeldModel;
 
 struct Parameter {
   std::string_view name;
@@ -87,6 +88,8 @@ class Request {
   std::string_view version;  // empty: the newest that is ready
   std::string_view id;
   SequenceStep step;
+  // In place of model, version and step: a step of what is held (Service::HoldGenerator).
+  std::shared_ptr<HeldModel> held;
   std::vector<Parameter> parameters;
   std::vector<InputTensor> inputs;
   std::vector<WantedOutput> wanted;

@@ -32,6 +32,17 @@ class Lane {
   virtual void Run() = 0;
 };
 
+struct Generator;
+
+// HeldModel: a version of a generator, and a sequence of it that belongs to whoever has this object. Requests
+// whose `held` it is run there, one at a time, even if the model is loaded again meanwhile. The sequence ends
+// with the object, and nothing else takes its place.
+class HeldModel {
+ public:
+  virtual ~HeldModel() = default;
+  virtual const Generator& generator() const = 0;
+};
+
 class Service {
  public:
   virtual ~Service() = default;
@@ -43,6 +54,11 @@ class Service {
   // kCancelled. Does nothing if it is finished. The caller makes sure that the request is still there.
   virtual void Cancel(Request* request) = 0;
   virtual std::unique_ptr<Lane> MakeLane() = 0;
+
+  // The newest version of a model that makes tokens. Errors: kNotFound; kUnsupported if its settings have no
+  // generator; kBusy if no further sequence may begin. Then each of the most that it may have is in use, or
+  // their state has all the bytes that it may.
+  virtual Result<std::shared_ptr<HeldModel>> HoldGenerator(std::string_view model) = 0;
 
   // The server.
   virtual ServerDescription Describe() const = 0;

@@ -11,6 +11,7 @@
 
 #include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/token.h"
+#include "rewire/serve/http/openai.h"
 
 namespace rewire::serve {
 namespace {
@@ -179,15 +180,15 @@ void HttpConnection::Dispatch() {
   until_ = Clock::time_point::max();
   const bool get = method_ == "GET" || method_ == "HEAD";
   if (route_.kind == Route::kUnknown)
-    return Respond({404, ErrorJson("there is nothing at the path '" + path_ + "'")});
+    return RespondWithError({404, "there is nothing at the path '" + path_ + "'"});
   const std::string_view method = route_.method;
   const bool fits = (get && method != "POST") || (method_ == "POST" && method != "GET");
   if (route_.kind != Route::kUnsupported && !fits) {
-    return Respond({405, ErrorJson("the path '" + path_ + "' takes the method " +
-                                   std::string(method.empty() ? "GET or POST" : method))});
+    return RespondWithError({405, "the path '" + path_ + "' takes the method " +
+                                      std::string(method.empty() ? "GET or POST" : method)});
   }
   if (get && body_.bytes() > 0) {
-    return Respond({400, ErrorJson("a request of the method " + method_ + " has no body")});
+    return RespondWithError({400, "a request of the method " + method_ + " has no body"});
   }
   if (route_.kind == Route::kInfer) return Infer(route_);
   exchange_ = MakeExchange(route_, home_->service);
@@ -288,7 +289,12 @@ void HttpConnection::Respond(const HttpAnswer& answer) {
 
 void HttpConnection::RespondAndClose(const HttpError& error) {
   keep_alive_ = false;
-  Respond({error.status, ErrorJson(error.text)});
+  RespondWithError(error);
+}
+
+void HttpConnection::RespondWithError(const HttpError& error) {
+  Respond({error.status,
+           IsOpenAiPath(path_) ? OpenAiErrorJson(error.status, error.text) : ErrorJson(error.text)});
 }
 
 void HttpConnection::BeginSending(int code, const char* type, std::string_view extra) {
@@ -330,6 +336,7 @@ void HttpConnection::EndRequest() {
   exchange_ = nullptr;
   in_pieces_ = false;
   method_.clear();
+  path_.clear();
   if (!keep_alive_ || home_->draining) {
     // A client that is still sending would otherwise lose the response with the connection.
     socket_.EndSending();

@@ -87,6 +87,7 @@ class HttpConnection : public EventLoop::Handler, public Request {
   void Go(Piece piece);
   void RespondToInfer();
   void Respond(const HttpAnswer& answer);
+  void RespondWithError(const HttpError& error);
   void RespondAndClose(const HttpError& error);
   // Sends the response's text and tensors.
   void BeginSending(int status, const char* type, std::string_view extra);

@@ -11,6 +11,7 @@
 #include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/wire_types.h"
 #include "rewire/serve/http/model_json.h"
+#include "rewire/serve/http/openai.h"
 #include "rewire/serve/http/settings_json.h"
 
 namespace rewire::serve {
@@ -86,6 +87,13 @@ Route RegionRoute(const Parts& parts, bool cuda) {
   if (action == "status") return {cuda ? Route::kCudaStatus : Route::kRegions, "GET", name, {}};
   if (action == "unregister") return {cuda ? Route::kCudaUnregister : Route::kUnregister, "POST", name, {}};
   if (action == "register" && named) return {cuda ? Route::kUnsupported : Route::kRegister, "POST", name, {}};
+  return {};
+}
+
+Route OpenAiRoute(const Parts& parts) {
+  if (parts.size() == 2 && parts[1] == "completions") return {Route::kOpenAiCompletion, "POST", {}, {}};
+  if (parts.size() == 2 && parts[1] == "models") return {Route::kOpenAiModels, "GET", {}, {}};
+  if (parts.size() == 3 && parts[1] == "models") return {Route::kOpenAiModels, "GET", parts[2], {}};
   return {};
 }
 
@@ -186,6 +194,7 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
     case Route::kInfer:
     case Route::kGenerate:
     case Route::kGenerateStream:
+    case Route::kOpenAiCompletion:
       return Fail(StatusCode::kNotFound, "there is nothing at this path");
     case Route::kLive:
       JsonText(text).Begin('{').Key("live").Bool(true).End('}');
@@ -243,6 +252,9 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
       return {};
     case Route::kCudaUnregister:
       return {};
+    case Route::kOpenAiModels:
+      *answer = AnswerOpenAiModels(route.name, *service);
+      return {};
     case Route::kTrace:
       return AnswerTraceSettings(route.name, body, service, text);
     case Route::kLogging:
@@ -260,10 +272,13 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
 
 }  // namespace
 
+bool IsOpenAiPath(std::string_view path) { return path.substr(0, 4) == "/v1/"; }
+
 Route FindRoute(std::string_view path) {
   const Parts parts = Split(path);
   if (parts.empty()) return {};
   if (parts.size() == 1 && parts[0] == "metrics") return {Route::kMetrics, "GET", {}, {}};
+  if (parts[0] == "v1") return OpenAiRoute(parts);
   if (parts[0] != "v2") return {};
   if (parts.size() == 1) return {Route::kServer, "GET", {}, {}};
   if (parts.size() == 3 && parts[1] == "health" && parts[2] == "live") return {Route::kLive, "GET", {}, {}};

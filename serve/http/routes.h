@@ -31,16 +31,21 @@ struct Route {
     kUnregister,     // POST v2/systemsharedmemory[/region/R]/unregister
     kCudaStatus,     // GET v2/cudasharedmemory/status: there are none
     kCudaUnregister,
-    kTrace,        // GET, POST v2[/models/M]/trace/setting
-    kLogging,      // GET, POST v2/logging
-    kMetrics,      // GET metrics
-    kUnsupported,  // a path of an extension that this server does not have
+    kOpenAiModels,      // GET v1/models[/M]
+    kOpenAiCompletion,  // POST v1/completions
+    kTrace,             // GET, POST v2[/models/M]/trace/setting
+    kLogging,           // GET, POST v2/logging
+    kMetrics,           // GET metrics
+    kUnsupported,       // a path of an extension that this server does not have
   };
   Kind kind = kUnknown;
   const char* method = "GET";  // empty: GET, and POST to change it
   std::string_view name;       // of a model or region
   std::string_view version;
 };
+
+// Whether a path belongs to OpenAI's interface, whose errors have a form of their own.
+bool IsOpenAiPath(std::string_view path);
 
 // Views of the route lie in `path`, which is decoded and begins with '/'.
 Route FindRoute(std::string_view path);

@@ -44,9 +44,32 @@ Result<std::uint32_t> FindTensor(std::string_view what, const std::string& name,
               KnownNames(std::string(what) + "s", name, names));
 }
 
+// The pairs of names for a pattern such as "present.*" = "past.*", of all outputs that it fits.
+std::map<std::string, std::string> NamesOf(const ModelSignature& signature,
+                                           const std::map<std::string, std::string>& patterns) {
+  std::map<std::string, std::string> names;
+  for (const auto& [output, input] : patterns) {
+    const std::size_t star = output.find('*'), place = input.find('*');
+    bool fits = false;
+    for (const ModelOutput& one : signature.outputs) {
+      if (star == std::string::npos || place == std::string::npos) break;
+      const std::string_view name = one.name, end = std::string_view(output).substr(star + 1);
+      if (name.size() + 1 < output.size() || name.substr(0, star) != output.substr(0, star) ||
+          !EndsWith(name, end))
+        continue;
+      std::string with = input;
+      with.replace(place, 1, name.substr(star, name.size() - star - end.size()));
+      names[one.name] = std::move(with);
+      fits = true;
+    }
+    if (!fits) names[output] = input;
+  }
+  return names;
+}
+
 Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const SequenceSettings& settings) {
   std::vector<StatePair> state;
-  for (const auto& [output_name, input_name] : settings.state) {
+  for (const auto& [output_name, input_name] : NamesOf(signature, settings.state)) {
     const auto output = FindTensor("output", output_name, signature.outputs);
     if (!output) return Forward(output);
     const auto input = FindTensor("input", input_name, signature.inputs);
@@ -124,13 +147,22 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   if (Status good = CheckBatching(*signature, settings.batching); !good) return Forward(good, file.path);
   Result<std::vector<StatePair>> state = FindState(*signature, settings.sequence);
   if (!state) return Forward(state, file.path);
+  std::optional<Generator> generator;
+  if (!settings.generator.tokens.empty()) {
+    std::vector<std::string> inputs;
+    for (const StatePair& pair : *state) inputs.push_back(signature->inputs[pair.input].name);
+    Result<Generator> read =
+        ReadGenerator(settings.generator, inputs, DescribeInputs(*signature), DescribeOutputs(*signature));
+    if (!read) return Forward(read, file.path);
+    generator = *std::move(read);
+  }
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
   if (settings.steps != 0) limits.steps = settings.steps;
   if (settings.depth != 0) limits.depth = settings.depth;
-  return std::make_shared<const ModelVersion>(
-      ModelVersion{name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings,
-                   *std::move(program), *std::move(signature), *std::move(state), limits});
+  return std::make_shared<const ModelVersion>(ModelVersion{
+      name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings, *std::move(program),
+      *std::move(signature), *std::move(state), limits, std::move(generator)});
 }
 
 }  // namespace rewire::serve

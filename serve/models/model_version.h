@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rewire/base/status.h"
+#include "rewire/serve/generate/generator.h"
 #include "rewire/serve/models/model_files.h"
 #include "rewire/serve/models/settings.h"
 #include "rewire/serve/models/signature.h"
@@ -37,6 +39,7 @@ struct ModelVersion {
   ModelSignature signature;
   std::vector<StatePair> state;  // empty: it keeps none
   Limits limits;                 // of one run
+  std::optional<Generator> generator;
 };
 
 // Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of

@@ -44,6 +44,20 @@ class Table {
     if (!node->is_boolean()) return Complain(*node, key, "true or false");
     *flag = *node->value<bool>();
   }
+  // Whole numbers from `least`; `expected` says so.
+  void Numbers(std::string_view key, std::int64_t least, const char* expected,
+               std::vector<std::int64_t>* list) {
+    const toml::array* const array = List(key, expected);
+    if (array == nullptr) return;
+    list->clear();
+    for (const toml::node& node : *array) {
+      if (!node.is_integer() || *node.value<std::int64_t>() < least) return Complain(node, key, expected);
+      list->push_back(*node.value<std::int64_t>());
+    }
+  }
+  void Sizes(std::string_view key, std::vector<std::int64_t>* list) {
+    Numbers(key, 1, "a list of whole numbers above 0", list);
+  }
   void Texts(std::string_view key, std::vector<std::string>* list) {
     const toml::array* const array = List(key, "a list of texts");
     if (array == nullptr) return;
@@ -51,17 +65,6 @@ class Table {
     for (const toml::node& node : *array) {
       if (!node.is_string()) return Complain(node, key, "a list of texts");
       list->push_back(*node.value<std::string>());
-    }
-  }
-  void Numbers(std::string_view key, std::vector<std::int64_t>* list) {
-    const toml::array* const array = List(key, "a list of whole numbers above 0");
-    if (array == nullptr) return;
-    list->clear();
-    for (const toml::node& node : *array) {
-      if (!node.is_integer() || *node.value<std::int64_t>() < 1) {
-        return Complain(node, key, "a list of whole numbers above 0");
-      }
-      list->push_back(*node.value<std::int64_t>());
     }
   }
   // A table of any keys, each with a text.
@@ -138,8 +141,8 @@ Status ReadBatching(const toml::table& table, const std::string& where, BatchSet
   reader.Number("max_batch_size", 0, 1 << 20, [&](std::int64_t n) { batching->max_batch_size = n; });
   reader.Number("max_queue_delay_us", 0, 60000000,
                 [&](std::int64_t n) { batching->max_queue_delay_us = static_cast<std::uint64_t>(n); });
-  reader.Numbers("preferred_sizes", &batching->preferred_sizes);
-  reader.Numbers("allowed_sizes", &batching->allowed_sizes);
+  reader.Sizes("preferred_sizes", &batching->preferred_sizes);
+  reader.Sizes("allowed_sizes", &batching->allowed_sizes);
   return reader.Finish();
 }
 
@@ -154,6 +157,25 @@ Status ReadSequence(const toml::table& table, const std::string& where, Sequence
   reader.Number("idle_us", 0, std::int64_t{1} << 50,
                 [&](std::int64_t n) { sequence->idle_us = static_cast<std::uint64_t>(n); });
   return reader.Finish();
+}
+
+Status ReadGenerator(const toml::table& table, const std::string& where, GeneratorSettings* generator) {
+  Table reader(table, where);
+  reader.Text("tokens", &generator->tokens);
+  reader.Text("logits", &generator->logits);
+  reader.Text("positions", &generator->positions);
+  reader.Text("mask", &generator->mask);
+  reader.Text("last", &generator->last);
+  reader.Text("total", &generator->total);
+  reader.Numbers("end", 0, "a list of tokens", &generator->end);
+  reader.Number("context", 1, kMost, [&](std::int64_t n) { generator->context = n; });
+  Status read = reader.Finish();
+  if (read && (generator->tokens.empty() || generator->logits.empty())) {
+    return Fail(StatusCode::kInvalidArgument,
+                "line {}: '{}tokens' and '{}logits' must name an input and an output",
+                table.source().begin.line, where, where);
+  }
+  return read;
 }
 
 Status ReadModel(const toml::table& table, const std::string& where, ModelSettings* model) {
@@ -172,13 +194,16 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
   unsigned_number("memory_bytes", &model->memory_bytes);
   unsigned_number("steps", &model->steps);
   reader.Number("depth", 0, 1 << 30, [&](std::int64_t n) { model->depth = static_cast<std::uint32_t>(n); });
-  reader.Numbers("versions", &model->versions);
+  reader.Sizes("versions", &model->versions);
   reader.Number("newest", 0, 1000, [&](std::int64_t n) { model->newest = static_cast<std::uint32_t>(n); });
   reader.Inner("batching", [&](const toml::table& inner, const std::string& inside) {
     return ReadBatching(inner, inside, &model->batching);
   });
   reader.Inner("sequence", [&](const toml::table& inner, const std::string& inside) {
     return ReadSequence(inner, inside, &model->sequence);
+  });
+  reader.Inner("generator", [&](const toml::table& inner, const std::string& inside) {
+    return ReadGenerator(inner, inside, &model->generator);
   });
   return reader.Finish();
 }
@@ -260,6 +285,13 @@ Status CheckSettings(const std::string& model, const ModelSettings& settings) {
                 "model '{}': one of batching.max_batch_size and sequence.state is expected, both are given: "
                 "steps of sequences are not put together",
                 model);
+  }
+  if (most != 0 && !settings.generator.tokens.empty()) {
+    return Fail(
+        StatusCode::kInvalidArgument,
+        "model '{}': one of batching.max_batch_size and generator is expected, both are given: steps of "
+        "generators are not put together",
+        model);
   }
   const auto& allowed = batching.allowed_sizes;
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), most) == allowed.end()) {

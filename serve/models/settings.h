@@ -21,6 +21,7 @@ struct ModelSettings {
   std::vector<std::string> parameters;  // files of parameters; models that name the same file share it
   BatchSettings batching;
   SequenceSettings sequence;
+  GeneratorSettings generator;
   std::uint32_t max_queue_size = 0;    // 0: no limit
   std::uint64_t timeout_us = 0;        // of requests that have none; 0: none
   std::uint64_t memory_bytes = 0;      // of one run, beside inputs and outputs; 0: no limit

@@ -7,6 +7,7 @@
 
 #include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/run/batch_rule.h"
+#include "rewire/serve/run/held_sequence.h"
 #include "rewire/serve/run/request_check.h"
 #include "rewire/serve/run/text_inputs.h"
 
@@ -71,7 +72,7 @@ void ModelQueue::Finish(Request* request) {
 void ModelQueue::Check(Request* request) const {
   thread_local std::vector<std::int64_t> sizes;
   const SequenceStep& step = request->step;
-  const bool in_sequence = IsOfSequence(step);
+  const bool in_sequence = IsOfSequence(step) || (request->held != nullptr && !model_->state.empty());
   request->status = ReplaceTexts(model_->signature, request);
   if (!in_sequence && (step.start || step.end)) {
     request->status =
@@ -107,7 +108,7 @@ bool ModelQueue::Enqueue(Request* request) {
                model_->name, room);
       ++statistics_.rejected;
     }
-    if (request->status && IsOfSequence(request->step)) request->status = sequences_.Join(request);
+    if (request->status) request->status = Join(request);
     if (request->status) {
       waiting_.push_back(request);
       return true;
@@ -116,6 +117,25 @@ bool ModelQueue::Enqueue(Request* request) {
   }
   Finish(request);
   return false;
+}
+
+Status ModelQueue::Join(Request* request) {
+  if (request->held != nullptr) {
+    const auto& sequence = static_cast<const HeldSequence&>(*request->held).sequence();
+    return sequence == nullptr ? Status() : Sequences::JoinHeld(sequence, request);
+  }
+  return IsOfSequence(request->step) ? sequences_.Join(request) : Status();
+}
+
+Result<std::shared_ptr<Sequence>> ModelQueue::BeginHeld() {
+  if (model_->state.empty()) return std::shared_ptr<Sequence>();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sequences_.BeginHeld();
+}
+
+void ModelQueue::EndHeld(Sequence* sequence) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sequences_.EndHeld(sequence);
 }
 
 void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {

@@ -47,6 +47,9 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   // Starts what can be started. `here`: short runs take place on the calling thread.
   void Start(bool here);
   void Cancel(Request* request);
+  // A sequence for HeldModel, which ends with EndHeld. Null if the model keeps no state.
+  Result<std::shared_ptr<Sequence>> BeginHeld();
+  void EndHeld(Sequence* sequence);
   ModelStatistics Statistics() const;
   // Finishes a request, and counts it as in flight no more.
   void Finish(Request* request);
@@ -57,6 +60,8 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   };
   // Sets the status of a request that is refused, before the lock is taken.
   void Check(Request* request) const;
+  // With the lock: makes the request a step of its sequence, if it is in one.
+  Status Join(Request* request);
   // With the lock: takes requests out of the queue whose time is over, or whose sequence has ended.
   void TakeLate(Clock::time_point now, Ended* ended);
   // With the lock: gives the next batch to an idle instance. Null if there is none, or nothing to run yet.

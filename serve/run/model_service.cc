@@ -14,6 +14,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/serve/models/model_files.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/held_sequence.h"
 #include "rewire/serve/run/metrics.h"
 #include "rewire/serve/run/model_queue.h"
 #include "rewire/serve/run/worker_pool.h"
@@ -76,7 +77,9 @@ class ModelService : public Service {
 
   void Submit(Request* request, Lane* lane) override {
     runners_.in_flight.fetch_add(1, std::memory_order_relaxed);
-    Result<std::shared_ptr<ModelQueue>> queue = Find(request->model, request->version);
+    Result<std::shared_ptr<ModelQueue>> queue = request->held != nullptr
+                                                    ? static_cast<const HeldSequence&>(*request->held).queue()
+                                                    : Find(request->model, request->version);
     if (queue && runners_.draining) {
       queue = Fail(StatusCode::kBusy, "the server is ending and takes no more requests");
     }
@@ -99,6 +102,18 @@ class ModelService : public Service {
     if (request->program == nullptr) return;
     const std::shared_ptr<const void> queue = request->program;  // Finish may let go of it
     const_cast<ModelQueue*>(static_cast<const ModelQueue*>(queue.get()))->Cancel(request);
+  }
+
+  Result<std::shared_ptr<HeldModel>> HoldGenerator(std::string_view model) override {
+    const Result<std::shared_ptr<ModelQueue>> queue = Find(model, {});
+    if (!queue) return Forward(queue);
+    if (!(*queue)->model().generator) {
+      return Fail(StatusCode::kUnsupported,
+                  "model '{}' makes no tokens: its settings have no generator (docs/serving.md)", model);
+    }
+    Result<std::shared_ptr<Sequence>> sequence = (*queue)->BeginHeld();
+    if (!sequence) return Forward(sequence);
+    return std::shared_ptr<HeldModel>(std::make_shared<HeldSequence>(*queue, *std::move(sequence)));
   }
 
   std::unique_ptr<Lane> MakeLane() override { return std::make_unique<LoopLane>(); }
@@ -130,6 +145,12 @@ class ModelService : public Service {
     description.outputs = DescribeOutputs(of.signature);
     description.batching = of.settings.batching;
     description.sequence = of.settings.sequence;
+    description.sequence.state.clear();  // its patterns have become names
+    for (const StatePair& pair : of.state) {
+      description.sequence.state[of.signature.outputs[pair.output].name] =
+          of.signature.inputs[pair.input].name;
+    }
+    description.generates = of.generator.has_value();
     description.batchable = of.signature.batch_symbol.has_value();
     description.instances = (*queue)->instance_count();
     description.max_queue_size = of.settings.max_queue_size;

@@ -37,31 +37,57 @@ Status Sequences::Join(Request* request) {
   }
   // Steps of the one before that still wait or run end with its state.
   if (found != sequences_.end()) Unlist(found->second.get());
-  const std::uint32_t most = model_.settings.sequence.max_sequences;
-  if (sequences_.size() >= most) {
-    if (idle_.empty()) {
-      return Fail(StatusCode::kBusy,
-                  "model '{}' has {} sequences, the most that it may have, and each has a step that waits or "
-                  "runs; try again later",
-                  model_.name, most);
-    }
-    ++statistics_.evicted;
-    Drop(idle_.front(), Named(*idle_.front()) + " has given its place to a new one, because " +
-                            std::to_string(most) + " are the most (max_sequences)");
-  }
-  Add(std::move(name), request);
+  if (Status made = MakePlace(); !made) return made;
+  request->sequence = Add(std::move(name));
   return {};
 }
 
-void Sequences::Add(std::string name, Request* request) {
+Status Sequences::MakePlace() {
+  const std::uint32_t most = model_.settings.sequence.max_sequences;
+  if (sequences_.size() < most) return {};
+  if (idle_.empty()) {
+    return Fail(StatusCode::kBusy,
+                "model '{}' has {} sequences, the most that it may have, and each has a step that waits or "
+                "runs; try again later",
+                model_.name, most);
+  }
+  ++statistics_.evicted;
+  Drop(idle_.front(), Named(*idle_.front()) + " has given its place to a new one, because " +
+                          std::to_string(most) + " are the most (max_sequences)");
+  return {};
+}
+
+std::shared_ptr<Sequence> Sequences::Add(std::string name) {
   auto sequence = std::make_shared<Sequence>();
   sequence->name = name;
   sequence->steps = 1;
-  request->sequence = sequence;
   ended_.erase(name);
-  sequences_[std::move(name)] = std::move(sequence);
+  sequences_[std::move(name)] = sequence;
   ++statistics_.started;
+  return sequence;
 }
+
+Result<std::shared_ptr<Sequence>> Sequences::BeginHeld() {
+  const std::uint64_t most = model_.settings.sequence.max_bytes;
+  if (most != 0 && bytes_ >= most && idle_.empty()) {
+    return Fail(
+        StatusCode::kBusy,
+        "the sequences of model '{}' have {} bytes of state, and may have {} (max_bytes); try again later",
+        model_.name, bytes_, most);
+  }
+  if (Status made = MakePlace(); !made) return made;
+  // No id is such a name. It counts as a step that waits, so that the sequence does not end by itself.
+  return Add("held " + std::to_string(++held_));
+}
+
+Status Sequences::JoinHeld(const std::shared_ptr<Sequence>& sequence, Request* request) {
+  if (!sequence->gone) return sequence->gone;
+  ++sequence->steps;
+  request->sequence = sequence;
+  return {};
+}
+
+void Sequences::EndHeld(Sequence* sequence) { Unlist(sequence); }
 
 void Sequences::Unlist(Sequence* sequence) {
   if (!sequence->listed) return;

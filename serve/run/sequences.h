@@ -33,6 +33,11 @@ class Sequences {
   // kNotFound if there is none, with why it has ended, if that is known. kBusy if no further one may begin,
   // and each has a step that waits or runs.
   Status Join(Request* request);
+  // Begins a sequence that has no id and no end but EndHeld. Errors: kBusy, as for Join.
+  Result<std::shared_ptr<Sequence>> BeginHeld();
+  // Makes a request a step of it. Errors: kNotFound if a step before has failed.
+  static Status JoinHeld(const std::shared_ptr<Sequence>& sequence, Request* request);
+  void EndHeld(Sequence* sequence);
   // Whether no other step of the sequence runs.
   static bool MayRun(const Request& request) {
     return request.sequence == nullptr || !request.sequence->running;
@@ -49,7 +54,9 @@ class Sequences {
   SequenceStatistics statistics() const;
 
  private:
-  void Add(std::string name, Request* request);
+  // Makes place for one more. Errors: kBusy.
+  Status MakePlace();
+  std::shared_ptr<Sequence> Add(std::string name);
   // Takes it out of the table. `why` is told to the next request of its id.
   void Drop(Sequence* sequence, std::string why);
   void Unlist(Sequence* sequence);
@@ -66,6 +73,7 @@ class Sequences {
   std::deque<std::pair<std::string, std::uint64_t>>
       ended_order_;  // their names and numbers, the oldest first
   std::uint64_t ends_ = 0;
+  std::uint64_t held_ = 0;  // how many have begun
   std::uint64_t bytes_ = 0;
   SequenceStatistics statistics_;
 };

@@ -5,12 +5,9 @@
     http_clients.py --bin BUILD/bin      starts servers and calls them; prints a line for each test
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +20,7 @@ import tritonclient.utils.shared_memory as shared_memory
 from certificates import make_certificate
 from onnx import TensorProto, helper
 from tritonclient.utils import InferenceServerException
+from vm_server import server
 
 ROWS, WIDTH = 3, 4
 X = numpy.arange(ROWS * WIDTH, dtype=numpy.float32).reshape(ROWS, WIDTH)
@@ -59,22 +57,6 @@ max_batch_size = 16
 [models.sum.sequence]
 state = {present = "past"}
 """
-
-
-@contextlib.contextmanager
-def server(binary, *arguments):
-    """A server at a free port; ended by SIGTERM, which must be a success."""
-    command = [str(binary / "vm-serve"), "--http", "127.0.0.1:0", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("serving HTTP at "), line
-        yield line.split()[-1]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
 
 
 def given(binary=True):

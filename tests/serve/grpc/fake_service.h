@@ -19,6 +19,9 @@ class FakeService : public serve::Service {
   void Submit(serve::Request* request, serve::Lane*) override;
   void Cancel(serve::Request* request) override;
   std::unique_ptr<serve::Lane> MakeLane() override;
+  Result<std::shared_ptr<serve::HeldModel>> HoldGenerator(std::string_view) override {
+    return Fail(StatusCode::kUnsupported, "this service makes no tokens");
+  }
   serve::ServerDescription Describe() const override { return {"rewire", "1", {"binary_tensor_data"}}; }
   bool Ready() const override { return true; }
   Status CheckReady(std::string_view model, std::string_view version) const override;

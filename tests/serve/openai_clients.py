@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""vm-serve as OpenAI's own client sees it, unmodified: a decoder whose caches stay in the server.
+
+    openai_clients.py --bin BUILD/bin      starts servers and calls them; prints a line for each test
+
+The decoder is examples/generate's, whose tokens are compared with those of a loop that has the caches itself and asks by
+`v2/models/step/infer`.
+"""
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+import numpy
+import openai
+from vm_server import server
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples/generate"))
+import model as language_model  # noqa: E402
+
+CAPACITY = 64
+SETTINGS = f"""models_in = ["models"]
+[models.step.sequence]
+state = {{"present_*" = "past_*"}}
+sizes = {{capacity = {CAPACITY}}}
+[models.step.generator]
+tokens = "tokens"
+logits = "logits"
+last = "lengths"
+total = "total"
+context = {CAPACITY}
+"""
+PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(20))]
+
+
+def likeliest(address, prompt, most):
+    """The tokens behind a prompt, by a loop of this process."""
+    size = language_model.SIZES["tiny"]
+    shape = [1, size.kv_heads, CAPACITY, size.head]
+    caches = {name: numpy.zeros(shape, numpy.float32) for name in language_model.cache_names(size, "past")}
+    given, total, made = numpy.array([prompt], numpy.int64), 0, []
+    while len(made) < most:
+        total += given.shape[1]
+        arrays = {"tokens": given, "lengths": numpy.array([total - 1], numpy.int32), "total": numpy.array(total, numpy.int32), **caches}
+        inputs = [{"name": name, "shape": list(array.shape), "datatype": {"f": "FP32", "i": f"INT{8 * array.itemsize}"}[array.dtype.kind],
+                   "data": array.ravel().tolist()} for name, array in arrays.items()]
+        request = urllib.request.Request(f"http://{address}/v2/models/step/infer", json.dumps({"inputs": inputs}).encode())
+        with urllib.request.urlopen(request) as response:
+            outputs = {o["name"]: numpy.array(o["data"], numpy.float32).reshape(o["shape"]) for o in json.load(response)["outputs"]}
+        caches = {name: outputs[name.replace("past", "present")] for name in caches}
+        made.append(int(outputs["logits"].ravel().argmax()))
+        given = numpy.array([made[-1:]], numpy.int64)
+    return made
+
+
+def metric(address, name):
+    with urllib.request.urlopen(f"http://{address}/metrics") as response:
+        lines = [line for line in response.read().decode().splitlines() if line.startswith(name + '{model="step"')]
+    assert len(lines) == 1, lines
+    return float(lines[0].split()[-1])
+
+
+def refused(call, kind, words):
+    try:
+        call()
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def test_models_are_listed(client, _):
+    assert [model.id for model in client.models.list()] == ["step"]
+    assert client.models.retrieve("step").owned_by == "rewire"
+    refused(lambda: client.models.retrieve("other"), openai.NotFoundError, "there is no model 'other'")
+
+
+def test_tokens_are_those_of_a_loop_of_the_client(client, address):
+    for prompt in PROMPTS:
+        expected = likeliest(address, prompt, 30)
+        whole = client.completions.create(model="step", prompt=prompt, max_tokens=30, temperature=0)
+        assert whole.choices[0].token_ids == expected, (whole, expected)
+        assert whole.choices[0].finish_reason == "length"
+        assert whole.usage.total_tokens == len(prompt) + 30
+        stream = client.completions.create(model="step", prompt=prompt, max_tokens=30, temperature=0, stream=True,
+                                           stream_options={"include_usage": True})
+        events = list(stream)
+        assert sum((event.choices[0].token_ids for event in events[:-1]), []) == expected
+        assert [event.choices[0].finish_reason for event in events[-3:-1]] == [None, "length"]
+        assert events[-1].usage.completion_tokens == 30 and not events[-1].choices
+
+
+def test_streams_at_once_do_not_mix(client, address):
+    made = {}
+
+    def ask(i):
+        prompt = PROMPTS[i % len(PROMPTS)]
+        stream = client.completions.create(model="step", prompt=prompt, max_tokens=20, temperature=0, stream=True)
+        made[i] = sum((event.choices[0].token_ids for event in stream), [])
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = [likeliest(address, prompt, 20) for prompt in PROMPTS]
+    assert made == {i: expected[i % len(PROMPTS)] for i in range(9)}, made
+
+
+def test_a_seed_gives_the_same_tokens_again(client, _):
+    def made(seed, **options):
+        answer = client.completions.create(model="step", prompt=[1, 2], max_tokens=20, seed=seed, **options)
+        return answer.choices[0].token_ids
+    assert made(5) == made(5)
+    assert made(5, temperature=1.5, top_p=0.9) == made(5, temperature=1.5, top_p=0.9)
+    assert len({tuple(made(seed)) for seed in range(6)}) > 1
+
+
+def test_closing_a_stream_ends_its_steps_and_its_state(client, address):
+    stream = client.completions.create(model="step", prompt=[1, 2], max_tokens=60, temperature=0, stream=True)
+    next(iter(stream))
+    stream.close()
+    end = time.monotonic() + 60
+    while metric(address, "rewire_sequences") > 0:
+        assert time.monotonic() < end, "the sequence is still there"
+        time.sleep(0.01)
+
+
+def test_what_is_not_there_is_refused_by_name(client, _):
+    def asked(**options):
+        return lambda: client.completions.create(**{"model": "step", "prompt": [1], **options})
+    refused(asked(model="other"), openai.NotFoundError, "there is no model 'other'")
+    refused(asked(prompt="text"), openai.APIStatusError, "no tokenizer")
+    refused(asked(n=2), openai.APIStatusError, "the parameter 'n' is not supported")
+    refused(asked(logprobs=3), openai.APIStatusError, "the parameter 'logprobs' is not supported")
+    refused(asked(prompt=[1] * CAPACITY), openai.BadRequestError, f"the prompt has {CAPACITY} tokens")
+    refused(asked(temperature=3), openai.BadRequestError, "'temperature' must be a number from 0 to 2")
+    refused(lambda: client.embeddings.create(model="step", input="a"), openai.NotFoundError, "there is nothing at the path")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    binary = parser.parse_args().bin.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        language_model.write("written", "tiny")
+        pathlib.Path("models").mkdir()
+        pathlib.Path("written/step.onnx").rename("models/step.onnx")
+        pathlib.Path("serve.toml").write_text(SETTINGS, encoding="utf-8")
+        with server(binary, "--config", "serve.toml") as address:
+            with openai.OpenAI(base_url=f"http://{address}/v1", api_key="none", max_retries=0) as client:
+                for name, test in sorted(globals().items()):
+                    if name.startswith("test_"):
+                        begin = time.monotonic()
+                        test(client, address)
+                        print(f"ok {name} {time.monotonic() - begin:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
