@@ -243,9 +243,7 @@ TEST_CASE("sequences: those that are idle for too long end without a request, an
   CHECK_THAT(metrics, Contains("rewire_sequences{model=\"steps\",version=\"1\"} 0\n"));
 }
 
-TEST_CASE(
-    "sequences: a step that fails, is late or is cancelled ends its sequence, and its state never comes "
-    "back") {
+TEST_CASE("sequences: a step that fails, is late or is cancelled ends its sequence and its state") {
   SequenceModels models;
   const auto begin = [&](std::int64_t id) {
     CHECK(models.Step(id, 1, "s") == std::vector<float>{1, 2, 3, 4});
@@ -291,6 +289,39 @@ TEST_CASE(
   CHECK(busy.status);
   begin(1);
   CHECK(models.Step(2, 1) == std::vector<float>{2, 4, 6, 8});
+}
+
+TEST_CASE("sequences: a request that is refused before it waits changes nothing") {
+  SequenceModels models;
+  ServeSettings settings = models.settings();
+  settings.models["steps"].instances = 1;
+  settings.models["steps"].max_queue_size = 1;
+  const auto service = ServiceOf(settings, models.kernels.Set());
+  const auto submit = [&](StepRequest* request) { service->Submit(request, nullptr); };
+  StepRequest first(1, 1, "s");
+  submit(&first);
+  first.Wait();
+  StepRequest wrong(1, 1);
+  wrong.inputs[0].name = "other";
+  submit(&wrong);
+  wrong.Wait();
+  CHECK(wrong.status.code() == StatusCode::kInvalidArgument);
+  models.kernels.SetShut(true);
+  StepRequest busy(2, 1, "s"), waits(2, 1), full(1, 1);
+  submit(&busy);
+  models.kernels.WaitForRuns(2);
+  submit(&waits);
+  submit(&full);
+  full.Wait();
+  CHECK(full.status.code() == StatusCode::kBusy);
+  models.kernels.SetShut(false);
+  busy.Wait();
+  waits.Wait();
+  StepRequest next(1, 1);
+  submit(&next);
+  next.Wait();
+  REQUIRE(next.status);
+  CHECK(next.Floats() == std::vector<float>{2, 4, 6, 8});
 }
 
 TEST_CASE("sequences: settings that do not fit the model are refused") {

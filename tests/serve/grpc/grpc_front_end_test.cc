@@ -256,6 +256,19 @@ TEST_CASE("gRPC: a stream answers its requests in order, and an error is one req
   CHECK(OutputOf(responses[2]) == std::vector<float>{6});
 }
 
+TEST_CASE("gRPC: at most 64 messages of a stream wait") {
+  GrpcServer server;
+  GrpcClient client(server.port());
+  const std::string message = Framed(InferMessage("hold", kX));
+  const std::int32_t id = client.Call("ModelStreamInfer", message, false);
+  for (int i = 0; i < 62; ++i) client.Send(id, message, false);
+  // The answer comes behind what was sent before.
+  CHECK(client.Wait(client.Call("ServerLive", Framed(""))).status() == 0);
+  CHECK_FALSE(client.WaitForMessages(id, 0).closed);
+  for (int i = 0; i < 4; ++i) client.Send(id, message, false);
+  CHECK(client.Wait(id).status() == 8);
+}
+
 TEST_CASE("gRPC: a client that ends its call, or goes, stops what it has asked for") {
   GrpcServer server;
   const auto held = [&] {
