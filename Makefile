@@ -110,7 +110,7 @@ bench-serve-triton: install-deps ## measure vm-serve beside Triton's server with
 	third_party/install.sh load
 	tests/support/environments.py $(TRITON)
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON -DREWIRE_WITH_TRITON=ON
-	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve triton_empty triton_rewire rewire_kernels_cpu
+	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve triton_empty triton_timed triton_rewire rewire_kernels_cpu
 	tests/support/environments.py --run $(TRITON) tests/bench/serve_beside_triton.py build/release $(ARGS)
 
 bench-python: install-deps ## measure what a call from Python costs, beside ONNX Runtime

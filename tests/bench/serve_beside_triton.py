@@ -6,9 +6,8 @@
 
 The server has one core and the load generator another one, both by real-time priority, in slices of S seconds with as long a pause behind
 each. h2load makes the closed loops (requests a second, and the server's CPU time for one). At half of Triton's rate, vm-bench makes Poisson
-arrivals, by four threads, and h2load requests at a fixed rate over 16 connections, all of them at once. Triton gets the number of threads and
-the batching with which it is fastest; they are tried first. Figures are medians of the rounds, and so are ratios and differences, each within
-one round.
+arrivals, by four threads, and h2load requests at a fixed rate over 16 connections, all of them at once. Triton gets the number of threads and the batching with which it is fastest; they are tried first. A backend that times
+another one measures executions inside Triton. Figures are medians of the rounds, and so are ratios and differences, each within one round.
 
 Runs in the environment of tests/integrations/requirements/triton.txt; needs h2load (third_party/install.sh load).
 """
@@ -18,12 +17,14 @@ import contextlib
 import json
 import pathlib
 import re
+import shutil
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -169,12 +170,6 @@ class Load:
         sorted_us = sorted(int(line.split("\t")[2]) for line in log.read_text(encoding="utf-8").splitlines())
         return {name: sorted_us[int(len(sorted_us) * part)] for name, part in (("p50", 0.5), ("p99", 0.99))}
 
-    def call(self):
-        """Microseconds of a run of the model in a program, without a server."""
-        command = [*CLIENT, self.build / "bin/vm-bench", self.folder / "models/mlp/1/model.rwx", "--json", f"--duration={self.seconds}s"]
-        (found,) = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["loads"]
-        return found["call_ns"]["mean"] / 1000
-
     def check(self, server, kind, model):
         """The model answers: h2load does not look at gRPC's status, and fails for HTTP's by itself."""
         if kind == "grpc":
@@ -204,10 +199,33 @@ def main():
         figures = {}
         for kind in ("http", "grpc"):
             figures[kind] = measured(load, kind, ours, servers, options.rounds)
+            figures[kind]["executions"] = [executions(load, build, folder / f"timed{number}", kind) for number in range(options.rounds)]
             for line in lines(kind, figures[kind]):
                 print(line, flush=True)
         if options.json:
             options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def executions(load, build, folder, kind):
+    """Nanoseconds of an execution by the empty backend and by ours, and of a run in ours, all inside Triton: one client, medians and a mean.
+
+    `added`: what ours takes beyond the empty one and the run.
+    """
+    found = {}
+    for name, library in (("empty", "empty/libtriton_empty.so"), ("mlp", "rewire/libtriton_rewire.so")):
+        models = folder / f"timed_{kind}_{name}"
+        shutil.copytree(load.folder / "models" / name, models / name)
+        config = models / name / "config.pbtxt"
+        config.write_text(re.sub('backend: ".*"', 'backend: "timed"', config.read_text(encoding="utf-8")), encoding="utf-8")
+        with triton_server.started(models, build / "lib/triton", models / "log", "--http-thread-count=1", prefix=SERVER,
+                                   environment={"REWIRE_TIMED_BACKEND": str(build / "lib/triton" / library)}) as server:
+            load.closed(server, kind, name, 1, 2)
+            with urllib.request.urlopen(f"http://{server.address('http')}/v2/models/{name}/stats") as answer:
+                run = json.load(answer)["model_stats"][0]["inference_stats"]["compute_infer"]
+        found[name] = int(re.search(r"median (\d+) ns", server.log.read_text(encoding="utf-8"))[1])
+        if name == "mlp":
+            found["run"] = run["ns"] / run["count"]
+    return {**found, "added": found["mlp"] - found["empty"] - found["run"]}
 
 
 def measured(load, kind, ours, servers, rounds):
@@ -243,8 +261,7 @@ def measured(load, kind, ours, servers, rounds):
             rounds_of[name].append(row)
     for name, rows in rounds_of.items():
         found[name] = {part: {key: statistics.median(row[part][key] for row in rows) for key in rows[0][part]} for part in rows[0]}
-    calls = [load.call() for _ in range(rounds)]
-    return {**found, "rounds": rounds_of, "half_rate": rate, "call_us": statistics.median(calls)}
+    return {**found, "rounds": rounds_of, "half_rate": rate}
 
 
 def lines(kind, found):
@@ -265,9 +282,10 @@ def lines(kind, found):
 
     for part, key, what in (("full", "per_second", "requests/s"), ("poisson", "p99", "p99, Poisson"), ("together", "p99", "p99, at once")):
         yield f"{kind}: vm-serve's {what} by Triton's: {compared('vm-serve', part, key, lambda ours, empty: ours / empty)}"
-    for part, what in (("full", "many clients"), ("alone", "one client")):
-        over = compared("backend", part, "cpu_us", lambda ours, empty: ours - empty - found["call_us"])
-        yield f"{kind}: us of CPU that the backend adds to the empty one's and a run's {found['call_us']:.2f}, {what}: {over}"
+    each = [row["added"] / 1000 for row in found["executions"]]
+    parts = [statistics.median(row[key] / 1000 for row in found["executions"]) for key in ("mlp", "empty", "run")]
+    yield (f"{kind}: an execution takes {parts[0]:.1f} us in the backend, {parts[1]:.1f} in the empty one, and a run {parts[2]:.1f}: "
+           f"beyond both, {statistics.median(each):.1f} us ({min(each):.1f} .. {max(each):.1f})")
 
 
 if __name__ == "__main__":
