@@ -3,6 +3,7 @@
 // The functions that Triton looks up in libtriton_rewire.so.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -43,6 +44,8 @@ Status Start(TRITONBACKEND_Backend* handle) {
   if (Status good = CheckApi(); !good) return good;
   Result<BackendSettings> settings = SettingsOf(handle);
   if (!settings) return Forward(settings);
+  for (const std::string& key : settings->unknown)
+    LogWarning("--backend-config=rewire," + key + ": the backend has no such setting; it has kernels");
   auto backend = std::make_unique<TritonBackend>();
   backend->settings = *std::move(settings);
   KernelSet kernels;

@@ -233,8 +233,7 @@ Result<BackendSettings> ReadBackendSettings(std::string_view json) {
     } else if (key == "kernels" && value.is_string()) {
       EachPart(value.get<std::string>(), [&](std::string_view path) { settings.kernels.emplace_back(path); });
     } else if (of_triton.count(key) == 0) {
-      return Fail(StatusCode::kInvalidArgument,
-                  "--backend-config=rewire,{}: the backend has no such setting; it has kernels", key);
+      settings.unknown.push_back(key);
     }
   }
   return settings;

@@ -19,9 +19,10 @@ namespace rewire::triton {
 struct BackendSettings {
   std::vector<std::string> kernels;         // libraries of kernels, by `kernels`, separated by colons
   std::int64_t default_max_batch_size = 4;  // Triton's own setting
+  std::vector<std::string> unknown;         // keys that the backend does not have
 };
 
-// Errors: kInvalidArgument for a key that the backend does not have.
+// A later version of Triton may give all backends more keys, so an unknown one is no error.
 Result<BackendSettings> ReadBackendSettings(std::string_view json);
 
 struct ModelConfig {

@@ -246,22 +246,28 @@ serve::RunTimes TritonInstance::RunOne(TritonRequest* request, std::int64_t rows
   serve::Request* const member = request;
   const CancelWatch::Run watched(model_->watch(), &instance_, request);
   const serve::RunTimes times = instance_.Run({&member, 1}, rows, rows);
+  request->PlaceResults();
   ReportRun(rows, times);
   return times;
 }
 
 void TritonInstance::RunBatch(std::int64_t rows) {
   const serve::RunTimes times = instance_.Run(members_, rows, rows);
-  for (serve::Request* member : members_) End(static_cast<TritonRequest*>(member), times);
   ReportRun(rows, times);
+  for (serve::Request* member : members_) {
+    auto* const request = static_cast<TritonRequest*>(member);
+    request->PlaceResults();
+    End(request, times);
+  }
 }
 
 void TritonInstance::End(TritonRequest* request, const serve::RunTimes& times) {
   if (request->sequence != nullptr) model_->Leave(request);
-  request->Send(true);
+  // The client may ask for statistics as soon as it has its answer.
   LogError(TRITONBACKEND_ModelInstanceReportStatistics(
       handle_, request->handle(), static_cast<bool>(request->status), Nanoseconds(times.start),
       Nanoseconds(times.infer_start), Nanoseconds(times.infer_end), Nanoseconds(times.end)));
+  request->Send(true);
   request->Release();
 }
 

@@ -187,7 +187,7 @@ Status TritonRequest::MakeResponse(const serve::ModelVersion& model, const std::
   return {};
 }
 
-Status TritonRequest::AddOtherResults() {
+Status TritonRequest::TryPlaceResults() {
   for (const serve::OutputTensor& result : results) {
     if (result.wanted >= wanted.size() || wanted[result.wanted].owner != nullptr) continue;
     std::byte* data = nullptr;
@@ -215,6 +215,10 @@ Result<std::optional<std::uint64_t>> TritonRequest::Steps() const {
   return std::optional<std::uint64_t>();
 }
 
+void TritonRequest::PlaceResults() {
+  if (status) status = TryPlaceResults();
+}
+
 void TritonRequest::Send(bool is_last) {
   if (response_ == nullptr) {
     if (TRITONSERVER_Error* const error = TRITONBACKEND_ResponseNew(&response_, handle_); error != nullptr) {
@@ -222,7 +226,6 @@ void TritonRequest::Send(bool is_last) {
       return;
     }
   }
-  if (status) status = AddOtherResults();
   TRITONSERVER_Error* const error = ErrorOf(status);
   const std::uint32_t flags = is_last || error != nullptr ? std::uint32_t{kTritonResponseFinal} : 0;
   LogError(TRITONBACKEND_ResponseSend(std::exchange(response_, nullptr), flags, error));

@@ -24,8 +24,9 @@ class TritonRequest : public serve::Request {
   // Makes the response, and takes Triton's memory for each output whose shape follows from those of the
   // inputs, so that the model writes it there. `sizes`: of the symbolic dimensions.
   Status MakeResponse(const serve::ModelVersion& model, const std::vector<std::int64_t>& sizes);
-  // Sends the results, or the error. Results that are not in Triton's memory yet are copied there. An error
-  // is the last response in any case.
+  // After a run: copies the results that are not in Triton's memory yet. If that fails, the request does.
+  void PlaceResults();
+  // Sends the results, or the error, which is the last response in any case.
   void Send(bool is_last);
   // How many steps the request asks for, by its parameter `steps`; nothing if it has none. Errors:
   // kInvalidArgument for a value that is no whole number from 1 on.
@@ -41,7 +42,7 @@ class TritonRequest : public serve::Request {
   Status ReadStep();
   // Makes an output of the response and takes Triton's memory for it.
   Status TakeMemory(const serve::OutputTensor& output, std::byte** data);
-  Status AddOtherResults();
+  Status TryPlaceResults();
 
   TRITONBACKEND_Request* handle_ = nullptr;
   TRITONBACKEND_Response* response_ = nullptr;

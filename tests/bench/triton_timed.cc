@@ -30,7 +30,8 @@ void* Library() {
   static void* const library = [] {
     const char* const path = std::getenv("REWIRE_TIMED_BACKEND");
     void* const opened = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) std::fprintf(stderr, "REWIRE_TIMED_BACKEND: %s\n", path == nullptr ? "not set" : dlerror());
+    if (opened == nullptr)
+      std::fprintf(stderr, "REWIRE_TIMED_BACKEND: %s\n", path == nullptr ? "not set" : dlerror());
     return opened;
   }();
   return library;
@@ -80,8 +81,10 @@ EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_Mod
 EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* instance,
                                                               TRITONBACKEND_Request** requests,
                                                               const std::uint32_t count) {
-  using Function = TRITONSERVER_Error* (*)(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**, std::uint32_t);
-  static auto* const execute = reinterpret_cast<Function>(dlsym(Library(), "TRITONBACKEND_ModelInstanceExecute"));
+  using Function =
+      TRITONSERVER_Error* (*)(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**, std::uint32_t);
+  static auto* const execute =
+      reinterpret_cast<Function>(dlsym(Library(), "TRITONBACKEND_ModelInstanceExecute"));
   const Clock::time_point start = Clock::now();
   TRITONSERVER_Error* const error = execute(instance, requests, count);
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
