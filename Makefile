@@ -18,7 +18,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-onnxruntime-api bench-python bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-onnxruntime-api bench-python bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -97,6 +97,12 @@ bench-operators: install-deps ## compare operators one by one with ONNX Runtime 
 	cmake --build build/release --parallel $(JOBS) --target bench-operators rewire_kernels_cpu
 	tests/support/environments.py $(OPENVINO)
 	tests/support/environments.py --run $(MODELS) tests/bench/operators/main.py --bin build/release/tests/bin $(ARGS)
+
+bench-aot: install-deps ## compare C source of vm-aot with the VM and with emx-onnx-cgen; ARGS="--only digits"
+	tests/support/environments.py tests/bench/requirements/aot.txt
+	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
+	cmake --build build/release --parallel $(JOBS) --target bench-aot vm-as vm-aot vm-compile rewire_kernels_cpu
+	tests/support/environments.py --run tests/bench/requirements/aot.txt tests/bench/aot.py --build build/release $(ARGS)
 
 bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Runtime's C interface, on its library and on ours
 	tests/support/environments.py $(MODELS)

@@ -43,6 +43,8 @@ class KernelCalls {
   // An expression that calls the kernel; it is not 0 where the kernel fails. `setup` gets statements that go
   // before it. Errors: kUnsupported, with what is missing.
   virtual Result<std::string> Call(const KernelCall& call, std::string* setup) = 0;
+  // Other calls may have run than those before in the text: here paths meet.
+  virtual void BeginBlock() {}
   // Bytes of the arena that the kernel needs while it runs.
   virtual std::uint64_t WorkspaceBytes(const KernelCall&) const { return 0; }
   // Whether Call names the argument. A constant that no call names is not in the source.

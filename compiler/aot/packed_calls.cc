@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 #include <variant>
 
 #include "rewire/compiler/aot/c_names.h"
@@ -34,23 +35,17 @@ class PackedCalls : public KernelCalls {
   PackedCalls(const Module& module, std::string prefix) : module_(module), prefix_(std::move(prefix)) {}
 
   Result<std::string> Call(const KernelCall& call, std::string* setup) override {
-    std::size_t place = 0;
-    for (const CallArgument& argument : call.arguments) {
-      if (place != 0) *setup += "\n";
-      if (argument.value.kind == Value::Kind::kInteger) {
-        *setup += fmt::format("  RewireAotInteger(&arguments[{}], {});", place, argument.text);
-      } else {
-        const DLDataType dtype = argument.value.dtype;
-        *setup += fmt::format(
-            "  RewireAotTensor(&arguments[{0}], &tensors[{0}], {1}, RewireAotType({2}, {3}, {4}), {5}, {6});",
-            place, argument.text, dtype.code, dtype.bits, dtype.lanes, argument.value.dims.size(),
-            DimsName(argument.value.dims));
-      }
-      ++place;
+    std::vector<std::string> lines;
+    for (std::size_t place = 0; place < call.arguments.size(); ++place) {
+      const std::string line = Set(place, call.arguments[place]);
+      if (!line.empty()) lines.push_back("  " + line);
     }
+    *setup = fmt::format("{}", fmt::join(lines, "\n"));
     return fmt::format("RewireAotCall(&kernels[{}], {}, {})", call.index,
                        call.arguments.empty() ? "0" : "arguments", call.arguments.size());
   }
+
+  void BeginBlock() override { held_.clear(); }
 
   std::string Includes() const override { return "#include \"rewire/compiler/aot/packed_host.h\"\n"; }
 
@@ -81,6 +76,37 @@ class PackedCalls : public KernelCalls {
   }
 
  private:
+  // Held is what an argument has been since the block began: its form, and its address if that text always
+  // means the same. Empty texts are not known.
+  struct Held {
+    std::string form, data;
+  };
+
+  // The statement that gives the argument this value. Tensors of one form differ in their data alone.
+  std::string Set(std::size_t place, const CallArgument& argument) {
+    if (held_.size() <= place) held_.resize(place + 1);
+    const Value& value = argument.value;
+    if (value.kind == Value::Kind::kInteger) {
+      held_[place] = {};
+      return fmt::format("RewireAotInteger(&arguments[{}], {});", place, argument.text);
+    }
+    const std::string form =
+        fmt::format("RewireAotType({}, {}, {}), {}, {}", value.dtype.code, value.dtype.bits,
+                    value.dtype.lanes, value.dims.size(), DimsName(value.dims));
+    // A place among several, and a pointer that is set where paths meet, vary.
+    const Place::Base base = value.place.base;
+    const bool varies = base == Place::Base::kVariable ||
+                        (base == Place::Base::kStorage && argument.text.find("arena") == std::string::npos);
+    Held now{form, varies ? std::string() : argument.text};
+    const Held before = std::exchange(held_[place], now);
+    if (before.form != form) {
+      return fmt::format("RewireAotTensor(&arguments[{0}], &tensors[{0}], {1}, {2});", place, argument.text,
+                         form);
+    }
+    if (!varies && before.data == now.data) return {};
+    return fmt::format("RewireAotMove(&tensors[{}], {});", place, argument.text);
+  }
+
   std::string DimsName(const std::vector<std::int64_t>& dims) {
     const auto [found, made] = dims_.try_emplace(dims, fmt::format("{}_dims_{}", prefix_, dims_.size()));
     return found->second;
@@ -133,6 +159,7 @@ class PackedCalls : public KernelCalls {
     return fmt::format("  {{{}, kRewireAotFloats, {}, 0, 0, 0, {}}},\n", key, numbers.size(), name);
   }
 
+  std::vector<Held> held_{};
   const Module& module_;
   std::string prefix_;
   std::map<std::vector<std::int64_t>, std::string> dims_{};

@@ -8,29 +8,29 @@
 
 REWIRE_KERNEL_LIBRARY;
 
-typedef struct Block {
-  struct Block* next;
+typedef struct RewireAotBlock {
+  struct RewireAotBlock* next;
   void* memory;
 } Block;
 
 static __thread char error_text[512];
-static __thread RewireAotKernel* current;
-static __thread Block* workspaces;
+__thread RewireAotThread RewireAotRunning;
 
 static void SetError(const char* kind, const char* message) {
   snprintf(error_text, sizeof(error_text), "%s: %s", kind, message);
 }
 
-static void* GetSlot(void) { return current == NULL ? NULL : current->slot; }
+static void* GetSlot(void) { return RewireAotRunning.kernel == NULL ? NULL : RewireAotRunning.kernel->slot; }
 
 static void SetSlot(void* state, void (*deleter)(void* state)) {
-  if (current == NULL) {
+  RewireAotKernel* const kernel = RewireAotRunning.kernel;
+  if (kernel == NULL) {
     if (deleter != NULL) deleter(state);
     return;
   }
-  if (current->slot_deleter != NULL && current->slot != state) current->slot_deleter(current->slot);
-  current->slot = state;
-  current->slot_deleter = deleter;
+  if (kernel->slot_deleter != NULL && kernel->slot != state) kernel->slot_deleter(kernel->slot);
+  kernel->slot = state;
+  kernel->slot_deleter = deleter;
 }
 
 static void* Workspace(uint64_t bytes) {
@@ -44,17 +44,17 @@ static void* Workspace(uint64_t bytes) {
     return NULL;
   }
   block->memory = memory;
-  block->next = workspaces;
-  workspaces = block;
+  block->next = RewireAotRunning.workspaces;
+  RewireAotRunning.workspaces = block;
   return memory;
 }
 
 static void DropWorkspaces(void) {
-  while (workspaces != NULL) {
-    Block* const next = workspaces->next;
-    free(workspaces->memory);
-    free(workspaces);
-    workspaces = next;
+  while (RewireAotRunning.workspaces != NULL) {
+    Block* const next = RewireAotRunning.workspaces->next;
+    free(RewireAotRunning.workspaces->memory);
+    free(RewireAotRunning.workspaces);
+    RewireAotRunning.workspaces = next;
   }
 }
 
@@ -283,13 +283,7 @@ void RewireAotUnlink(RewireAotKernel* kernels, int32_t count) {
   memset(kernels, 0, (size_t)count * sizeof(*kernels));
 }
 
-int RewireAotCall(RewireAotKernel* kernel, const RewireFFIAny* arguments, int32_t count) {
-  RewireFFIAny result;
-  memset(&result, 0, sizeof(result));
-  current = kernel;
-  const int failed = kernel->call(kernel->handle, arguments, count, &result);
-  current = NULL;
-  if (workspaces != NULL) DropWorkspaces();
-  if (failed == 0 && result.type_index >= kRewireFFIObject) DropObject(result.v_obj);
-  return failed;
+void RewireAotFinish(int failed, RewireFFIAny* result) {
+  if (RewireAotRunning.workspaces != NULL) DropWorkspaces();
+  if (failed == 0 && result->type_index >= kRewireFFIObject) DropObject(result->v_obj);
 }

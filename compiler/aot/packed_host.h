@@ -52,8 +52,28 @@ int RewireAotLink(const RewireAotImport* imports, int32_t count, const RewireKer
                   RewireAotKernel* kernels, int32_t* failed);
 void RewireAotUnlink(RewireAotKernel* kernels, int32_t count);
 
+/* RewireAotCall keeps here what the calling thread's kernel needs. */
+typedef struct RewireAotThread {
+  RewireAotKernel* kernel; /* that runs, or null */
+  struct RewireAotBlock* workspaces;
+} RewireAotThread;
+extern __thread RewireAotThread RewireAotRunning;
+void RewireAotFinish(int failed, RewireFFIAny* result);
+
 /* Calls a kernel: 0, or not 0, and RewireAotError() says why. */
-int RewireAotCall(RewireAotKernel* kernel, const RewireFFIAny* arguments, int32_t count);
+static inline int RewireAotCall(RewireAotKernel* kernel, const RewireFFIAny* arguments, int32_t count) {
+  RewireFFIAny result;
+  int failed;
+  result.type_index = 0;
+  result.zero_padding = 0;
+  result.v_int64 = 0;
+  RewireAotRunning.kernel = kernel;
+  failed = kernel->call(kernel->handle, arguments, count, &result);
+  RewireAotRunning.kernel = 0;
+  if (RewireAotRunning.workspaces != 0 || result.type_index >= kRewireFFIObject)
+    RewireAotFinish(failed, &result);
+  return failed;
+}
 
 /* The text of the calling thread's last failure. */
 const char* RewireAotError(void);
@@ -73,6 +93,11 @@ static inline void RewireAotTensor(RewireFFIAny* argument, DLTensor* tensor, con
   argument->type_index = kRewireFFIDLTensorPtr;
   argument->zero_padding = 0;
   argument->v_ptr = tensor;
+}
+
+/* The same for an argument that was such a tensor before: only its data is another. */
+static inline void RewireAotMove(DLTensor* tensor, const void* data) {
+  tensor->data = (void*)(uintptr_t)data;
 }
 
 static inline void RewireAotInteger(RewireFFIAny* argument, int64_t value) {

@@ -15,7 +15,10 @@ using Base = Place::Base;
 
 void StaticProgram::Emit(const std::string& text) { lines_.push_back({text}); }
 
-void StaticProgram::EmitLabel(std::int64_t label) { lines_.push_back({{}, label}); }
+void StaticProgram::EmitLabel(std::int64_t label) {
+  lines_.push_back({{}, label});
+  calls_->BeginBlock();
+}
 
 void StaticProgram::EmitJump(std::int64_t label, const std::string& indent) {
   lines_.push_back({{}, -1, label, indent});
