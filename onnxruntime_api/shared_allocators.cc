@@ -40,8 +40,13 @@ OrtStatus* RegisterDefault(OrtEnv* env) noexcept {
 
 }  // namespace
 
-OrtStatus* CreateArenaCfg(std::size_t, int, int, int, OrtArenaCfg** out) noexcept {
-  return Guard([&] { return NewArena(out); });
+OrtStatus* CreateArenaCfg(std::size_t, int strategy, int first_chunk, int max_dead,
+                          OrtArenaCfg** out) noexcept {
+  return Guard([&] {
+    // -1 stands for the library's own choice.
+    const bool valid = strategy >= -1 && strategy <= 1 && first_chunk >= -1 && max_dead >= -1;
+    return valid ? NewArena(out) : InvalidArgument("Invalid configuration value was provided.");
+  });
 }
 OrtStatus* CreateArenaCfgV2(const char* const* keys, const std::size_t* values, std::size_t count,
                             OrtArenaCfg** out) noexcept {

@@ -123,7 +123,7 @@ OrtStatus* AddInitializer(OrtSessionOptions* options, const char* name, const Or
   return Guard([&]() -> OrtStatus* {
     if (value == nullptr || value->body->kind != ONNX_TYPE_TENSOR)
       return InvalidArgument("Received OrtValue is not a tensor. Only tensors are supported.");
-    if (value->body->owner != nullptr)
+    if (value->body->owner != nullptr || value->body->is_string())
       return InvalidArgument("Buffer containing the initializer must be owned by the user.");
     // The host's memory is used in place, and the host keeps the value as long as sessions use it.
     if (!options->initializers.values.emplace(name, value->body).second)

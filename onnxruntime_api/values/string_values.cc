@@ -15,8 +15,9 @@ template <typename Work>
 OrtStatus* WithStrings(const OrtValue* value, Work&& work) noexcept {
   return Guard([&]() -> OrtStatus* {
     ValueBody& body = *value->body;
-    if (body.kind != ONNX_TYPE_TENSOR || !body.is_string())
-      return MakeStatus(ORT_FAIL, "the value is no tensor of strings");
+    if (body.kind != ONNX_TYPE_TENSOR)
+      return MakeStatus(ORT_NOT_IMPLEMENTED, "This API supports Tensors or SparseTensors");
+    if (!body.is_string()) return MakeStatus(ORT_FAIL, "the value is no tensor of strings");
     return work(body.strings);
   });
 }

@@ -33,7 +33,7 @@ OrtStatus* Borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner, co
   return NewValue(std::move(body), out);
 }
 
-OrtStatus* NoTensor() { return InvalidArgument("the value is no tensor"); }
+OrtStatus* NoTensor() { return InvalidArgument("OrtValue is expected to contain a tensor"); }
 
 }  // namespace
 
@@ -154,7 +154,7 @@ OrtStatus* TensorAt(OrtValue* value, const std::int64_t* location, std::size_t c
 OrtStatus* GetValueCount(const OrtValue* value, std::size_t* out) noexcept {
   const ValueBody& body = *value->body;
   if (body.kind != ONNX_TYPE_SEQUENCE && body.kind != ONNX_TYPE_MAP)
-    return Guard([] { return InvalidArgument("Input is not of one of the supported sequence types."); });
+    return Guard([] { return MakeStatus(ORT_FAIL, "Input is not of type sequence or map."); });
   *out = body.parts.size();
   return nullptr;
 }
@@ -189,13 +189,17 @@ OrtStatus* CreateValue(const OrtValue* const* parts, std::size_t count, ONNXType
     if (type == ONNX_TYPE_SEQUENCE) {
       for (const auto& part : body->parts) {
         if (part->kind != first.kind || part->type != first.type)
-          return MakeStatus(ORT_FAIL, "Sequences must have elements of one type.");
+          return MakeStatus(ORT_FAIL,
+                            "Sequences must have tensors of the same data type. There was at least one "
+                            "tensor in the input that was different.");
       }
     } else if (type == ONNX_TYPE_MAP) {
       if (count != 2) return MakeStatus(ORT_FAIL, "For map type num_values MUST be 2");
       if (body->parts[1]->kind != ONNX_TYPE_TENSOR || first.kind != ONNX_TYPE_TENSOR ||
           first.elements() != body->parts[1]->elements())
         return MakeStatus(ORT_FAIL, "A map is two tensors with as many keys as values.");
+      if (first.type != ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 && !first.is_string())
+        return MakeStatus(ORT_FAIL, "Key type is not supported yet.");
     } else {
       return MakeStatus(ORT_FAIL, "Input is not of type sequence or map.");
     }
