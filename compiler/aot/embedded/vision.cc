@@ -45,7 +45,12 @@ Result<Resizing> ResizingOf(const EmbeddedCall& call) {
     const std::int64_t axis = named[i] < 0 ? named[i] + static_cast<std::int64_t>(x.size()) : named[i];
     if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
       return call.Refuse("its scales do not fit x");
-    resizing.axes[static_cast<std::size_t>(axis)].scale = scales[i];
+    contract::ResizeAxis& resized = resizing.axes[static_cast<std::size_t>(axis)];
+    // The VM refuses the call where the scale does not give the size. Sizes are rounded in either way.
+    const double size = static_cast<double>(resized.input) * scales[i];
+    const auto given = static_cast<double>(resized.output);
+    if (!(size >= given - 0.51 && size <= given + 1)) return call.Refuse("its scales do not fit x");
+    resized.scale = scales[i];
   }
   return resizing;
 }

@@ -117,6 +117,9 @@ TEST_CASE("forms of resizing that have no plain C are refused by name") {
   CHECK_THAT(
       refusal(ResizeProgram("f32", x, {2, 2}, R"(coordinate_transformation_mode="tf_crop_and_resize")")),
       Catch::Contains("rewire.resize has no plain C form here: it resizes a region (tf_crop_and_resize)"));
+  std::string tiny = ResizeProgram("f32", x, {2, 2}, R"(mode="linear", antialias=1)");
+  tiny.replace(tiny.find("{2.000000"), 9, "{1e-30");
+  CHECK_THAT(refusal(tiny), Catch::Contains("its scales do not fit x"));
   CHECK_THAT(refusal(ResizeProgram("f64", x, {2, 2}, R"(mode="linear")")),
              Catch::Contains("it mixes elements of f64"));
   CHECK_THAT(
