@@ -2,11 +2,15 @@
 #include "rewire/compiler/passes/edit.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
 
 #include "rewire/compiler/ir/half.h"
 #include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/movement.h"
 
 namespace rewire::compiler {
 
@@ -155,6 +159,69 @@ Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::i
       CopyBytes({reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(float)});
   value->constant = std::move(tensor);
   return value;
+}
+
+bool IsWidenedF16(const Value* value) {
+  for (const Node* node = value->folded; node != nullptr; node = node->inputs[0]->folded) {
+    if (node->kernel == names::kCast) return node->inputs[0]->type.dtype == kFloat16;
+    if (node->kind != NodeKind::kReshape && node->kernel != names::kTranspose) return false;
+  }
+  return false;
+}
+
+Value* NewWidened(Graph* graph, Value* half) {
+  const HostTensor& tensor = *half->constant;
+  std::vector<float> elements(tensor.bytes.view.size() / 2);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, tensor.bytes.view.data() + sizeof(bits) * i, sizeof(bits));
+    elements[i] = FloatOfHalf(tensor.dtype, bits);
+  }
+  Value* wide = NewFloats(graph, half->name, tensor.shape, elements);
+  Node* cast = graph->NewNode(NodeKind::kKernel);  // as if it had been folded
+  cast->kernel = names::kCast;
+  cast->inputs = {half};
+  cast->outputs = {wide};
+  cast->extents.push_back({wide->type.dims, nullptr});
+  wide->folded = cast;
+  return wide;
+}
+
+namespace {
+
+// Whether rounding to f16 moves each element by at most 2^-11 of the largest of its part. That must be finite
+// there, and no subnormal number.
+bool FitF16(std::span<const float> elements, std::size_t parts) {
+  constexpr float kLargest = 65504, kLeast = 0x1p-14F;
+  const std::size_t size = elements.size() / std::max<std::size_t>(1, parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    float most = 0;
+    for (const float element : elements.subspan(part * size, size)) {
+      if (!(std::fabs(element) <= kLargest)) return false;
+      most = std::max(most, std::fabs(element));
+    }
+    if (most != 0 && most < kLeast) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Value* NewFloatsFrom(Graph* graph, const Value* origin, const std::vector<std::int64_t>& dims,
+                     const std::vector<float>& elements) {
+  const auto parts = static_cast<std::size_t>(dims.empty() ? 1 : dims[0]);
+  if (graph->strict || !IsWidenedF16(origin) || !FitF16(elements, parts))
+    return NewFloats(graph, origin->name, dims, elements);
+  std::vector<std::uint16_t> rounded(elements.size());
+  std::transform(elements.begin(), elements.end(), rounded.begin(), ffi_shim::FloatToHalf);
+  Value* half = graph->NewValue(origin->name, TensorOf(kFloat16, ShapeOfInts(dims)));
+  HostTensor tensor;
+  tensor.dtype = kFloat16;
+  tensor.shape = dims;
+  tensor.bytes =
+      CopyBytes({reinterpret_cast<const std::byte*>(rounded.data()), rounded.size() * sizeof(std::uint16_t)});
+  half->constant = std::move(tensor);
+  return NewWidened(graph, half);
 }
 
 Value* PartAtLoad(Graph* graph, Value* value, std::int64_t part) {

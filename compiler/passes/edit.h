@@ -84,9 +84,18 @@ std::optional<double> TakeScalar(const Edit& edit, Value** value, double* roundi
 // By how much, in parts of itself, a constant may differ from what its writer meant: 0, or more when it had
 // 16 bits and was cast to f32.
 double RoundingOf(const Value* value);
+// True if the constant is f16 that was cast to f32, and moved at most.
+bool IsWidenedF16(const Value* value);
 // A new constant f32 tensor.
 Value* NewFloats(Graph* graph, const std::string& name, const std::vector<std::int64_t>& dims,
                  const std::vector<float>& elements);
+// The f32 of a constant of 16-bit floats, as if a cast of the model had been folded.
+Value* NewWidened(Graph* graph, Value* half);
+// NewFloats of elements that a pass has computed from `origin`. If that is f16 that was cast, the elements
+// are rounded to f16 again, so that they stay as small. They are not if they would lose more than f16 does
+// elsewhere, or under Graph::strict.
+Value* NewFloatsFrom(Graph* graph, const Value* origin, const std::vector<std::int64_t>& dims,
+                     const std::vector<float>& elements);
 // The elements of a constant with one element per channel. The tensor has rank `rank` and `channels` channels
 // at `axis`. The constant's shape must be 1 elsewhere, as broadcasting aligns it; a single element counts for
 // all channels. nullopt otherwise. Marks parameters as wanted.

@@ -70,7 +70,7 @@ void MapBytes(Graph* graph);
 // write causal convolutions.
 void CutPads(Graph* graph);
 // Moves batch normalization, and factors and terms per channel, into the weights of the convolution before
-// them.
+// them. Weights that the model has as f16 are rounded to f16 again, but not with `--strict`.
 void FoldAffine(Graph* graph);
 // Turns other batch normalization by constants into a product and a sum, with a factor and a term for each
 // channel. They work with the channels last, and in one call with what is elementwise around them.

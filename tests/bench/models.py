@@ -156,17 +156,17 @@ def spread(values):
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def quantized(folder, scratch):
-    """A folder like that of a model, of its static variant and with ONNX Runtime's answers of that; None if there is no such."""
-    made, cases = scratch / "quantized" / folder.name, cases_of(folder)
+def varied(folder, scratch, variant):
+    """A folder like that of a model, of a variant of it and with ONNX Runtime's answers of that; None if there is no such."""
+    made, cases = scratch / variant / folder.name, cases_of(folder)
     if (made / "complete").exists():
         return made
     made.mkdir(parents=True, exist_ok=True)
-    if not variants.has_variants(folder) or variants.make(variants.STATIC, folder, cases, made / "model.onnx"):
+    if not variants.has_variants(folder) or variants.make(variant, folder, cases, made / "model.onnx"):
         return None
     session = reference.session(made / "model.onnx")
     for case in cases:
-        reference.write_case(made / case.name, session, variants.inputs_of(case))
+        reference.write_case(made / case.name, session, variants.as_asked(variants.inputs_of(case), session))
     (made / "complete").touch()
     return made
 
@@ -185,7 +185,7 @@ def wrong_results(options, executable, case, original, threads, scratch):
 def measure(options, original, scratch, threads):
     """One row of the table for each set of inputs."""
     mode = options.mode
-    folder = quantized(original, scratch) if mode is INT8 else original
+    folder = varied(original, scratch, variants.STATIC) if mode is INT8 else original
     if folder is None:
         return
     model, executable = folder / "model.onnx", scratch / f"{folder.name}.rwx"

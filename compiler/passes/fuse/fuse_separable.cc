@@ -45,8 +45,9 @@ class SeparableFusing {
   static bool IsProduct(const Node& node) {
     if (node.kind != NodeKind::kKernel || node.kernel != names::kPackedConv) return false;
     const std::optional<std::int64_t> weights = ProductOf(node.inputs[1]->type.dims).constant();
-    return IsFloat32(*node.inputs[1]) && weights && *weights <= kMostWeights &&
-           AreAll(node, "kernel_shape", 1) && AreAll(node, "strides", 1) && AreAll(node, "pads", 0);
+    const bool fits = IsFloat32(*node.inputs[1]) || node.inputs[1]->type.dtype == kFloat16;
+    return fits && weights && *weights <= kMostWeights && AreAll(node, "kernel_shape", 1) &&
+           AreAll(node, "strides", 1) && AreAll(node, "pads", 0);
   }
 
   bool CanFuse(const Node& node, const Node* product) const {

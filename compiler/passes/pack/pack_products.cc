@@ -3,6 +3,7 @@
 // Packs constant weights of convolutions, transposed ones too, and matrix products, and uses the kernels of
 // packed weights (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on
 // every CPU, so they go into the file. They are f32, or bf16 if the graph may compute so (Graph::bf16).
+// Weights of products that the model has as f16 stay so: kernels make floats of them.
 //
 // Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
 // later pass channels-last removes most of these again.
@@ -86,13 +87,14 @@ class ProductPacking : public Packing {
     const bool by_vectors = !graph_.tiles || !taps.of_image;
     const bool bf16 = graph_.bf16 && ((by_vectors && IsWorthRounding(columns, channels, taps)) ||
                                       (graph_.tiles && IsWorthTiles(columns, channels, taps)));
-    return PackedAs(bf16, weights, columns, channels, order, taps.all);
+    const DLDataType dtype = bf16 ? kBFloat16 : IsWidenedF16(weights) ? kFloat16 : kFloat32;
+    return PackedAs(dtype, weights, columns, channels, order, taps.all);
   }
 
-  Value* PackedAs(bool bf16, Value* weights, std::int64_t columns, std::int64_t channels, const char* order,
-                  std::int64_t taps = 1) {
-    const std::int64_t depth = (bf16 ? (channels + 1) / 2 * 2 : channels) * taps;
-    return Prepared(names::kPackedPack, weights, bf16 ? kBFloat16 : kFloat32, {PackedColumns(columns), depth},
+  Value* PackedAs(DLDataType dtype, Value* weights, std::int64_t columns, std::int64_t channels,
+                  const char* order, std::int64_t taps = 1) {
+    const std::int64_t depth = (dtype == kBFloat16 ? (channels + 1) / 2 * 2 : channels) * taps;
+    return Prepared(names::kPackedPack, weights, dtype, {PackedColumns(columns), depth},
                     {{"order", std::string(order)}});
   }
 
@@ -153,7 +155,7 @@ class ProductPacking : public Packing {
     const Ints dims = weights->constant->shape;
     std::vector<Value*> packed;
     for (std::int64_t d = 0; d < dims[0]; ++d)
-      packed.push_back(PackedAs(false, Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
+      packed.push_back(PackedAs(kFloat32, Matrix(weights, {dims[1], dims[2]}, d), dims[1], dims[2], "OI"));
     if (packed.size() == 1) return packed[0];
     const std::string name = packed[0]->name;
     Node* node = OnWeights(&graph_, names::kConcat, packed[0], {{"axis", std::int64_t{0}}});

@@ -150,7 +150,7 @@ class ComputingAtLoad {
     for (const Value* input : maker->inputs) {
       if (input == nullptr) continue;
       const Way& to_input = WayTo(input, depth + 1);
-      way.halves = way.halves || to_input.halves;
+      way.halves = way.halves || (to_input.halves && value->type.dtype.bits > 16);
       // A constant that the file holds for runs takes nothing more.
       const bool shared = !to_input.makes && seen_.contains(input);
       way.bytes += shared ? 0 : to_input.bytes;

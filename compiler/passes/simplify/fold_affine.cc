@@ -73,13 +73,15 @@ void Apply(const AffineConstants& affine, Node* conv, Graph* graph) {
   const std::size_t step = size / static_cast<std::size_t>(dims[0]) / (IsTransposed(*conv) ? channels : 1);
   const std::vector<float> ones(channels, 1.0F);
   const float* factors = affine.factor != nullptr ? FloatsOf(affine.factor) : ones.data();
-  std::vector<float> folded(FloatsOf(weights), FloatsOf(weights) + size);
-  for (std::size_t i = 0; i < size; ++i) folded[i] *= factors[i / step % channels];
+  if (affine.factor != nullptr) {
+    std::vector<float> folded(FloatsOf(weights), FloatsOf(weights) + size);
+    for (std::size_t i = 0; i < size; ++i) folded[i] *= factors[i / step % channels];
+    conv->inputs[1] = NewFloatsFrom(graph, weights, dims, folded);
+  }
   std::vector<float> bias(channels);
   if (affine.term != nullptr) std::copy_n(FloatsOf(affine.term), channels, bias.begin());
   const float* before = conv->inputs.size() > 2 ? FloatsOf(conv->inputs[2]) : nullptr;
   for (std::size_t c = 0; before != nullptr && c < channels; ++c) bias[c] += before[c] * factors[c];
-  conv->inputs[1] = NewFloats(graph, weights->name, dims, folded);
   const std::string bias_name = before != nullptr ? conv->inputs[2]->name : weights->name + ".bias";
   conv->inputs.resize(3);
   conv->inputs[2] = NewFloats(graph, bias_name, {static_cast<std::int64_t>(channels)}, bias);

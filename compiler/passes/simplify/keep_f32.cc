@@ -9,7 +9,6 @@
 // that the model asks for is kept: it may be there for its rounding.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -183,22 +182,8 @@ class KeepingF32 {
   }
 
   Value* WideConstant(Value* half) {
-    const HostTensor& tensor = *half->constant;
-    if (half->at_load) return FoldedAtLoad(&graph_, names::kCast, {half}, tensor.shape);
-    std::vector<float> elements(tensor.bytes.view.size() / 2);
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, tensor.bytes.view.data() + sizeof(bits) * i, sizeof(bits));
-      elements[i] = FloatOfHalf(tensor.dtype, bits);
-    }
-    Value* wide = NewFloats(&graph_, half->name, tensor.shape, elements);
-    Node* cast = graph_.NewNode(NodeKind::kKernel);  // as if it had been folded
-    cast->kernel = names::kCast;
-    cast->inputs = {half};
-    cast->outputs = {wide};
-    cast->extents.push_back({wide->type.dims, nullptr});
-    wide->folded = cast;
-    return wide;
+    if (half->at_load) return FoldedAtLoad(&graph_, names::kCast, {half}, half->constant->shape);
+    return NewWidened(&graph_, half);
   }
 
   Graph& graph_;

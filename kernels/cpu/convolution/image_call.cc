@@ -14,7 +14,7 @@ Status ResolveImageCall(const ImageAttributes& attributes, TensorView x, TensorV
   checks.Operands("x", x, "w", w, out);
   if (Status s = checks.Take(); !s.ok()) return s;
   if (Status s = CheckDTypes(x, w, out); !s.ok()) return s;
-  call->pairs = w.Is<BFloat16>();
+  call->unit = w.Is<BFloat16>() ? PanelUnit::kPair : w.Is<Float16>() ? PanelUnit::kHalf : PanelUnit::kFloat;
   call->x_rounded = x.Is<BFloat16>();
   if (Status s = attributes.Resolve(x, out, &call->window); !s.ok()) return s;
   if (Status s = CheckAdded(bias, addend, attributes.channels, out, true); !s.ok()) return s;

@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/convolution/packed_image.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/product/panels/addend.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 
 namespace rewire::kernel::cpu {
 
@@ -19,10 +20,11 @@ struct ImageCall {
   Addend addend;
   float* out;
   std::uint16_t* rounded;       // in place of out, if that is bf16
-  bool pairs;                   // w holds pairs of bf16
-  bool x_rounded;               // and so does x
+  PanelUnit unit;               // of w
+  bool x_rounded;               // x holds pairs, as w does
   std::int64_t first_line = 0;  // the line of the input that x begins with
 
+  bool pairs() const { return unit == PanelUnit::kPair; }
   // An output line: a row of the output of one image.
   std::int64_t lines() const { return images * window.axes[0].output * window.axes[1].output; }
 };

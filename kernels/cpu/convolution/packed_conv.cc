@@ -156,9 +156,10 @@ struct PackedConv {
                     std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
     if (Status s = ResolveImageCall(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
-    const std::int64_t units = call.pairs ? PairsOf(call.in_channels) : call.in_channels;
+    const std::int64_t units = call.pairs() ? PairsOf(call.in_channels) : call.in_channels;
     const std::int64_t depth = Times(units, call.window.taps());
-    const std::int64_t packed[] = {PackedColumns(attributes.channels), call.pairs ? Times(2, depth) : depth};
+    const std::int64_t packed[] = {PackedColumns(attributes.channels),
+                                   call.pairs() ? Times(2, depth) : depth};
     if (Status s = CheckShape("w", w, ShapeView(packed, 2)); !s.ok()) return s;
     if (out.size() == 0) return Status();
     const std::int64_t positions = Times(call.images, call.window.inputs());
@@ -166,12 +167,12 @@ struct PackedConv {
       RowsByPanels product = {call.x,    positions,   call.in_channels, call.w,  attributes.channels,
                               call.bias, call.addend, activation,       call.out};
       product.rounded = call.rounded;
-      if (call.pairs && !call.x_rounded) return MultiplyRoundedRows(product);
+      if (call.pairs() && !call.x_rounded) return MultiplyRoundedRows(product);
       product.depth = units;
-      product.pairs = call.pairs;
-      return call.pairs ? MultiplyPairRows(product) : MultiplyRows(product);
+      product.unit = call.unit;
+      return call.pairs() ? MultiplyPairRows(product) : MultiplyRows(product);
     }
-    if (call.pairs && TilesAreWorthIt(out.size() / attributes.channels, depth, attributes.channels)) {
+    if (call.pairs() && TilesAreWorthIt(out.size() / attributes.channels, depth, attributes.channels)) {
       if (const TileImage image = PairsImage(call); image.Serves())
         return ConvolveByTiles(call, image, activation);
     }
@@ -179,7 +180,7 @@ struct PackedConv {
     float* zeros = nullptr;
     if (Status s = Workspace(std::max<std::int64_t>(1, row), &zeros); !s.ok()) return s;
     if (Status s = FillAll(zeros, row, 0.0F); !s.ok()) return s;
-    if (call.pairs && !call.x_rounded) return RunRounded(call, depth, zeros);
+    if (call.pairs() && !call.x_rounded) return RunRounded(call, depth, zeros);
     call.in_channels = units;
     return Run(call, depth, 0, call.lines(), zeros);
   }
@@ -268,7 +269,7 @@ struct PackedConv {
              const float* zeros) const {
     const std::int64_t floats = SecondCacheBytes() / 32 * 3;  // of the image
     const WindowAxis& columns = call.window.axes[2];
-    const PanelKernel& kernel = BestPanelKernel(call.pairs);
+    const PanelKernel& kernel = BestPanelKernel(call.unit);
     const std::int64_t at_once = PanelsAtOnce(kernel, depth);
     const std::int64_t steps = (PanelCount(call.out_channels) + at_once - 1) / at_once;
     const std::int64_t line = columns.input * call.in_channels * call.window.axes[1].stride;
@@ -294,12 +295,12 @@ struct PackedConv {
   // By one panel, or by two if a tile should take two. `number` counts the tiles by them.
   void RunLine(const ImageCall& call, std::int64_t depth, const OfLine& of_line, std::int64_t panel,
                std::int64_t* number, Segments& segments, Pace& pace) const {
-    const PanelKernel& kernel = BestPanelKernel(call.pairs);
+    const PanelKernel& kernel = BestPanelKernel(call.unit);
     const std::int64_t first = panel * kPanelWidth;
     const std::int64_t outputs = call.window.axes[2].output;
     const std::int64_t width = PanelsAtOnce(kernel, depth) * kPanelWidth;
     PanelTile tile;
-    tile.panel = call.w + first * depth;
+    tile.panel = UnitsAt(call.w, first * depth, call.unit);
     tile.panel_depth = depth;
     tile.columns = std::min(call.out_channels - first, width);
     const int most = MakeWide(kernel, &tile);
@@ -325,12 +326,12 @@ struct PackedConv {
 std::span<const Kernel> PackedConvKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<PackedConv>(
-          "x, w, bias?, addend? -> out over addend", "x f32 bf16; w f32 bf16; addend, out f32 bf16; bias f32",
-          kImageAttributes,
+          "x, w, bias?, addend? -> out over addend",
+          "x f32 bf16; w f32 bf16 f16; addend, out f32 bf16; bias f32", kImageAttributes,
           "as rewire.conv, the channels last: x [N, spatial..., C], w packed from [channels, C, "
           "kernel...], plus bias [channels], plus addend of out's shape, then the activation; for w bf16 x "
           "is "
-          "rounded to bf16, and the sums are f32"),
+          "rounded to bf16, and the sums are f32; w f16 becomes f32 where it is multiplied"),
   };
   return kKernels;
 }

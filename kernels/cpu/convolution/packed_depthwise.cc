@@ -38,7 +38,7 @@ struct PackedDepthwise {
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     ImageCall call;
     if (Status s = ResolveImageCall(attributes, x, w, bias, std::nullopt, out, &call); !s.ok()) return s;
-    if (call.pairs) return WrongDType(Types<float>(), "w", w);
+    if (call.unit != PanelUnit::kFloat) return WrongDType(Types<float>(), "w", w);
     const std::int64_t expected[] = {call.window.taps(), attributes.channels};
     if (Status s = CheckShape("w", w, ShapeView(expected, 2)); !s.ok()) return s;
     if (Times(call.in_channels, multiplier) != attributes.channels) {

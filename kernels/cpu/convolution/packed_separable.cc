@@ -41,7 +41,7 @@ struct PackedSeparable {
                     std::optional<TensorView> bias, std::optional<TensorView> addend, TensorView out) const {
     ImageCall call;
     if (Status s = ResolveImageCall(attributes, x, w, bias, addend, out, &call); !s.ok()) return s;
-    if (call.pairs) return WrongDType(Types<float>(), "w", w);
+    if (call.pairs()) return WrongDType(Types<float, Float16>(), "w", w);
     const std::int64_t channels = call.in_channels;
     if (channels > kMostChannels)
       return ValueError("x has shape ", x.dims(), ", expected at most ", kMostChannels, " channels");
@@ -56,6 +56,7 @@ struct PackedSeparable {
     RowsByPanels product = {nullptr,   0,           channels,   call.w,  attributes.channels,
                             call.bias, call.addend, activation, call.out};
     product.rounded = call.rounded;
+    product.unit = call.unit;
     call.w = taps.data<float>();
     call.bias = IsGiven(taps_bias) ? taps_bias->data<float>() : nullptr;
     call.out_channels = channels;
@@ -134,7 +135,7 @@ std::span<const Kernel> PackedSeparableKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<PackedSeparable>(
           "x, taps, taps_bias?, w, bias?, addend? -> out over addend",
-          "x, taps, taps_bias, w, bias f32; addend, out f32 bf16",
+          "x, taps, taps_bias, bias f32; w f32 f16; addend, out f32 bf16",
           "channels, kernel_shape, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, "
           "SAME_UPPER, SAME_LOWER or VALID; activation, alpha, beta, post_scale, post_shift as "
           "rewire.packed.matmul, and depthwise_activation, depthwise_alpha, depthwise_beta, "

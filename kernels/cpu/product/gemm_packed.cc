@@ -28,7 +28,7 @@ bool IsReadBackward(const float* panels) {
 // several go by one or two panels after the other, which stay in the second cache.
 bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t last, std::int64_t begin,
                    std::int64_t end, Pace& pace) {
-  const PanelKernel& kernel = BestPanelKernel(product.pairs);
+  const PanelKernel& kernel = BestPanelKernel(product.unit);
   const bool one_tile = end - begin <= kernel.rows;
   // Few enough to be run without asking.
   constexpr std::int64_t kAtOnce = 16 * kPace;
@@ -44,10 +44,11 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
   tile.depth = product.depth;
   tile.step = product.columns;
   tile.activation = product.activation;
-  tile.backward = one_tile && IsReadBackward(product.w + first * kPanelWidth * product.depth);
+  tile.backward =
+      one_tile && IsReadBackward(UnitsAt(product.w, first * kPanelWidth * product.depth, product.unit));
   for (std::int64_t panel = first; panel < last; panel += at_once) {
     const std::int64_t column = panel * kPanelWidth;
-    tile.panel = product.w + column * product.depth;
+    tile.panel = UnitsAt(product.w, column * product.depth, product.unit);
     tile.columns = std::min(product.columns - column, std::min(at_once, last - panel) * kPanelWidth);
     tile.bias = product.bias == nullptr ? nullptr : product.bias + column;
     const int most = one_tile ? kernel.rows : MakeWide(kernel, &tile);
@@ -101,7 +102,7 @@ Status MultiplyRoundedRows(const RowsByPanels& product) {
   RowsByPanels part = product;
   part.x = rounded;
   part.depth = units;
-  part.pairs = true;
+  part.unit = PanelUnit::kPair;
   for (std::int64_t row = 0; row < product.rows; row += most) {
     part.rows = std::min(most, product.rows - row);
     part.addend = product.addend.From(row * product.columns);

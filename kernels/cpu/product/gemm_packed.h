@@ -10,6 +10,7 @@
 
 #include "rewire/kernels/cpu/elementwise/activation_attribute.h"
 #include "rewire/kernels/cpu/product/panels/addend.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -19,8 +20,8 @@
 namespace rewire::kernel::cpu {
 
 // out [rows, columns] = activation(x [rows, depth] by w, packed [depth, columns], + bias [columns] + addend
-// [rows, columns]); bias may be null, addend may be out. x and w hold units (panels.h): floats, or
-// with `pairs` pairs of bf16. depth counts units.
+// [rows, columns]); bias may be null, addend may be out. x and w hold units (panels.h): floats, or pairs of
+// bf16. For x of floats, w may hold f16. depth counts units.
 struct RowsByPanels {
   const float* x;
   std::int64_t rows, depth;
@@ -30,7 +31,7 @@ struct RowsByPanels {
   Addend addend;
   Activation activation;
   float* out;
-  bool pairs = false;
+  PanelUnit unit = PanelUnit::kFloat;
   std::uint16_t* rounded = nullptr;  // takes the place of out: the same rounded to bf16
 };
 
@@ -79,14 +80,16 @@ inline Addend AddendOf(const std::optional<TensorView>& addend) {
   return Addend(static_cast<const std::uint16_t*>(addend->raw_data()));
 }
 
-// Checks the dtypes of such products: w is f32 or bf16; x is f32, or with w bf16 [..., an even number]; out
-// is f32 or bf16.
+// Checks the dtypes of such products: w is f32, bf16 or f16; x is f32, or with w bf16 [..., an even number];
+// out is f32 or bf16.
 [[nodiscard]] inline Status CheckDTypes(TensorView x, TensorView w, TensorView out) {
   using Both = Types<float, BFloat16>;
-  for (const auto& [what, tensor] : {std::pair("x", x), std::pair("w", w), std::pair("out", out)}) {
+  for (const auto& [what, tensor] : {std::pair("x", x), std::pair("out", out)}) {
     if (!tensor.Is<float>() && !tensor.Is<BFloat16>()) return WrongDType(Both(), what, tensor);
   }
-  if (x.Is<BFloat16>() && !w.Is<BFloat16>()) return TypeError("x has dtype bf16, expected f32 as w");
+  if (!w.Is<float>() && !w.Is<BFloat16>() && !w.Is<Float16>())
+    return WrongDType(Types<float, BFloat16, Float16>(), "w", w);
+  if (x.Is<BFloat16>() && !w.Is<BFloat16>()) return TypeError("x has dtype bf16, expected f32");
   if (x.Is<BFloat16>() && (x.ndim() < 1 || x.dim(x.ndim() - 1) % 2 != 0))
     return ValueError("x has shape ", x.dims(), ", expected pairs of bf16 along the last axis");
   return Status();

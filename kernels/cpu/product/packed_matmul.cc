@@ -27,7 +27,8 @@ struct Pack {
     checks.Dense("w", w).Dense("out", out).NoOverlap("out", out, "w", w);
     if (Status s = checks.Take(); !s.ok()) return s;
     if (!w.Is<float>()) return TypeError("w has dtype ", DTypeName(w.dtype()), ", expected f32");
-    if (!out.Is<float>() && !out.Is<BFloat16>()) return WrongDType(Types<float, BFloat16>(), "out", out);
+    if (!out.Is<float>() && !out.Is<BFloat16>() && !out.Is<Float16>())
+      return WrongDType(Types<float, BFloat16, Float16>(), "out", out);
     if (w.ndim() < 2 || (!outputs_first && w.ndim() != 2)) {
       return ValueError("w has shape ", w.dims(), ", expected ", outputs_first ? "[N, K, ...]" : "[K, N]");
     }
@@ -39,8 +40,9 @@ struct Pack {
     const std::int64_t depth = Times(pairs ? 2 * PairsOf(channels) : channels, taps);
     const std::int64_t expected[] = {PackedColumns(columns), depth};
     if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
-    return pairs ? Write<BFloat16, 2>(w, columns, channels, taps, out.data<BFloat16>())
-                 : Write<float, 1>(w, columns, channels, taps, out.data<float>());
+    if (pairs) return Write<BFloat16, 2>(w, columns, channels, taps, out.data<BFloat16>());
+    return out.Is<Float16>() ? Write<Float16, 1>(w, columns, channels, taps, out.data<Float16>())
+                             : Write<float, 1>(w, columns, channels, taps, out.data<float>());
   }
 
  private:
@@ -108,9 +110,10 @@ struct PackedMatMul {
                             activation,
                             static_cast<float*>(out.raw_data())};
     if (out.Is<BFloat16>()) product.rounded = static_cast<std::uint16_t*>(out.raw_data());
+    if (w.Is<Float16>()) product.unit = PanelUnit::kHalf;
     if (!pairs) return MultiplyRows(product);
     if (x.Is<float>()) return MultiplyRoundedRows(product);
-    product.pairs = true;
+    product.unit = PanelUnit::kPair;
     product.depth = PairsOf(depth);
     return MultiplyPairRows(product);
   }
@@ -131,19 +134,20 @@ struct PackedMatMul {
 
 std::span<const Kernel> PackedMatMulKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Pack>("w -> out", "w f32; out f32 bf16", "order = IO or OI",
+      Describe<Pack>("w -> out", "w f32; out f32 bf16 f16", "order = IO or OI",
                      "w [K, N], or with OI [N, K] or [N, C, taps...], as the kernels of this family read it: "
                      "out [N rounded up to 16, K]; in bf16 K, or C of each tap, is rounded up to 2. It holds "
                      "the same on every CPU"),
       Describe<PackedMatMul>(
-          "x, w, bias?, addend? -> out over addend", "x f32 bf16; w f32 bf16; addend, out f32 bf16; bias f32",
+          "x, w, bias?, addend? -> out over addend",
+          "x f32 bf16; w f32 bf16 f16; addend, out f32 bf16; bias f32",
           "columns, activation = none, relu, clip, sigmoid, tanh, hard_swish, swish, gelu or "
           "leaky_relu, alpha = 0.0, beta = 0.0, post_scale = 1.0, post_shift = 0.0",
           "x [..., K] by packed w [K, columns], plus bias [columns], plus addend of out's "
           "shape, then the activation, times post_scale, plus post_shift; for w bf16 x is rounded to bf16, "
           "and the sums are f32. out bf16 is "
           "the same, rounded; "
-          "x bf16 needs w bf16 and K even"),
+          "x bf16 needs w bf16 and K even. w f16 becomes f32 where it is multiplied"),
   };
   return kKernels;
 }

@@ -157,7 +157,7 @@ TEST_CASE("separable convolutions refuse what does not fit") {
   CHECK(run(of.x, of.taps, of.taps_bias, unpacked) ==
         "ValueError: rewire.packed.separable: w has shape [20, 5], expected [32, 5]");
   CHECK(run(of.x, of.taps, of.taps_bias, pairs) ==
-        "TypeError: rewire.packed.separable: w has dtype bf16, expected f32");
+        "TypeError: rewire.packed.separable: w has dtype bf16, expected one of f32, f16");
   HostTensor doubles = HostTensor::Empty<double>({9, 5});
   CHECK(run(of.x, doubles, of.taps_bias, of.w) ==
         "TypeError: rewire.packed.separable: taps has dtype f64, expected f32 as x");

@@ -298,14 +298,13 @@ TEST_CASE("Winograd's form takes weights of bf16") {
 TEST_CASE("bf16 weights that do not fit are refused") {
   HostTensor x = HostTensor::Random({2, 5}, 1), w = HostTensor::Random({5, 7}, 2);
   HostTensor packed = PackedAs<BFloat16>(w, 7, 6, "IO"), out = HostTensor::Empty<float>({2, 7});
-  HostTensor narrow = HostTensor::Empty<BFloat16>({16, 5}),
-             half = HostTensor::Empty<kernel::cpu::Float16>({16, 5});
+  HostTensor narrow = HostTensor::Empty<BFloat16>({16, 5}), doubles = HostTensor::Empty<double>({16, 5});
   const AttributeList columns = {{"columns", std::int64_t{7}}};
   HostTensor half_x = Halves(x), floats = PackedAs<float>(w, 7, 5, "IO"), half_out = Halves(out);
   CHECK(Run("rewire.packed.matmul", {&half_x, &packed, &out}, columns) ==
         "ValueError: rewire.packed.matmul: x has shape [2, 5], expected pairs of bf16 along the last axis");
   CHECK(Run("rewire.packed.matmul", {&half_x, &floats, &out}, columns) ==
-        "TypeError: rewire.packed.matmul: x has dtype bf16, expected f32 as w");
+        "TypeError: rewire.packed.matmul: x has dtype bf16, expected f32");
   HostTensor bias = HostTensor::Random({7}, 3);
   HostTensor wrong = HostTensor::Empty<kernel::cpu::Float16>({2, 7});
   CHECK(Run("rewire.packed.matmul", {&x, &packed, &bias, &wrong, &half_out}, columns) ==
@@ -316,12 +315,12 @@ TEST_CASE("bf16 weights that do not fit are refused") {
   CHECK(Run("rewire.packed.matmul", {&x, &packed, &out}, columns) == "");
   CHECK(Run("rewire.packed.matmul", {&x, &narrow, &out}, columns) ==
         "ValueError: rewire.packed.matmul: w has shape [16, 5], expected [16, 6]");
-  CHECK(Run("rewire.packed.matmul", {&x, &half, &out}, columns) ==
-        "TypeError: rewire.packed.matmul: w has dtype f16, expected one of f32, bf16");
+  CHECK(Run("rewire.packed.matmul", {&x, &doubles, &out}, columns) ==
+        "TypeError: rewire.packed.matmul: w has dtype f64, expected one of f32, bf16, f16");
   CHECK(Run("rewire.packed.pack", {&w, &narrow}) ==
         "ValueError: rewire.packed.pack: out has shape [16, 5], expected [16, 6]");
-  CHECK(Run("rewire.packed.pack", {&w, &half}) ==
-        "TypeError: rewire.packed.pack: out has dtype f16, expected one of f32, bf16");
+  CHECK(Run("rewire.packed.pack", {&w, &doubles}) ==
+        "TypeError: rewire.packed.pack: out has dtype f64, expected one of f32, bf16, f16");
   HostTensor image = HostTensor::Random({1, 4, 4, 4}, 3), result = HostTensor::Empty<float>({1, 4, 4, 4});
   HostTensor taps = HostTensor::Empty<BFloat16>({1, 4});
   const AttributeList of_image = {{"channels", std::int64_t{4}},

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions by packed weights against sums in double precision.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
 
 #include "rewire/kernels/cpu/product/panels/panels.h"
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
@@ -13,9 +15,12 @@ namespace rewire::test {
 namespace {
 
 using kernel::cpu::Activation;
+using kernel::cpu::ChooseHalfPanelKernel;
 using kernel::cpu::ChoosePanelKernel;
+using kernel::cpu::Float16;
 using kernel::cpu::kPanelWidth;
 using kernel::cpu::PackedColumns;
+using kernel::cpu::PanelKernel;
 using kernel::cpu::PanelTile;
 using kernel::cpu::WidthOfPanel;
 
@@ -23,28 +28,31 @@ float Numbered(std::size_t i, std::size_t modulus) {
   return static_cast<float>(static_cast<int>(i * 7 % modulus) - static_cast<int>(modulus / 2));
 }
 
-// A tile of `rows` rows in two segments, whose sums are whole numbers.
-void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, bool backward) {
+// A tile of `rows` rows in two segments, whose sums are whole numbers. T: what panels hold.
+template <typename T>
+void CheckTile(const PanelKernel& panel_kernel, int rows, std::int64_t depth, std::int64_t columns,
+               bool finish, bool backward) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  std::vector<float> x(at(2 * rows * depth)), panels(at(2 * depth * PackedColumns(columns)));
+  std::vector<float> x(at(2 * rows * depth));
+  std::vector<T> panels(at(2 * depth * PackedColumns(columns)));
   std::vector<float> bias(at(columns));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = Numbered(i, 13);
-  for (std::size_t i = 0; i < panels.size(); ++i) panels[i] = Numbered(i, 11);
+  for (std::size_t i = 0; i < panels.size(); ++i) panels[i] = static_cast<T>(Numbered(i, 11));
   for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = Numbered(i, 5);
   std::vector<const float*> pointers;
   for (std::int64_t i = 0; i < 2 * rows; ++i) pointers.push_back(x.data() + i * depth);
   const std::int64_t step = columns + 3;
   std::vector<float> out(at(rows * step), -77.0F), addend(at(rows * step));
   for (std::size_t i = 0; i < addend.size(); ++i) addend[i] = Numbered(i, 7);
-  PanelTile tile{pointers.data(), rows,    2,          depth, panels.data(), columns,
-                 nullptr,         nullptr, out.data(), step,  Activation{},  backward};
+  const auto* const first_panel = reinterpret_cast<const float*>(panels.data());
+  PanelTile tile{pointers.data(), rows,    2,          depth, first_panel,  columns,
+                 nullptr,         nullptr, out.data(), step,  Activation{}, backward};
   if (finish) {
     tile.bias = bias.data();
     tile.addend = addend.data();
     tile.activation = {Activation::kRelu, 0, 0, 2, -3, true};
   }
   // Two whole panels, or nearly, go by at once if there are not too many rows.
-  const kernel::cpu::PanelKernel panel_kernel = ChoosePanelKernel();
   if (columns <= 2 * kPanelWidth && !backward && rows <= kernel::cpu::MakeWide(panel_kernel, &tile))
     CHECK(tile.wide == (columns > 48 && panel_kernel.wide_rows > 0));
   else
@@ -56,11 +64,26 @@ void CheckTile(int rows, std::int64_t depth, std::int64_t columns, bool finish, 
       const std::int64_t width = WidthOfPanel(j / kPanelWidth, columns);
       const std::int64_t of_panel = 2 * depth * (j / kPanelWidth * kPanelWidth) + j % kPanelWidth;
       for (std::int64_t k = 0; j < columns && k < 2 * depth; ++k)
-        sum += pointers[at(k / depth * rows + i)][k % depth] * panels[at(of_panel + k * width)];
+        sum += pointers[at(k / depth * rows + i)][k % depth] *
+               static_cast<float>(panels[at(of_panel + k * width)]);
       if (finish) sum = std::max(sum, 0.0) * 2 - 3;
       const double expected = j < columns ? sum : -77;
       INFO(rows << " rows, depth " << depth << ", column " << j << " of " << columns << ", row " << i);
       REQUIRE(out[at(i * step + j)] == expected);
+    }
+  }
+}
+
+// All tiles of the kernel of an instruction set.
+template <typename T>
+void CheckTiles(const PanelKernel& kernel) {
+  for (int rows = 1; rows <= kernel.rows; ++rows) {
+    for (std::int64_t depth : {1, 4, 7}) {
+      for (std::int64_t columns : {1, 5, 16, 17, 24, 32, 33, 49, 60, 64, 96, 117}) {
+        CheckTile<T>(kernel, rows, depth, columns, false, false);
+        CheckTile<T>(kernel, rows, depth, columns, true, false);
+        CheckTile<T>(kernel, rows, depth, columns, true, true);
+      }
     }
   }
 }
@@ -121,16 +144,36 @@ Shape OutShape(const ConvCase& c) {
 
 TEST_CASE("the panel kernel of every instruction set multiplies whole numbers exactly") {
   ForEachTarget([] {
-    for (int rows = 1; rows <= ChoosePanelKernel().rows; ++rows) {
-      for (std::int64_t depth : {1, 4, 7}) {
-        for (std::int64_t columns : {1, 5, 16, 17, 24, 32, 33, 49, 60, 64, 96, 117}) {
-          CheckTile(rows, depth, columns, false, false);
-          CheckTile(rows, depth, columns, true, false);
-          CheckTile(rows, depth, columns, true, true);
+    CheckTiles<float>(ChoosePanelKernel());
+    CheckTiles<Float16>(ChooseHalfPanelKernel());
+  });
+}
+
+TEST_CASE("rows by packed weights of f16 give what the same weights give as floats") {
+  // Whole numbers, so that sums are exact in any order.
+  for (const std::int64_t rows : {1, 2, 7, 25, 60, 530}) {
+    for (const std::int64_t depth : {0, 1, 17, 256, 300, 513}) {
+      for (const std::int64_t columns : {1, 16, 33, 100}) {
+        HostTensor x = HostTensor::Empty<float>({rows, depth}),
+                   w = HostTensor::Empty<float>({depth, columns});
+        HostTensor bias = HostTensor::Empty<float>({columns}),
+                   addend = HostTensor::Empty<float>({rows, columns});
+        for (HostTensor* tensor : {&x, &w, &bias, &addend}) {
+          std::size_t i = 0;
+          for (float& element : tensor->values<float>()) element = Numbered(i++, 9);
         }
+        HostTensor halves = HostTensor::Empty<Float16>({PackedColumns(columns), depth});
+        REQUIRE(Run("rewire.packed.pack", {&w, &halves}, {}) == "");
+        HostTensor floats = Packed(w, columns, depth, "IO");
+        const AttributeList attributes = {{"columns", columns}, {"activation", "leaky_relu"}, {"alpha", 0.5}};
+        HostTensor expected = HostTensor::Empty<float>({rows, columns}), out = expected;
+        REQUIRE(Run("rewire.packed.matmul", {&x, &floats, &bias, &addend, &expected}, attributes) == "");
+        REQUIRE(Run("rewire.packed.matmul", {&x, &halves, &bias, &addend, &out}, attributes) == "");
+        INFO(rows << " rows, depth " << depth << ", " << columns << " columns");
+        REQUIRE(std::ranges::equal(out.values<float>(), expected.values<float>()));
       }
     }
-  });
+  }
 }
 
 TEST_CASE("rows by packed weights, in either order, of any size") {

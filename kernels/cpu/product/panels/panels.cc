@@ -40,6 +40,7 @@ HWY_INLINE V InRegister(V v) {
 // A way to multiply units: how the products of one unit of a row by those of a vector of columns are added.
 // They may take several parts.
 struct FloatUnits {
+  using Unit = float;
   static constexpr int kParts = 1;
   template <int kPart>
   static HWY_INLINE V Load(const float* from) {
@@ -53,9 +54,19 @@ struct FloatUnits {
   using Rounding = Bf16ByBits;
 };
 
+// Rows of floats by weights of f16, which become floats in registers.
+struct HalfUnits : FloatUnits {
+  using Unit = hwy::float16_t;
+  template <int kPart>
+  static HWY_INLINE V Load(const Unit* from) {
+    return InRegister(hn::PromoteTo(D(), hn::LoadU(hn::Rebind<Unit, D>(), from)));
+  }
+};
+
 // Pairs of bf16 on any CPU, first the products of the lower elements, then those of the upper ones. The bits
 // of a bf16 are the upper ones of the float of the same value.
 struct WidenedPairs {
+  using Unit = float;
   static constexpr int kParts = 2;
   using Rounding = Bf16ByBits;
   using DU = hn::RebindToUnsigned<D>;
@@ -85,6 +96,7 @@ struct WidenedPairs {
 // AVX512-BF16, which not every CPU with AVX-512 has: both products of a pair in one instruction. Written as
 // such, since the target as a whole is compiled without it.
 struct PairInstruction {
+  using Unit = float;
   static constexpr int kParts = 1;
   using Rounding = Bf16ByInstruction;
   template <int kPart>
@@ -176,8 +188,8 @@ struct Sums<0> {
 
 // The products of one k.
 template <class Way, int kRows, int kVectors, int kPart = 0>
-HWY_INLINE void AddStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT panel,
-                        Sums<kRows>& sums) {
+HWY_INLINE void AddStep(const float* const* rows, std::int64_t k,
+                        const typename Way::Unit* HWY_RESTRICT panel, Sums<kRows>& sums) {
   const V first = Way::template Load<kPart>(panel);
   const V second = kVectors == 2 ? Way::template Load<kPart>(panel + hn::Lanes(D())) : first;
   sums.template AddProducts<Way, kPart, kVectors>(rows, k, first, second);
@@ -199,8 +211,10 @@ HWY_INLINE void AddWideProducts(const float* const* rows, std::int64_t k, V a, V
 }
 
 template <class Way, int kRows, int kPart = 0>
-HWY_INLINE void AddWideStep(const float* const* rows, std::int64_t k, const float* HWY_RESTRICT first,
-                            const float* HWY_RESTRICT second, Sums<kRows>& left, Sums<kRows>& right) {
+HWY_INLINE void AddWideStep(const float* const* rows, std::int64_t k,
+                            const typename Way::Unit* HWY_RESTRICT first,
+                            const typename Way::Unit* HWY_RESTRICT second, Sums<kRows>& left,
+                            Sums<kRows>& right) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
   AddWideProducts<Way, kPart>(rows, k, Way::template Load<kPart>(first),
                               Way::template Load<kPart>(first + lanes), Way::template Load<kPart>(second),
@@ -210,21 +224,22 @@ HWY_INLINE void AddWideStep(const float* const* rows, std::int64_t k, const floa
 }
 
 // Units of a cache line.
-constexpr std::int64_t kLine = 16;
+template <class Way>
+constexpr std::int64_t kLine = 64 / sizeof(typename Way::Unit);
 
 // Adds the products of all segments. A multiplier accepts a new product in each cycle and finishes it about
 // five cycles later. So with few rows, the sums of several k run side by side, because a single sum would
 // wait.
 template <class Way, int kRows, int kVectors, bool kFetches>
-HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT panel, std::int64_t width,
-                            Sums<kRows>& sums) {
+HWY_INLINE void AddSegments(const PanelTile& tile, const typename Way::Unit* HWY_RESTRICT panel,
+                            std::int64_t width, Sums<kRows>& sums) {
   constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
   const V zero = hn::Zero(D());
   Sums<kRows> second, third, fourth;
   second.Fill(zero, zero);
   third.Fill(zero, zero);
   fourth.Fill(zero, zero);
-  const float* fetched = panel + tile.ahead;
+  const typename Way::Unit* fetched = panel + tile.ahead;
   for (std::int64_t s = 0; s < tile.segments; ++s) {
     const float* rows[kRows];
     for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
@@ -243,7 +258,7 @@ HWY_INLINE void AddSegments(const PanelTile& tile, const float* HWY_RESTRICT pan
     for (; k < tile.depth; ++k) {
       if constexpr (kFetches) {
         __builtin_prefetch(fetched, 0, 2);
-        fetched += kLine;
+        fetched += kLine<Way>;
       }
       AddStep<Way, kRows, kVectors>(rows, k, panel, sums);
       panel += width;
@@ -339,7 +354,7 @@ HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::i
 // kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
 // them are wanted, all where that is more.
 template <class Way, int kRows, int kVectors>
-HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int64_t of_panel,
+HWY_NOINLINE void RunColumns(const PanelTile& tile, const typename Way::Unit* panel, std::int64_t of_panel,
                              std::int64_t column, std::int64_t used) {
   Sums<kRows> sums;
   FillWithBias<kRows, kVectors>(tile, column, used, sums);
@@ -355,8 +370,8 @@ HWY_NOINLINE void RunColumns(const PanelTile& tile, const float* panel, std::int
 // Two whole panels, or the second one in part. Rows are then loaded half as often, and loads are what deep
 // products wait for.
 template <class Way, int kRows, bool kFetches>
-HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const float* first, const float* second,
-                               std::int64_t column, std::int64_t used) {
+HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const typename Way::Unit* first,
+                               const typename Way::Unit* second, std::int64_t column, std::int64_t used) {
   Sums<kRows> left, right;
   FillWithBias<kRows, 2>(tile, column, kPanelWidth, left);
   FillWithBias<kRows, 2>(tile, column + kPanelWidth, used, right);
@@ -366,7 +381,7 @@ HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const float* first, const 
     for (std::int64_t k = 0; k < tile.depth; ++k) {
       if constexpr (kFetches) {
         __builtin_prefetch(first + tile.ahead, 0, 2);
-        __builtin_prefetch(first + tile.ahead + kLine, 0, 2);
+        __builtin_prefetch(first + tile.ahead + kLine<Way>, 0, 2);
       }
       AddWideStep<Way, kRows>(rows, k, first, second, left, right);
       first += kPanelWidth;
@@ -380,22 +395,24 @@ HWY_NOINLINE void RunTwoPanels(const PanelTile& tile, const float* first, const 
 // A row by a panel takes a tenth of a microsecond, so little may be done between panels.
 template <class Way, int kRows>
 void RunRows(const PanelTile& tile) {
+  using Unit = typename Way::Unit;
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t panels = PanelCount(tile.columns);
+  const auto* const panels_begin = reinterpret_cast<const Unit*>(tile.panel);
   const std::int64_t size =
       (tile.panel_depth != 0 ? tile.panel_depth : tile.segments * tile.depth) * kPanelWidth;
   if constexpr (kRows > 3 && kRows <= kWideRows) {
     if (tile.wide && WidthOfPanel(panels - 1, tile.columns) == kPanelWidth) {
       const auto run = tile.ahead != 0 ? &RunTwoPanels<Way, kRows, true> : &RunTwoPanels<Way, kRows, false>;
-      const float* panel = tile.panel + tile.skipped * kPanelWidth;
+      const Unit* panel = panels_begin + tile.skipped * kPanelWidth;
       return run(tile, panel, panel + size, 0, UsedOfPanel(1, tile.columns));
     }
   }
   for (std::int64_t i = 0; i < panels; ++i) {
     const std::int64_t at = tile.backward ? panels - 1 - i : i;
     const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
-    const float* panel = tile.panel + at * size + tile.skipped * width;
+    const Unit* panel = panels_begin + at * size + tile.skipped * width;
     const std::int64_t first = at * kPanelWidth;
     std::int64_t from = 0;
     for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)
@@ -416,6 +433,7 @@ PanelKernel KernelOf() {
 }
 
 PanelKernel PanelsOfTarget() { return KernelOf<FloatUnits>(); }
+PanelKernel HalfPanelsOfTarget() { return KernelOf<HalfUnits>(); }
 
 PanelKernel PairPanelsOfTarget([[maybe_unused]] bool any_instruction) {
 #if HWY_TARGET == HWY_AVX3
@@ -431,18 +449,21 @@ HWY_AFTER_NAMESPACE();
 namespace rewire::kernel::cpu {
 
 HWY_EXPORT(PanelsOfTarget);
+HWY_EXPORT(HalfPanelsOfTarget);
 HWY_EXPORT(PairPanelsOfTarget);
 
 PanelKernel ChoosePanelKernel() { return HWY_DYNAMIC_DISPATCH(PanelsOfTarget)(); }
+
+PanelKernel ChooseHalfPanelKernel() { return HWY_DYNAMIC_DISPATCH(HalfPanelsOfTarget)(); }
 
 PanelKernel ChoosePairPanelKernel(bool any_instruction) {
   return HWY_DYNAMIC_DISPATCH(PairPanelsOfTarget)(any_instruction);
 }
 
-const PanelKernel& BestPanelKernel(bool pairs) {
-  static const PanelKernel kFloats = ChoosePanelKernel();
-  static const PanelKernel kPairs = ChoosePairPanelKernel(true);
-  return pairs ? kPairs : kFloats;
+const PanelKernel& BestPanelKernel(PanelUnit unit) {
+  static const PanelKernel kKernels[] = {ChoosePanelKernel(), ChoosePairPanelKernel(true),
+                                         ChooseHalfPanelKernel()};
+  return kKernels[static_cast<int>(unit)];
 }
 
 }  // namespace rewire::kernel::cpu

@@ -10,6 +10,7 @@
 // The elements of rows and panels are units of four bytes, and depth counts units. A unit is a float, or a
 // pair: the bf16 of two successive k, the first in the lower half. A depth that is odd in bf16 is padded with
 // 0. Products of pairs are exact, and added in f32. The order of the additions differs between CPUs.
+// Panels may hold f16 for rows of floats. Such a unit has two bytes, and becomes a float in a register.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +85,15 @@ struct PanelKernel {
   void (*run)(const PanelTile& tile);
 };
 
+// Panels hold units of one of these kinds.
+enum class PanelUnit : std::uint8_t { kFloat, kPair, kHalf };
+
+// The units of panels from number `index` on. Their type is that of floats, whatever they are.
+inline const float* UnitsAt(const float* panels, std::int64_t index, PanelUnit unit) {
+  if (unit != PanelUnit::kHalf) return panels + index;
+  return reinterpret_cast<const float*>(reinterpret_cast<const std::uint16_t*>(panels) + index);
+}
+
 // How many panels tiles of several rows should take: two where one does not stay in the first cache anyway.
 inline std::int64_t PanelsAtOnce(const PanelKernel& kernel, std::int64_t depth) {
   constexpr std::int64_t kDeep = 256;
@@ -111,7 +121,10 @@ PanelKernel ChoosePanelKernel();
 // The same for pairs. If `any_instruction` is false, it uses only instructions that every CPU of the set has.
 PanelKernel ChoosePairPanelKernel(bool any_instruction);
 
+// The same for rows of floats by panels of f16.
+PanelKernel ChooseHalfPanelKernel();
+
 // One of these, chosen once per process.
-const PanelKernel& BestPanelKernel(bool pairs = false);
+const PanelKernel& BestPanelKernel(PanelUnit unit = PanelUnit::kFloat);
 
 }  // namespace rewire::kernel::cpu

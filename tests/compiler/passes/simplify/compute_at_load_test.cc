@@ -3,6 +3,7 @@
 // larger.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -305,10 +306,9 @@ TEST_CASE("compute-at-load: weights of 16 bits stay so in the file") {
     AddNode(graph, "MatMul", {"x", "wide"}, "y");
     return Constants(model, {2, rows});
   };
-  CHECK(constants(256) == std::vector<std::string>{"wide.packed at load", "w"});
-  CHECK(constants(257) == std::vector<std::string>{"wide.packed at load", "w"});
-  CHECK(constants(4) == std::vector<std::string>{"wide.packed at load", "w"});
-  CHECK(constants(1) == std::vector<std::string>{"wide.packed"});  // a node takes as much
+  // Products read them as such.
+  for (const std::int64_t rows : {1, 4, 256, 257})
+    CHECK(constants(rows) == std::vector<std::string>{"wide.packed"});
 }
 
 // Products and convolutions of these weights, some of which two nodes read.
@@ -363,6 +363,49 @@ TEST_CASE("compute-at-load: a model of 16 bits makes a file that is as large, wi
     CHECK(RunOnCounts(given.compiled.module, {1, 64, 6, 6}).values ==
           RunOnCounts(as_floats.compiled.module, {1, 64, 6, 6}).values);
   }
+}
+
+// A convolution of one position by f16, with a batch normalization whose factors are `scale`.
+onnx::ModelProto Normalized(float scale) {
+  onnx::ModelProto model = ModelOf({1, 32, 4, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  onnx::TensorProto* weights = AddWeight(graph, "w", onnx::TensorProto::FLOAT16, {64, 32, 1, 1});
+  for (int i = 0; i < 64 * 32; ++i) weights->add_int32_data(0x3800 + i * 37 % 1024);
+  AddInt(AddNode(graph, "Cast", {"w"}, "wide"), "to", onnx::TensorProto::FLOAT);
+  AddNode(graph, "Conv", {"x", "wide"}, "conv");
+  AddFloats(graph, "scale", {64}, std::vector<float>(64, scale));
+  AddFloats(graph, "shift", {64}, std::vector<float>(64, 0.25F));
+  AddFloats(graph, "mean", {64}, std::vector<float>(64, 0.5F));
+  AddFloats(graph, "variance", {64}, std::vector<float>(64, 1.0F));
+  AddNode(graph, "BatchNormalization", {"conv", "scale", "shift", "mean", "variance"}, "y");
+  return model;
+}
+
+TEST_CASE("weights of f16 with a batch normalization in them stay f16 where that holds them") {
+  const auto bits = [](float scale, bool strict) {
+    compiler::CompileOptions options;
+    options.strict = strict;
+    const Outcome outcome = CompileProto(Normalized(scale), options);
+    INFO(outcome.message);
+    REQUIRE(outcome.message.empty());
+    for (const Constant& constant : outcome.compiled.module.constants) {
+      if (constant.type.rank == 2 && constant.raw_bytes > 2048) return int{constant.type.dtype.bits};
+    }
+    return 0;
+  };
+  CHECK(bits(1.7F, false) == 16);
+  CHECK(bits(1e6F, false) == 32);   // beyond the largest f16
+  CHECK(bits(1e-5F, false) == 32);  // where f16 has few bits
+  // The same model in f32 is as near as rounding to f16 allows.
+  Outcome halves = CompileProto(Normalized(1.7F));
+  compiler::CompileOptions exact;
+  exact.disabled_passes = {"fold-affine"};
+  Outcome floats = CompileProto(Normalized(1.7F), exact);
+  const std::vector<float> given = RunOnCounts(halves.compiled.module, {1, 32, 4, 4}).values;
+  const std::vector<float> expected = RunOnCounts(floats.compiled.module, {1, 32, 4, 4}).values;
+  REQUIRE(given.size() == expected.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    CHECK(std::fabs(given[i] - expected[i]) <= 0x1p-10F * std::fabs(expected[i]));
 }
 
 }  // namespace
