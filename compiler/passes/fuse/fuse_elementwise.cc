@@ -40,7 +40,6 @@ class ElementwiseFusion {
   }
 
  private:
-  // A chain computes in f32, and rounds its last result alone.
   bool IsCandidate(const Node& node) const { return IsFusible(node, graph_.strict, !graph_.strict); }
 
   bool CanEnd(const Node& node) const {
@@ -76,7 +75,8 @@ class ElementwiseFusion {
              const std::unordered_map<const Value*, std::size_t>& reads) const {
     if (!IsCandidate(node) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
     const Value* value = node.outputs[0];
-    if (graph_.strict && value->type.dtype == kBFloat16) return false;
+    // A model rounds each result to f16. What is joined computes in f32, and rounds its last result alone.
+    if (value->type.dtype == kFloat16 || (graph_.strict && value->type.dtype == kBFloat16)) return false;
     const auto found = reads.find(value);
     // Dimensions that are read from the value would not be known before the last node.
     return found != reads.end() && found->second == edit_.UseCount(value) && !sources_.contains(value) &&
