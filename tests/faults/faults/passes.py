@@ -130,7 +130,7 @@ FAULTS = [
     Fault("passes", "a strict product takes one factor and one term, as two operators compute them", "follow_up.cc",
           "if («edit->graph().strict && !IsSeparate(move, *user)») break;", "false", COMPILER),
     Fault("passes", "a strict chain of bf16 is rounded behind each operator", "fuse_elementwise.cc",
-          "if («graph_.strict && value->type.dtype == kBFloat16») return false;", "false", COMPILER),
+          "(«graph_.strict && value->type.dtype == kBFloat16»)) return false;", "false", COMPILER),
     Fault("passes", "a strict power is no product", "elementwise_program.cc",
           "if (form == nullptr && («strict» || !IsSmallPower(node))) return false;", "false", COMPILER),
     Fault("passes", "weights that are small but normal stay", "tiny_weights.cc",
