@@ -135,10 +135,10 @@ int Main(const Options& options) {
   }
   // Few of the calls that are drawn for some kernels are valid, and which of them come first changes with
   // every row. Such a kernel gets more calls until one succeeds.
-  constexpr int kMoreDraws = 5000;
+  const int more = options.calls > 0 ? 5000 : 0;
   for (Share& share : shares) {
     const std::int64_t before = share.calls;
-    for (int i = 0; i < kMoreDraws && share.succeeded == 0; ++i) Drill(&share, dice).Next();
+    for (int i = 0; i < more && share.succeeded == 0; ++i) Drill(&share, dice).Next();
     calls += share.calls - before;
   }
   std::int64_t never = 0, seldom = 0, silent = 0;
