@@ -3,7 +3,7 @@
 // Packs constant weights of convolutions, transposed ones too, and matrix products, and uses the kernels of
 // packed weights (docs/kernels.md), with the bias and activation that follow. Packed weights are the same on
 // every CPU, so they go into the file. They are f32, or bf16 if the graph may compute so (Graph::bf16).
-// Weights of products that the model has as f16 stay so: kernels make floats of them.
+// Weights that the model has as f16 stay so: the kernels make floats of them.
 //
 // Packed convolutions have the channels last. A transpose is inserted before and behind each of them. The
 // later pass channels-last removes most of these again.
