@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 PRESET ?= release
 PREFIX ?= /usr/local
 PYTHONS ?= python3
+RANKS ?= 2
 BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
@@ -18,7 +19,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-onnxruntime-api bench-python bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-collective bench-onnxruntime-api bench-python bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -103,6 +104,13 @@ bench-aot: install-deps ## compare C source of vm-aot with the VM and with emx-o
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-aot vm-as vm-aot vm-compile rewire_kernels_cpu
 	tests/support/environments.py --run tests/bench/requirements/aot.txt tests/bench/aot.py --build build/release $(ARGS)
+
+bench-collective: install-deps ## compare all-reduce with MPI's own; RANKS=4, ARGS="--rounds 31"
+	third_party/install.sh mpi
+	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
+	cmake --build build/release --parallel $(JOBS) --target bench-collective
+	REWIRE_LIBRARY_PATH=build/release/lib/rewire mpirun --allow-run-as-root --oversubscribe --bind-to none -n $(RANKS) \
+	  build/release/tests/bin/bench-collective $(ARGS)
 
 bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Runtime's C interface, on its library and on ours
 	tests/support/environments.py $(MODELS)

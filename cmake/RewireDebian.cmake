@@ -66,11 +66,13 @@ if(REWIRE_BUILD_KERNELS AND NOT REWIRE_STATIC_KERNELS)
   rewire_package(rewire_kernels rewire-kernels SECTION libs SUMMARY "stock CPU kernels of Rewire"
                  DETAILS "${intro} This package has the kernels that models call, and what kernel libraries of the tvm-ffi ABI need."
                  RECOMMENDS "rewire-kernels-onednn (= ${version})")
-  foreach(row "onednn|convolutions and products by oneDNN" "image|decoders of image files" "re2|regular expressions")
+  foreach(row "onednn|convolutions and products by oneDNN" "image|decoders of image files" "re2|regular expressions"
+              "collective_mpi|exchange of tensors between processes by Open MPI")
     string(REGEX MATCH "^[^|]+" suffix "${row}")
     string(REGEX REPLACE "^[^|]+[|]" "" what "${row}")
+    string(REPLACE "_" "-" package ${suffix})
     if(TARGET rewire_kernels_${suffix})
-      rewire_package(rewire_kernels_${suffix} rewire-kernels-${suffix} SECTION libs SUMMARY "kernels of Rewire: ${what}"
+      rewire_package(rewire_kernels_${suffix} rewire-kernels-${package} SECTION libs SUMMARY "kernels of Rewire: ${what}"
                      DETAILS "${intro} This package has a library of kernels that models may call: ${what}."
                      RECOMMENDS "rewire-kernels (= ${version})")
     endif()

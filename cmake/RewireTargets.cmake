@@ -106,7 +106,7 @@ endfunction()
 # in the build tree and when installed. Its component is that of the package that has it (RewireDebian.cmake).
 function(rewire_module name)
   set(component rewire_kernels)
-  if(name MATCHES "rewire_kernels_(onednn|image|re2)$")
+  if(name MATCHES "rewire_kernels_(onednn|image|re2|collective_mpi)$")
     set(component ${name})
   elseif(name MATCHES "device")
     set(component rewire_devices)

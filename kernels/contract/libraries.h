@@ -11,6 +11,7 @@
 
 namespace rewire::names {
 
+inline constexpr char kCollectiveLibrary[] = "librewire_collective_mpi.so";
 inline constexpr char kCpuLibrary[] = "librewire_kernels_cpu.so";
 inline constexpr char kDeviceLibrary[] = "librewire_kernels_device.so";
 inline constexpr char kImageLibrary[] = "librewire_kernels_image.so";
@@ -32,6 +33,7 @@ inline constexpr StockLibrary kStockLibraries[] = {
     {kDevice, kDeviceLibrary, true},
     {"rewire.re2.", kRe2Library},
     {"rewire.image.", kImageLibrary},
+    {"rewire.collective.", kCollectiveLibrary},
     {kStock, kCpuLibrary},
 };
 inline constexpr std::size_t kNoLibrary = std::size(kStockLibraries);

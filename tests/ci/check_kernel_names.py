@@ -20,10 +20,11 @@ import tempfile
 
 import tree_check
 
-TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python/bindings", "tools"]
+TOPS = ["base", "executable_format", "vm", "kernels", "devices", "compiler", "python/bindings", "tools", "integrations/collective"]
+TOPS_OF_KERNELS = {"kernels", "integrations/collective"}
 SUFFIXES = {".h", ".cc", ".c", ".def", ".inc"}
 CONTRACT = "kernels/contract"
-NAME = re.compile(r'"(?:rewire\.[a-z0-9_.]*|librewire_kernels_\w+\.so)"')
+NAME = re.compile(r'"(?:rewire\.[a-z0-9_.]*|librewire_(?:kernels|collective)_\w+\.so)"')
 NOT_KERNELS = {'"rewire.host"'}  # a domain of ONNX nodes
 SKIPPED = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"', re.S)
 CONSTANT = re.compile(r'inline constexpr char (k\w+)\[\] =\s+"(rewire\.[^"]*)";')
@@ -54,7 +55,7 @@ def check(root):
                 if match.group() not in NOT_KERNELS:
                     line = text.count("\n", 0, match.start()) + 1
                     faults.append(f"{name}:{line}: {match.group()} is a literal; use the constant of {CONTRACT}")
-            if top == "kernels":
+            if top in TOPS_OF_KERNELS:
                 kernels += "".join("".join(groups) + "\n" for groups in KNAME.findall(text))
     for constant, (kernel, name) in sorted(constants.items()):
         if not re.search(r"names::" + constant + r"\b", kernels):

@@ -45,6 +45,8 @@ ALLOWED = {
     # A host like any other: it uses the public interfaces.
     "serve": {"base", "executable_format", "vm", "vm/kernel", "compiler", "serve"},
     "onnxruntime_api": {"base", "executable_format", "vm", "vm/kernel", "compiler", "onnxruntime_api"},
+    # A library of kernels, like those in kernels.
+    "integrations/collective": {"kernels", "kernels/contract", "vm/kernel", "integrations/collective"},
     "integrations": {"base", "executable_format", "vm", "vm/kernel", "serve", "integrations"},
     "tools": {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",

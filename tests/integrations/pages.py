@@ -25,7 +25,8 @@ def main(names):
         name = page.parent.name
         if names and name not in names:
             continue
-        if name in ("kserve", "triton"):  # kserve_manifests.py runs the manifests, and triton_backend.py that page
+        # kserve_manifests.py runs the manifests, triton_backend.py that page, and the step `collectives` of .ci/run the last one.
+        if name in ("kserve", "triton", "collective"):
             continue
         if name == "spark" and shutil.which("java") is None:
             print("spark: SKIPPED: there is no Java, which Spark needs: third_party/install.sh engines", flush=True)

@@ -53,6 +53,9 @@ TEST_CASE("a library of stock kernels is loaded for programs that name one of it
     CHECK_THAT(MessageOf(Linked("rewire." + each + ".no_such_kernel")),
                Catch::Contains("librewire_kernels_" + each + ".so"));
   }
+  CHECK_FALSE(IsLoaded("librewire_collective_mpi.so"));
+  CHECK_THAT(MessageOf(Linked("rewire.collective.no_such_kernel")),
+             Catch::Contains("librewire_collective_mpi.so"));
 }
 
 TEST_CASE("an executable that names a library by its path has it not loaded") {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/integrations/collective/patience.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "rewire/integrations/collective/world.h"
+#include "rewire/kernels/cpu/support/pace.h"
+
+namespace rewire::collective {
+
+using kernel::RuntimeError;
+using kernel::Status;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::uint32_t kPausesBetweenClocks = 64;
+constexpr milliseconds kSpin{2};
+constexpr milliseconds kGrace{100};
+
+}  // namespace
+
+Status Patience::Pause() {
+  const bool sleeps = start_ != Clock::time_point() && next_look_ - start_ > kSpin;
+  if (++pauses_ % kPausesBetweenClocks != 0 && !sleeps) return Status();
+  const Clock::time_point now = Clock::now();
+  if (start_ == Clock::time_point()) start_ = now;
+  if (now >= next_look_) {
+    next_look_ = now + milliseconds(1);
+    if (Status s = Look(now); !s.ok()) return s;
+  }
+  if (const auto waited = now - start_; waited > kSpin) {
+    std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / 64, microseconds(20), milliseconds(1)));
+  }
+  return Status();
+}
+
+Status Patience::Look(Clock::time_point now) {
+  if (world_.is_running() && __rewire_kernel_api->cancelled() != 0) return kernel::cpu::Stopped();
+  if (Status s = world_.Notice(); !s.ok()) return s;
+  if (const int rank = world_.FirstEnded(); rank >= 0) {
+    if (ended_at_ == Clock::time_point()) ended_at_ = now;
+    if (now - ended_at_ >= kGrace) return RuntimeError(world_.Name(rank), " has ended");
+  }
+  if (now - start_ < world_.timeout()) return Status();
+  return RuntimeError("the other ranks have not come to this call within ", world_.timeout().count() / 1000.0,
+                      " s (REWIRE_COLLECTIVE_TIMEOUT)");
+}
+
+}  // namespace rewire::collective
