@@ -12,6 +12,7 @@
 
 #include "rewire/integrations/collective/exchange.h"
 #include "rewire/integrations/collective/reduce.h"
+#include "rewire/kernels/cpu/support/pace.h"
 
 namespace rewire::collective {
 
@@ -25,14 +26,23 @@ struct Call {
   MPI_Comm communicator() const { return world.communicator(World::Lane::kCollectives); }
 };
 
-// Up to so many bytes, a reduction of everything takes few messages rather than short ones.
-inline constexpr std::int64_t kFewMessages = 8192;
+// Up to so many bytes, a reduction takes few messages rather than short ones. Open MPI sends messages below
+// 4 KiB, with its header, at once. Between machines a message costs as much as some 60 KB of it.
+inline constexpr std::int64_t kFewBytes = 4000;
+inline constexpr std::int64_t kFewBytesBetweenMachines = 65536;
 
-// One message to `peer` and one from it.
-inline kernel::Status Swap(const Call& call, int peer, const void* sent, void* received, std::int64_t bytes) {
+template <typename T>
+bool IsFew(const Call& call, std::int64_t count) {
+  const std::int64_t bytes = call.world.is_one_machine() ? kFewBytes : kFewBytesBetweenMachines;
+  return count <= bytes / static_cast<std::int64_t>(sizeof(T));
+}
+
+// One message to `peer` and one from it; none of no bytes.
+inline kernel::Status Swap(const Call& call, int peer, const void* sent, std::int64_t sent_bytes,
+                           void* received, std::int64_t received_bytes) {
   Exchange exchange(call.world, call.communicator(), call.tag);
-  exchange.Receive(peer, received, bytes);
-  exchange.Send(peer, sent, bytes);
+  if (received_bytes > 0) exchange.Receive(peer, received, received_bytes);
+  if (sent_bytes > 0) exchange.Send(peer, sent, sent_bytes);
   return exchange.Wait();
 }
 
@@ -48,10 +58,20 @@ inline kernel::Status ReceiveFrom(const Call& call, int peer, void* data, std::i
   return exchange.Wait();
 }
 
-// Recursive doubling: pairs of ranks, then pairs of pairs, exchange everything. Ranks beyond a power of two
-// lend their elements to a neighbor. `received` is scratch memory of `count` elements.
+// Combine, which asks from time to time whether to go on.
 template <typename T>
-kernel::Status ReduceByDoubling(const Call& call, CollectiveOp op, T* data, std::int64_t count, T* received) {
+kernel::Status CombineAll(CollectiveOp op, const T* a, const T* b, T* into, std::int64_t count) {
+  return kernel::cpu::SerialFor(count, 1, [=](std::int64_t begin, std::int64_t end) {
+    Combine(op, a + begin, b + begin, into + begin, end - begin);
+  });
+}
+
+// out = op over the x of all ranks, by recursive doubling: pairs of ranks, then pairs of pairs, exchange
+// everything. Ranks beyond a power of two lend their elements to a neighbor. x may be `out`; `received` is
+// scratch memory of `count` elements.
+template <typename T>
+kernel::Status ReduceByDoubling(const Call& call, CollectiveOp op, const T* x, T* out, std::int64_t count,
+                                T* received) {
   const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
   const int rank = call.rank();
   int power = 1;
@@ -59,25 +79,66 @@ kernel::Status ReduceByDoubling(const Call& call, CollectiveOp op, T* data, std:
   const int rest = call.ranks() - power;
   const bool has_neighbor = rank < 2 * rest;
   if (has_neighbor && rank % 2 == 0) {
-    if (kernel::Status s = SendTo(call, rank + 1, data, bytes); !s.ok()) return s;
-    return ReceiveFrom(call, rank + 1, data, bytes);
+    if (kernel::Status s = SendTo(call, rank + 1, x, bytes); !s.ok()) return s;
+    return ReceiveFrom(call, rank + 1, out, bytes);
   }
+  const T* reduced = x;
   if (has_neighbor) {
     if (kernel::Status s = ReceiveFrom(call, rank - 1, received, bytes); !s.ok()) return s;
-    Combine(op, received, data, data, count);
+    if (kernel::Status s = CombineAll<T>(op, received, reduced, out, count); !s.ok()) return s;
+    reduced = out;
   }
   const int place = has_neighbor ? rank / 2 : rank - rest;
   for (int distance = 1; distance < power; distance *= 2) {
     const int other = place ^ distance;
     const int peer = other < rest ? 2 * other + 1 : other + rest;
-    if (kernel::Status s = Swap(call, peer, data, received, bytes); !s.ok()) return s;
-    if (other < place) {
-      Combine(op, received, data, data, count);
-    } else {
-      Combine(op, data, received, data, count);
-    }
+    if (kernel::Status s = Swap(call, peer, reduced, bytes, received, bytes); !s.ok()) return s;
+    const T* const first = other < place ? received : reduced;
+    const T* const second = other < place ? reduced : received;
+    if (kernel::Status s = CombineAll<T>(op, first, second, out, count); !s.ok()) return s;
+    reduced = out;
   }
-  return has_neighbor ? SendTo(call, rank - 1, data, bytes) : kernel::Status();
+  return has_neighbor ? SendTo(call, rank - 1, out, bytes) : kernel::Status();
+}
+
+// The same for 2, 4, 8... ranks with half the bytes of each exchange that follows: halves, quarters and so
+// on, until each rank has reduced a part, and the same way back (Rabenseifner's algorithm). `received` is
+// scratch memory of half the elements, rounded up.
+template <typename T>
+kernel::Status ReduceByHalving(const Call& call, CollectiveOp op, const T* x, T* out, std::int64_t count,
+                               T* received) {
+  constexpr std::int64_t kBytes = sizeof(T);
+  const int rank = call.rank(), ranks = call.ranks();
+  // Part i of 2^k parts has the elements [begin(i), begin(i + 1)).
+  const auto begin = [&](int i) { return count / ranks * i + std::min<std::int64_t>(count % ranks, i); };
+  const T* reduced = x;
+  for (int distance = ranks / 2; distance > 0; distance /= 2) {
+    const int peer = rank ^ distance;
+    const int own = rank & -distance, others = peer & -distance;  // the first parts of both halves
+    const std::int64_t kept = begin(own + distance) - begin(own);
+    const std::int64_t given = begin(others + distance) - begin(others);
+    kernel::Status swapped =
+        Swap(call, peer, reduced + begin(others), given * kBytes, received, kept * kBytes);
+    if (!swapped.ok()) return swapped;
+    const T* const mine = reduced + begin(own);
+    const T* const first = peer < rank ? received : mine;
+    const T* const second = peer < rank ? mine : received;
+    if (kernel::Status s = CombineAll<T>(op, first, second, out + begin(own), kept); !s.ok()) return s;
+    reduced = out;
+  }
+  if (kernel::Status s = FinishReduction(op, out + begin(rank), begin(rank + 1) - begin(rank), ranks);
+      !s.ok())
+    return s;
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    const int peer = rank ^ distance;
+    const int own = rank & -distance, others = peer & -distance;
+    const std::int64_t sent = begin(own + distance) - begin(own);
+    const std::int64_t arriving = begin(others + distance) - begin(others);
+    kernel::Status swapped =
+        Swap(call, peer, out + begin(own), sent * kBytes, out + begin(others), arriving * kBytes);
+    if (!swapped.ok()) return swapped;
+  }
+  return kernel::Status();
 }
 
 // Each rank reduces its own part. Rank i has the elements [begin(i), begin(i + 1)) of x. `own` may be where
@@ -97,7 +158,7 @@ kernel::Status ReduceParts(const Call& call, CollectiveOp op, const T* x, const 
     if (count > 0) exchange.Receive(from, received, count * kBytes);
     if (sent > 0) exchange.Send(to, x + begin(to), sent * kBytes);
     if (kernel::Status s = exchange.Wait(); !s.ok()) return s;
-    Combine(op, reduced, received, own, count);
+    if (kernel::Status s = CombineAll<T>(op, reduced, received, own, count); !s.ok()) return s;
     reduced = own;
   }
   return kernel::Status();
@@ -119,29 +180,26 @@ kernel::Status GatherParts(const Call& call, char* out, const Begin& begin) {
   return exchange.Wait();
 }
 
-// `data` = op over the data of all ranks; a mean is finished. `received` is scratch memory of ScratchOf(...)
-// elements.
+// The elements of scratch memory that ReduceAll takes.
 template <typename T>
-std::int64_t ScratchOf(std::int64_t count, int ranks) {
-  const bool few = count * static_cast<std::int64_t>(sizeof(T)) <= kFewMessages;
-  return few ? count : count / ranks + 1;
+std::int64_t ScratchOf(const Call& call, std::int64_t count) {
+  return IsFew<T>(call, count) ? count : count / 2 + 1;
 }
 
-// From x, which may be `out`.
+// out = op over the x of all ranks; a mean is finished. x may be `out`.
 template <typename T>
 kernel::Status ReduceAll(const Call& call, CollectiveOp op, const T* x, T* out, std::int64_t count,
                          T* received) {
   const int rank = call.rank(), ranks = call.ranks();
-  if (count * static_cast<std::int64_t>(sizeof(T)) <= kFewMessages) {
-    if (x != out) std::copy_n(x, count, out);
-    if (kernel::Status s = ReduceByDoubling(call, op, out, count, received); !s.ok()) return s;
-    FinishReduction(op, out, count, ranks);
-    return kernel::Status();
+  if (IsFew<T>(call, count)) {
+    if (kernel::Status s = ReduceByDoubling(call, op, x, out, count, received); !s.ok()) return s;
+    return FinishReduction(op, out, count, ranks);
   }
+  if ((ranks & (ranks - 1)) == 0) return ReduceByHalving(call, op, x, out, count, received);
   const auto begin = [&](int i) { return count / ranks * i + std::min<std::int64_t>(count % ranks, i); };
   T* const own = out + begin(rank);
   if (kernel::Status s = ReduceParts(call, op, x, begin, own, received); !s.ok()) return s;
-  FinishReduction(op, own, begin(rank + 1) - begin(rank), ranks);
+  if (kernel::Status s = FinishReduction(op, own, begin(rank + 1) - begin(rank), ranks); !s.ok()) return s;
   return GatherParts(call, reinterpret_cast<char*>(out),
                      [&](int i) { return begin(i) * static_cast<std::int64_t>(sizeof(T)); });
 }

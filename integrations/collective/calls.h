@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all kernels of this folder do around their messages.
+// Steps that all kernels of this folder take around their messages.
 #pragma once
 
 #include <cstdint>

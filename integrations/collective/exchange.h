@@ -2,8 +2,8 @@
 //
 // Messages between ranks, several at once, in a wait that ends.
 //
-// MPI's own collectives are no way to this: a blocking one waits for a dead rank for ever, and one that has
-// been begun cannot be cancelled, so it may write its buffer after the call. Receives can be cancelled.
+// MPI's own collectives are no way to this. A blocking one waits for a dead rank for ever. One that has been
+// begun cannot be cancelled, so it may write its buffer after the call. Receives can be cancelled.
 #pragma once
 
 #include <mpi.h>

@@ -40,9 +40,13 @@ Status Patience::Pause() {
 Status Patience::Look(Clock::time_point now) {
   if (world_.is_running() && __rewire_kernel_api->cancelled() != 0) return kernel::cpu::Stopped();
   if (Status s = world_.Notice(); !s.ok()) return s;
-  if (const int rank = world_.FirstEnded(); rank >= 0) {
-    if (ended_at_ == Clock::time_point()) ended_at_ = now;
-    if (now - ended_at_ >= kGrace) return RuntimeError(world_.Name(rank), " has ended");
+  // The first that is seen: ranks that end later may have done so for its sake. If several have ended by
+  // then, the others have told why, and that comes within the grace.
+  if (ended_ < 0) {
+    ended_ = world_.FirstEnded();
+    ended_at_ = now;
+  } else if (now - ended_at_ >= kGrace) {
+    return RuntimeError(world_.Name(ended_), " has ended");
   }
   if (now - start_ < world_.timeout()) return Status();
   return RuntimeError("the other ranks have not come to this call within ", world_.timeout().count() / 1000.0,

@@ -31,7 +31,8 @@ class Patience {
   std::uint32_t pauses_ = 0;
   Clock::time_point start_{};
   Clock::time_point next_look_{};
-  Clock::time_point ended_at_{};  // when a rank was first seen to have ended
+  int ended_ = -1;  // the rank that was first seen to have ended
+  Clock::time_point ended_at_{};
 };
 
 }  // namespace rewire::collective

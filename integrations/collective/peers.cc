@@ -2,12 +2,12 @@
 #include "rewire/integrations/collective/peers.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -33,6 +33,10 @@ void ReadBootId(char* text, std::size_t size) {
   close(file);
 }
 
+bool IsSameMachine(const Identity& a, const Identity& b) {
+  return a.boot[0] != '\0' && std::memcmp(a.boot, b.boot, sizeof a.boot) == 0;
+}
+
 }  // namespace
 
 Identity OwnIdentity() {
@@ -45,9 +49,14 @@ Identity OwnIdentity() {
   return own;
 }
 
+bool AreOnOneMachine(const std::vector<Identity>& identities) {
+  return std::all_of(identities.begin(), identities.end(),
+                     [&](const Identity& each) { return IsSameMachine(each, identities[0]); });
+}
+
 Peers::~Peers() {
-  for (const Watched& each : watched_) {
-    if (each.pidfd >= 0) close(each.pidfd);
+  for (const pollfd& each : files_) {
+    if (each.fd >= 0) close(each.fd);
   }
 }
 
@@ -57,22 +66,21 @@ void Peers::Watch(std::vector<Identity> identities, int own_rank) {
   for (int rank = 0; rank < static_cast<int>(identities_.size()); ++rank) {
     Identity& peer = identities_[static_cast<std::size_t>(rank)];
     peer.host[sizeof peer.host - 1] = '\0';
-    const bool is_here = own.boot[0] != '\0' && std::memcmp(own.boot, peer.boot, sizeof own.boot) == 0 &&
-                         own.pid_namespace == peer.pid_namespace;
-    if (rank != own_rank && is_here) watched_.push_back({rank, OpenProcess(peer.pid)});
+    const bool is_here = IsSameMachine(own, peer) && own.pid_namespace == peer.pid_namespace;
+    if (rank == own_rank || !is_here) continue;
+    watched_.push_back(rank);
+    files_.push_back({OpenProcess(peer.pid), POLLIN, 0});
   }
 }
 
 int Peers::FirstEnded() {
-  std::vector<pollfd> files;
-  for (const Watched& each : watched_) files.push_back({each.pidfd, POLLIN, 0});
-  if (files.empty() || poll(files.data(), files.size(), 0) < 0) return -1;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const Watched& each = watched_[i];
-    const auto pid = static_cast<pid_t>(identities_[static_cast<std::size_t>(each.rank)].pid);
+  if (files_.empty() || poll(files_.data(), files_.size(), 0) < 0) return -1;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const int rank = watched_[i];
+    const auto pid = static_cast<pid_t>(identities_[static_cast<std::size_t>(rank)].pid);
     // Without a descriptor, a process that nobody has waited for still counts as one that runs.
-    const bool ended = each.pidfd >= 0 ? files[i].revents != 0 : kill(pid, 0) != 0 && errno == ESRCH;
-    if (ended) return each.rank;
+    const bool ended = files_[i].fd >= 0 ? files_[i].revents != 0 : kill(pid, 0) != 0 && errno == ESRCH;
+    if (ended) return rank;
   }
   return -1;
 }

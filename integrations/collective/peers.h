@@ -3,13 +3,15 @@
 // The processes of a job, and whether those on this machine still run.
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace rewire::collective {
 
-// What a rank tells the others about its process. Plain bytes: it is sent as it is.
+// A rank tells the others this about its process. The struct is plain bytes and is sent as it is.
 struct Identity {
   char host[64] = {};
   char boot[40] = {};               // the kernel's boot id: equal on one machine, also in containers
@@ -18,6 +20,7 @@ struct Identity {
 };
 
 Identity OwnIdentity();
+bool AreOnOneMachine(const std::vector<Identity>& identities);
 
 // Watches the processes of all other ranks that have this machine and this namespace of process ids. Not
 // thread-safe, but for Name.
@@ -39,13 +42,9 @@ class Peers {
   std::string Name(int rank) const;
 
  private:
-  struct Watched {
-    int rank;
-    int pidfd;  // -1: there is none
-  };
-
   std::vector<Identity> identities_;
-  std::vector<Watched> watched_;
+  std::vector<int> watched_;   // ranks
+  std::vector<pollfd> files_;  // of their processes; a descriptor of -1 where there is none
 };
 
 }  // namespace rewire::collective

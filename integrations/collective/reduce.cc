@@ -3,6 +3,7 @@
 #include "rewire/integrations/collective/reduce.h"
 
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "rewire/integrations/collective/algorithms.h"
@@ -65,16 +66,25 @@ struct AllReduce : contract::AllReduceAttributes {
   Status Reduce(const Call& call, TensorView x, TensorView out) const {
     using C = Computed<T>;
     const std::int64_t count = x.size();
-    C* received = nullptr;
-    if (Status s = Workspace(ScratchOf<C>(count, call.ranks()), &received); !s.ok()) return s;
+    const std::int64_t scratch = ScratchOf<C>(call, count);
+    C few[kFewBytes / sizeof(C)];
+    C* received = few;
+    if (scratch > std::ssize(few)) {
+      if (Status s = Workspace(scratch, &received); !s.ok()) return s;
+    }
+    return ReduceInto(call, x.data<T>(), out.data<T>(), count, received);
+  }
+
+  template <typename T, typename C>
+  Status ReduceInto(const Call& call, const T* x, T* out, std::int64_t count, C* received) const {
     if constexpr (std::is_same_v<C, T>) {
-      return ReduceAll(call, op, x.data<T>(), out.data<T>(), count, received);
+      return ReduceAll(call, op, x, out, count, received);
     } else {
       C* wide = nullptr;
       if (Status s = Workspace(count, &wide); !s.ok()) return s;
-      if (Status s = Convert(x.data<T>(), wide, count); !s.ok()) return s;
+      if (Status s = Convert(x, wide, count); !s.ok()) return s;
       if (Status s = ReduceAll<C>(call, op, wide, wide, count, received); !s.ok()) return s;
-      return Convert(wide, out.data<T>(), count);
+      return Convert(wide, out, count);
     }
   }
 };
@@ -117,15 +127,14 @@ struct ReduceScatter : contract::ReduceScatterAttributes {
         if (Status s = Pack<T>(parts, x, &all); !s.ok()) return s;
       }
       if (Status s = ReduceParts(call, op, all, begin, out.data<T>(), received); !s.ok()) return s;
-      FinishReduction(op, out.data<T>(), count, call.ranks());
-      return Status();
+      return FinishReduction(op, out.data<T>(), count, call.ranks());
     } else {
       const C* all = nullptr;
       C* own = nullptr;
       if (Status s = Pack<T>(parts, x, &all); !s.ok()) return s;
       if (Status s = Workspace(count, &own); !s.ok()) return s;
       if (Status s = ReduceParts(call, op, all, begin, own, received); !s.ok()) return s;
-      FinishReduction(op, own, count, call.ranks());
+      if (Status s = FinishReduction(op, own, count, call.ranks()); !s.ok()) return s;
       return Convert(own, out.data<T>(), count);
     }
   }

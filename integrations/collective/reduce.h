@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/contract/collective.h"
+#include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/kernels/cpu/support/types.h"
 
 namespace rewire::collective {
@@ -40,11 +41,14 @@ void Combine(CollectiveOp op, const T* a, const T* b, T* into, std::int64_t coun
 
 // Makes of a sum over `ranks` ranks what `op` gives. Means are those of floats.
 template <typename T>
-void FinishReduction(CollectiveOp op, T* values, std::int64_t count, int ranks) {
+kernel::Status FinishReduction(CollectiveOp op, T* values, std::int64_t count, int ranks) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (op != CollectiveOp::kMean) return;
-    for (std::int64_t i = 0; i < count; ++i) values[i] /= static_cast<T>(ranks);
+    if (op != CollectiveOp::kMean) return kernel::Status();
+    return kernel::cpu::SerialFor(count, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) values[i] /= static_cast<T>(ranks);
+    });
   }
+  return kernel::Status();
 }
 
 }  // namespace rewire::collective

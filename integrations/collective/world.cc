@@ -22,7 +22,7 @@ constexpr int kNoticeTag = 1;
 constexpr int kGoodbyeTag = 2;
 constexpr std::size_t kMostNotice = 512;
 
-World* g_world = nullptr;
+std::atomic<World*> g_world{nullptr};
 std::mutex g_mutex;
 
 bool IsFinalized() {
@@ -41,17 +41,22 @@ std::string World::Text(int code) {
 }
 
 Status World::Get(World** world) {
-  const std::lock_guard lock(g_mutex);
-  if (g_world == nullptr) {
-    // It is never freed: MPI may read from it until the process ends.
-    g_world = new World;
-    if (Status s = g_world->Open(); !s.ok()) {
-      g_world->left_ = s.message();
-      g_world->is_left_ = true;
+  World* known = g_world.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const std::lock_guard lock(g_mutex);
+    known = g_world.load(std::memory_order_relaxed);
+    if (known == nullptr) {
+      // It is never freed: MPI may read from it until the process ends.
+      known = new World;
+      if (Status s = known->Open(); !s.ok()) {
+        known->left_ = s.message();
+        known->is_left_ = true;
+      }
+      g_world.store(known, std::memory_order_release);
     }
   }
-  *world = g_world;
-  return g_world->Usable();
+  *world = known;
+  return known->Usable();
 }
 
 Status World::Usable() {
@@ -99,7 +104,7 @@ Status World::Open() {
   one_thread_ = level == MPI_THREAD_SINGLE || level == MPI_THREAD_FUNNELED;
   if (ours_) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    std::atexit([] { g_world->Close(); });
+    std::atexit([] { g_world.load()->Close(); });
   }
   Status status = Connect();
   if (!status.ok()) return std::move(status).WithContext("MPI's ranks could not be connected");
@@ -147,6 +152,7 @@ Status World::Connect() {
       if (Status s = exchange.Wait(); !s.ok()) return s;
     }
   }
+  one_machine_ = AreOnOneMachine(identities);
   const std::lock_guard lock(mutex_);
   peers_.Watch(std::move(identities), rank_);
   return Status();
@@ -207,15 +213,13 @@ void World::Close() {
   if (status.ok()) MPI_Finalize();
 }
 
-ChannelUse::ChannelUse(World& world, std::int64_t channel) : world_(world), channel_(channel) {
-  const std::lock_guard lock(world_.mutex_);
-  taken_ = world_.channels_.insert(channel).second;
+ChannelUse::ChannelUse(World& world, std::int64_t channel)
+    : used_(world.channels_[static_cast<std::size_t>(channel)]), channel_(channel) {
+  taken_ = !used_.exchange(true, std::memory_order_acquire);
 }
 
 ChannelUse::~ChannelUse() {
-  if (!taken_) return;
-  const std::lock_guard lock(world_.mutex_);
-  world_.channels_.erase(channel_);
+  if (taken_) used_.store(false, std::memory_order_release);
 }
 
 Status ChannelUse::status() const {

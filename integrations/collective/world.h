@@ -5,14 +5,15 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "rewire/integrations/collective/peers.h"
+#include "rewire/kernels/contract/collective.h"
 #include "rewire/vm/kernel/status.h"
 
 namespace rewire::collective {
@@ -26,7 +27,7 @@ namespace rewire::collective {
 // thread that has initialized MPI may call.
 class World {
  public:
-  // Where messages go. Those of collectives have the channel as their tag.
+  // Messages go by one of two communicators. Those of collectives have the channel as their tag.
   enum class Lane { kCollectives, kMessages };
 
   // Returns the process's world, or why there is none. The first call waits until all ranks have called.
@@ -34,6 +35,7 @@ class World {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  bool is_one_machine() const { return one_machine_; }  // all ranks run on one
   MPI_Comm communicator(Lane lane) const { return lane == Lane::kCollectives ? collectives_ : messages_; }
   std::string Name(int rank) const { return peers_.Name(rank); }
   // False while the process ends: the wait then is no kernel's.
@@ -76,14 +78,15 @@ class World {
   bool ours_ = false;  // this library has initialized MPI
   bool multiple_ = false;
   bool one_thread_ = false;
+  bool one_machine_ = true;
   std::chrono::milliseconds timeout_{600'000};
   std::mutex mpi_;
+  std::array<std::atomic<bool>, contract::kMostChannel + 1> channels_{};  // whether a call uses each
 
   std::mutex mutex_;  // of what follows
   Peers peers_;
-  std::set<std::int64_t> channels_;  // that a call uses
-  std::string left_;                 // why this process has left; empty: it has not
-  std::string notice_;               // what the others are told; it stays, since MPI reads it
+  std::string left_;    // why this process has left; empty: it has not
+  std::string notice_;  // what the others are told; it stays, since MPI reads it
   std::atomic<bool> is_left_{false};
   std::atomic<bool> closing_{false};
 };
@@ -99,7 +102,7 @@ class ChannelUse {
   kernel::Status status() const;
 
  private:
-  World& world_;
+  std::atomic<bool>& used_;
   std::int64_t channel_;
   bool taken_;
 };

@@ -42,10 +42,10 @@ constexpr bool IsCollective(std::string_view name) {
 
 namespace rewire::contract {
 
-// What is reduced: numbers of these dtypes. f16 and bf16 are sent and reduced as f32 and rounded once, at the
+// Reductions take numbers of these dtypes. f16 and bf16 are sent and reduced as f32 and rounded once, at the
 // end. Integers wrap.
 inline constexpr char kReducedDTypes[] = "f32 f64 f16 bf16 i32 i64 u8";
-// What is only moved: elements of 1, 2, 4, 8 or 16 bytes.
+// The other kernels move elements of 1, 2, 4, 8 or 16 bytes.
 inline constexpr char kMovedDTypes[] = "any";
 
 // The largest channel and the largest tag: what MPI promises of tags.
@@ -117,8 +117,8 @@ struct BroadcastAttributes {
   }
 };
 
-// Of send and receive. The peer is another rank. Messages of one tag between two ranks arrive in the order in
-// which they were sent.
+// Send and receive have these. The peer is another rank. Messages of one tag between two ranks arrive in the
+// order in which they were sent.
 struct PeerAttributes {
   std::int64_t peer = 0;
   std::int64_t tag = 0;
@@ -146,7 +146,7 @@ inline std::int64_t WholeSize(const std::vector<std::int64_t>& sizes, std::int64
   return whole;
 }
 
-// Where the part of `rank` begins along the axis.
+// Returns where the part of `rank` begins along the axis.
 inline std::int64_t PartBegin(const std::vector<std::int64_t>& sizes, std::int64_t whole, std::int64_t ranks,
                               std::int64_t rank) {
   std::int64_t begin = 0;

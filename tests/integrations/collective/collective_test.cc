@@ -345,7 +345,7 @@ TEST_CASE("a thousand calls in a row keep step") {
   CHECK(wrong == 0);
 }
 
-// What one thread of two does; gives the first message of a failure, or what differs.
+// One of two threads runs this. It returns the first message of a failure, or what differs.
 std::string RunOnChannel(int channel) {
   const std::int64_t size = 1 + channel * 3000;
   const std::string type = TypeText<float>({size});
@@ -418,7 +418,7 @@ TEST_CASE("a second call on a channel that is in use is refused") {
   CHECK(call().empty());
 }
 
-// What every rank refuses before a message is under way.
+// Every rank refuses such a call before a message is under way.
 struct Refused {
   std::string kernel, attributes;
   DLDataType dtype;
