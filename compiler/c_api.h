@@ -59,6 +59,9 @@ enum { kRewireParallelAuto = 0, kRewireParallelOff = 1 };
  */
 enum { kRewireCpuNative = 0, kRewireCpuVectors = 1, kRewireCpuTiles = 2 };
 
+/* The choice of what ranks split, as rewire::ShardGoal explains it. */
+enum { kRewireShardForTime = 0, kRewireShardForMemory = 1 };
+
 /* A product of the float model, as rewire::ProductPrecision explains it. The strings live during the call
  * that passes it. */
 typedef struct RewireProductPrecision {
@@ -77,6 +80,17 @@ typedef struct RewireOutputMovement {
   double max_abs;
   double relative;
 } RewireOutputMovement;
+
+/* A layer with constant weights, as rewire::ShardedLayer explains it. The strings live during the call that
+ * passes it. */
+typedef struct RewireShardedLayer {
+  uint32_t struct_size;
+  const char* node;   /* operator and name: "MatMul 'up'" */
+  const char* split;  /* "columns", "rows", "heads", "groups"; "" if each rank has all of it */
+  const char* reason; /* why it is not split; else "" */
+  uint64_t weight_bytes;
+  uint64_t rank_bytes; /* of a rank's part */
+} RewireShardedLayer;
 
 /* Calls of a kernel that stay on the CPU. The strings live during the call that passes them. */
 typedef struct RewireHostCalls {
@@ -172,6 +186,14 @@ typedef struct RewireCompileOptions {
   const char* const* overridden;
   /* told of each initializer of the model that `overridden` may name */
   void (*overridable)(void* context, const char* name);
+  /* The program of one of several ranks, as CompileOptions::shards, ::stages and ::rank explain them. 0
+   * shards and 0 stages are 1. */
+  int64_t shards;
+  int64_t stages;
+  int64_t rank;
+  uint32_t shard_goal; /* kRewireShardForTime and so on */
+  /* told of each layer with constant weights, for several shards */
+  void (*sharded)(void* context, const RewireShardedLayer* layer);
 } RewireCompileOptions;
 
 /* The report of compiling a model. compiler/compiler.h explains the figures. */

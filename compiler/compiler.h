@@ -69,6 +69,10 @@ enum class Parallel : std::uint8_t { kOff, kAuto };
 // one with AMX. kNative: what this machine has.
 enum class Cpu : std::uint8_t { kNative, kVectors, kTiles };
 
+// The choice of what ranks split. kTime: what is then faster. kMemory: all that can be split, so that it
+// needs least memory for weights.
+enum class ShardGoal : std::uint8_t { kTime, kMemory };
+
 struct CompileOptions {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions to fix: {"N", 4}
   // The largest sizes of dimensions that stay symbolic: {"N", 64}. The executable stores them and refuses
@@ -126,6 +130,18 @@ struct CompileOptions {
   Calibration calibration;  // for kInt8; of kBf16 the data alone
   Parallel parallel = Parallel::kAuto;
   Cpu cpu = Cpu::kNative;
+  // The program of one of several ranks, the processes that run a model together; each is compiled by a call
+  // of its own. Their calls of collectives are kernels of a library (kernels/contract/collective.h).
+  //
+  // With `shards`, so many ranks compute each layer together. Products by constant weights are split by their
+  // columns and rows, and attention by its heads. A rank's executable holds its part of these weights. With
+  // `stages`, each rank computes one part of the layers, behind each other. One of both may be above 1. The
+  // model must be the same for all ranks, and so must the options but for `rank`. Only for Precision::kModel,
+  // and without parameters.
+  std::int64_t shards = 1;
+  std::int64_t stages = 1;
+  std::int64_t rank = 0;  // below the number of ranks
+  ShardGoal shard_goal = ShardGoal::kTime;
   // Whether the file's code and tables are compressed (Module::compressed), where that makes it at least 1/64
   // smaller. A library without zstd cannot open such a file.
   bool compress = true;
@@ -188,6 +204,30 @@ struct ZeroedConstant {
   std::size_t count = 0;
 };
 
+// A layer with constant weights of a model that is compiled for one of several ranks.
+struct ShardedLayer {
+  std::string node;                // operator and name: "MatMul 'up'"
+  std::string split;               // "columns", "rows", "heads", "groups"; empty if each rank has all of it
+  std::string reason;              // why it is not split; else empty
+  std::uint64_t weight_bytes = 0;  // of the model
+  std::uint64_t rank_bytes = 0;    // of a rank's part
+};
+
+// How a model is split over ranks. Bytes and operations of a run count open dimensions as their limits, or
+// as 1.
+struct ShardReport {
+  std::vector<ShardedLayer> layers;  // for shards
+  std::uint64_t split_bytes = 0;     // the weights of layers that are split, and a rank's part of them
+  std::uint64_t rank_bytes = 0;
+  double split_operations = 0;  // multiplications of these layers in all, and of a rank
+  double rank_operations = 0;
+  std::size_t all_reduces = 0, all_gathers = 0;
+  std::uint64_t exchanged_bytes = 0;      // of the values that they give
+  std::vector<std::string> split_inputs;  // caches: a rank has its heads of them
+  // For stages: what the compiler estimates for this stage, and for all together.
+  double stage_seconds = 0, pipeline_seconds = 0;
+};
+
 // The report of compiling a model.
 struct CompileReport {
   std::size_t model_nodes = 0;
@@ -218,6 +258,7 @@ struct CompileReport {
   std::size_t device_calls = 0;
   std::vector<HostCalls> host_calls;
   std::vector<ZeroedConstant> zeroed_weights;
+  ShardReport shards;  // for several ranks
   // The model's initializers that CompileOptions::overridden may name, in the order of the graph's inputs.
   std::vector<std::string> overridable;
   // The executable is from CompileOptions::cache. Then only the figures of the executable itself are here:

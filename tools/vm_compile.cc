@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "rewire/tools/compile/parameter_options.h"
 #include "rewire/tools/compile/places_report.h"
 #include "rewire/tools/compile/precision_report.h"
+#include "rewire/tools/compile/shards_report.h"
 #include "rewire/tools/compile/zeroed_report.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/compile_report.h"
@@ -41,10 +43,13 @@ constexpr const char kDescription[] =
   vm-compile model.onnx --precision int8 --calibrate samples.npz
   vm-compile model.onnx --precision bf16
   vm-compile model.onnx --device opencl
+  vm-compile model.onnx --shards 2 -o model.rwx   (writes model.0.rwx and model.1.rwx)
 
 A symbolic dimension has a name in place of a size, such as batch.
 docs/compiler.md explains how models are compiled and what is not supported.
 )";
+
+constexpr std::uint64_t kMostRanks = 1024;
 
 struct Options {
   std::string input;
@@ -63,6 +68,9 @@ struct Options {
   std::vector<std::string> calibrate, keep_float;
   std::string parallel = "auto", cpu = "native", compress = "auto";
   double max_error = Calibration().max_error;
+  std::int64_t shards = 1, stages = 1;
+  std::int64_t rank = -1;  // all
+  std::string shard_for = "time";
   CompileLimits limits;
   bool strict = false;
   bool json = false;
@@ -144,6 +152,119 @@ Status RefuseOtherInput(const std::string& path, Span<const std::byte> content) 
               fmt::format("{}: {}", path, KindAndTaker(compiled ? FileKind::kExecutable : kind)));
 }
 
+Json SummaryJson(const Options& options, const CompileOptions& compile, const std::string& output,
+                 const CompileReport& report) {
+  return {{"input", options.input},
+          {"output", output},
+          {"model_nodes", report.model_nodes},
+          {"nodes", report.nodes},
+          {"kernel_calls", report.kernel_calls},
+          {"kernels", report.kernels},
+          {"constants", report.constants},
+          {"constant_bytes", report.constant_bytes},
+          {"parameters", report.parameters},
+          {"parameter_bytes", report.parameter_bytes},
+          {"arena_bytes", report.arena_bytes},
+          {"separate_bytes", report.separate_bytes},
+          {"device_arena_bytes", report.device_arena_bytes},
+          {"device_separate_bytes", report.device_separate_bytes},
+          {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
+          {"quantized", report.quantized},
+          {"products", ProductsJson(report)},
+          {"movement", MovementJson(report)},
+          {"unmeasured", report.unmeasured},
+          {"device_calls", report.device_calls},
+          {"host_calls", HostCallsJson(report)},
+          {"zeroed_weights", ZeroedWeightsJson(report)},
+          {"strict", options.strict},
+          {"rank", compile.rank},
+          {"shards", compile.shards},
+          {"stages", compile.stages},
+          {"sharding", ShardsJson(report)},
+          {"passes", CompilerPasses()},
+          {"nanoseconds", report.time.count()}};
+}
+
+void PrintSummary(const Options& options, const CompileOptions& compile, const std::string& output,
+                  const Compilation& compiled) {
+  const CompileReport& report = compiled.report;
+  fmt::print(
+      "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
+      output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
+      BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
+  fmt::print("{}", ParametersText(report));
+  if (compile.precision != Precision::kModel) {
+    fmt::print("{}",
+               PrecisionText(report, compile.precision == Precision::kInt8 ? "8-bit integers" : "bf16"));
+  }
+  if (!options.device.empty() && options.device != "cpu") {
+    fmt::print("{}", PlacesText(report, options.device));
+  }
+  if (options.strict) {
+    fmt::print("strict: left out {}\n", fmt::join(StrictlySkippedPasses(), ", "));
+  }
+  fmt::print("{}", ZeroedWeightsText(report));
+  if (report.arena_bytes > 0) {
+    fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
+               BytesText(report.arena_bytes), BytesText(report.separate_bytes));
+  }
+  if (report.device_arena_bytes > 0) {
+    fmt::print("those on the device lie in one of {} there; each by itself they would take {}\n",
+               BytesText(report.device_arena_bytes), BytesText(report.device_separate_bytes));
+  }
+  // Layers are the same for all ranks.
+  const bool again = compile.rank > 0 && options.rank < 0 && compile.stages == 1;
+  if ((compile.shards > 1 || compile.stages > 1) && !again)
+    fmt::print("{}", ShardsText(report, compile.shards, compile.stages));
+  if (report.memory.bounded()) {
+    fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(report.memory.bytes));
+  } else {
+    fmt::print("the memory of a run has no bound {}; vm-inspect --memory says more\n",
+               UnboundedText(compiled.executable));
+  }
+}
+
+// Compiles the model for one rank, or for all that there is, and writes the executable.
+Result<Json> CompileOne(const Options& options, const CompileOptions& for_rank, const std::string& folder,
+                        const std::string& output) {
+  CompileOptions compile = for_rank;
+  Dump dump(folder);
+  if (!folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return Fail(StatusCode::kIo, fmt::format("'{}': {}", folder, error.message()));
+    compile.dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
+  }
+  std::optional<StageProgress> progress(std::in_place, IsQuiet() ? nullptr : StageProgress::Terminal(),
+                                        std::chrono::seconds(1), std::chrono::milliseconds(200));
+  compile.progress = [&](const std::string& what) {
+    progress->Begin(what);
+    Detail(what);
+  };
+  std::vector<UnsupportedNode> unsupported;
+  const Result<Compilation> compiled = Compile(options.input, compile, &unsupported);
+  if (!compiled) {
+    progress.reset();
+    if (options.json) {
+      PrintJson(UnsupportedJson(options.input, compiled.error(), unsupported));
+    } else {
+      fmt::print(stderr, "{}", UnsupportedText(unsupported));
+    }
+    return Forward(compiled);
+  }
+  if (!dump.status()) return Forward(dump.status());
+  progress->Begin("writing");
+  if (Status written = WriteExecutable(compiled->executable, output); !written) return Forward(written);
+  if (!options.weights.empty()) {
+    if (Status written = WriteWeights(options.weights, compiled->parameters); !written)
+      return Forward(written);
+  }
+  progress.reset();
+  if (options.json) return SummaryJson(options, compile, output, compiled->report);
+  if (!IsQuiet()) PrintSummary(options, compile, output, *compiled);
+  return Json();
+}
+
 Result<int> Run(const Options& options) {
   std::string output = options.output;
   if (output.empty()) {
@@ -178,99 +299,28 @@ Result<int> Run(const Options& options) {
   compile->operators = *std::move(operators);
   if (Status read = ReadParameterOptions(options.parameters, &*compile); !read) return Forward(read);
   if (Status read = ReadCalibration(options, &*compile); !read) return Forward(read);
-  Dump dump(options.dump);
-  if (!options.dump.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.dump, error);
-    if (error) return Fail(StatusCode::kIo, fmt::format("'{}': {}", options.dump, error.message()));
-    compile->dump = [&](const std::string& stage, const std::string& text) { dump.Write(stage, text); };
-  }
-  std::optional<StageProgress> progress(std::in_place, IsQuiet() ? nullptr : StageProgress::Terminal(),
-                                        std::chrono::seconds(1), std::chrono::milliseconds(200));
-  compile->progress = [&](const std::string& what) {
-    progress->Begin(what);
-    Detail(what);
-  };
-  std::vector<UnsupportedNode> unsupported;
-  const Result<Compilation> compiled = Compile(options.input, *compile, &unsupported);
-  if (!compiled) {
-    progress.reset();
-    if (options.json) {
-      PrintJson(UnsupportedJson(options.input, compiled.error(), unsupported));
-    } else {
-      fmt::print(stderr, "{}", UnsupportedText(unsupported));
-    }
-    return Forward(compiled);
-  }
-  if (!dump.status()) return Forward(dump.status());
-  progress->Begin("writing");
-  if (Status written = WriteExecutable(compiled->executable, output); !written) return Forward(written);
-  if (!options.weights.empty()) {
-    if (Status written = WriteWeights(options.weights, compiled->parameters); !written)
-      return Forward(written);
-  }
-  progress.reset();
-  const CompileReport& report = compiled->report;
-  if (options.json) {
-    const Json json = {{"input", options.input},
-                       {"output", output},
-                       {"model_nodes", report.model_nodes},
-                       {"nodes", report.nodes},
-                       {"kernel_calls", report.kernel_calls},
-                       {"kernels", report.kernels},
-                       {"constants", report.constants},
-                       {"constant_bytes", report.constant_bytes},
-                       {"parameters", report.parameters},
-                       {"parameter_bytes", report.parameter_bytes},
-                       {"arena_bytes", report.arena_bytes},
-                       {"separate_bytes", report.separate_bytes},
-                       {"device_arena_bytes", report.device_arena_bytes},
-                       {"device_separate_bytes", report.device_separate_bytes},
-                       {"memory_bytes", report.memory.bounded() ? Json(report.memory.bytes) : Json()},
-                       {"quantized", report.quantized},
-                       {"products", ProductsJson(report)},
-                       {"movement", MovementJson(report)},
-                       {"unmeasured", report.unmeasured},
-                       {"device_calls", report.device_calls},
-                       {"host_calls", HostCallsJson(report)},
-                       {"zeroed_weights", ZeroedWeightsJson(report)},
-                       {"strict", options.strict},
-                       {"passes", CompilerPasses()},
-                       {"nanoseconds", report.time.count()}};
-    PrintJson(json);
+  compile->shards = options.shards;
+  compile->stages = options.stages;
+  if (options.shard_for == "memory") compile->shard_goal = ShardGoal::kMemory;
+  const std::int64_t ranks = std::max(options.shards, options.stages);
+  if (ranks <= 1 || options.rank >= 0) {
+    compile->rank = std::max<std::int64_t>(options.rank, 0);
+    const Result<Json> summary =
+        CompileOne(options, *compile, options.dump, ranks <= 1 ? output : PathOfRank(output, compile->rank));
+    if (!summary) return Forward(summary);
+    if (options.json) PrintJson(*summary);
     return 0;
   }
-  if (IsQuiet()) return 0;
-  fmt::print(
-      "wrote {}: {} nodes of the model became {}; {} kernel calls of {} kernels, {} constants with {}; {}\n",
-      output, report.model_nodes, report.nodes, report.kernel_calls, report.kernels, report.constants,
-      BytesText(report.constant_bytes), DurationText(static_cast<double>(report.time.count())));
-  fmt::print("{}", ParametersText(report));
-  if (compile->precision != Precision::kModel) {
-    fmt::print("{}",
-               PrecisionText(report, compile->precision == Precision::kInt8 ? "8-bit integers" : "bf16"));
+  Json summaries = Json::array();
+  for (; compile->rank < ranks; ++compile->rank) {
+    const std::string of_rank = fmt::format("rank{}", compile->rank);
+    const std::string dump =
+        options.dump.empty() ? "" : (std::filesystem::path(options.dump) / of_rank).string();
+    Result<Json> summary = CompileOne(options, *compile, dump, PathOfRank(output, compile->rank));
+    if (!summary) return Forward(summary);
+    summaries.push_back(*std::move(summary));
   }
-  if (!options.device.empty() && options.device != "cpu") {
-    fmt::print("{}", PlacesText(report, options.device));
-  }
-  if (options.strict) {
-    fmt::print("strict: left out {}\n", fmt::join(StrictlySkippedPasses(), ", "));
-  }
-  fmt::print("{}", ZeroedWeightsText(report));
-  if (report.arena_bytes > 0) {
-    fmt::print("tensors of known or limited size lie in an arena of {}; each by itself they would take {}\n",
-               BytesText(report.arena_bytes), BytesText(report.separate_bytes));
-  }
-  if (report.device_arena_bytes > 0) {
-    fmt::print("those on the device lie in one of {} there; each by itself they would take {}\n",
-               BytesText(report.device_arena_bytes), BytesText(report.device_separate_bytes));
-  }
-  if (report.memory.bounded()) {
-    fmt::print("a run takes at most {} beside weights and outputs\n", BytesText(report.memory.bytes));
-  } else {
-    fmt::print("the memory of a run has no bound {}; vm-inspect --memory says more\n",
-               UnboundedText(compiled->executable));
-  }
+  if (options.json) PrintJson({{"ranks", std::move(summaries)}});
   return 0;
 }
 
@@ -362,6 +412,21 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
   AddChoice(&app, "--cpu", &options.cpu, "KIND", {"native", "vectors", "tiles"},
             "the CPU for which bf16 chooses how convolutions are computed; programs run on every CPU. "
             "vectors: one with AVX512-BF16. tiles: one with AMX. native: what this machine has");
+  AddWholeNumber(&app, "--shards", &options.shards, "N",
+                 "write the programs of N processes that compute each layer together, as OUTPUT.0.rwx and so "
+                 "on; each holds its part of the weights (docs/compiler.md)",
+                 1, kMostRanks)
+      ->default_str("1");
+  AddWholeNumber(
+      &app, "--stages", &options.stages, "N",
+      "write the programs of N processes that each compute one part of the layers, and pass on what "
+      "the next one reads",
+      1, kMostRanks)
+      ->default_str("1");
+  AddWholeNumber(&app, "--rank", &options.rank, "R",
+                 "write the program of this process alone, counted from 0");
+  AddChoice(&app, "--shard-for", &options.shard_for, "WHAT", {"time", "memory"},
+            "time: split what is then faster, as the compiler estimates it. memory: split all that can be");
   AddChoice(&app, "--compress", &options.compress, "HOW", {"off", "auto"},
             "auto: compress code and tables with zstd where that makes the file at least 1/64 smaller. "
             "off: for libraries that were built without zstd, as the smallest ones");

@@ -102,11 +102,12 @@ std::string OptionsText(const CompileOptions& options) {
   // nothing in the executable, or are not cacheable.
   const auto& [dims, max_dims, disabled_passes, operators, parameters, all_parameters, initializers,
                external_files, overridden, external_folders, limits, strict, device, least_device_work,
-               precision, calibration, parallel, cpu, compress, bound_memory, check_passes, cache, dump,
-               progress] = options;
+               precision, calibration, parallel, cpu, shards, stages, rank, shard_goal, compress,
+               bound_memory, check_passes, cache, dump, progress] = options;
   Text text;
   text.AddAll(dims, max_dims, disabled_passes, operators, overridden, external_folders, limits, strict,
-              device, least_device_work, precision, parallel, cpu, compress);
+              device, least_device_work, precision, parallel, cpu, shards, stages, rank, shard_goal,
+              compress);
   return text.Take();
 }
 

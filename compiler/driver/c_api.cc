@@ -106,6 +106,18 @@ Status ReadInitializers(const RewireCompileOptions& given, rewire::CompileOption
   return {};
 }
 
+Status ReadRanks(const RewireCompileOptions& given, rewire::CompileOptions* options) {
+  if (given.shards != 0) options->shards = given.shards;
+  if (given.stages != 0) options->stages = given.stages;
+  options->rank = given.rank;
+  if (given.shard_goal > kRewireShardForMemory) {
+    return rewire::Fail(rewire::StatusCode::kInvalidArgument,
+                        "shard_goal is " + std::to_string(given.shard_goal) + ", which stands for nothing");
+  }
+  if (given.shard_goal == kRewireShardForMemory) options->shard_goal = rewire::ShardGoal::kMemory;
+  return {};
+}
+
 struct Call {
   RewireCompileOptions given{};
   rewire::CompileOptions options;
@@ -153,6 +165,7 @@ struct Call {
     }
     if (given.cpu == kRewireCpuVectors) options.cpu = rewire::Cpu::kVectors;
     if (given.cpu == kRewireCpuTiles) options.cpu = rewire::Cpu::kTiles;
+    if (Status ok = ReadRanks(given, &options); !ok) return ok;
     options.compress = given.uncompressed == 0;
     options.strict = given.strict != 0;
     if (given.check_passes != 0) options.check_passes = true;
@@ -211,6 +224,15 @@ struct Call {
     }
   }
 
+  void TellShards(const rewire::CompileReport& report) const {
+    for (const rewire::ShardedLayer& layer : report.shards.layers) {
+      if (given.sharded == nullptr) break;
+      const RewireShardedLayer told = {sizeof(RewireShardedLayer), layer.node.c_str(), layer.split.c_str(),
+                                       layer.reason.c_str(),       layer.weight_bytes, layer.rank_bytes};
+      given.sharded(given.context, &told);
+    }
+  }
+
   Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
               RewireExecutable** out) const {
     TellUnsupported();
@@ -218,6 +240,7 @@ struct Call {
     TellPrecision(compiled->report);
     TellHostCalls(compiled->report);
     TellZeroedWeights(compiled->report);
+    TellShards(compiled->report);
     for (const std::string& name : compiled->report.overridable) {
       if (given.overridable != nullptr) given.overridable(given.context, name.c_str());
     }

@@ -25,6 +25,7 @@
 #include "rewire/compiler/passes/quantize/bf16_products.h"
 #include "rewire/compiler/passes/quantize/calibrate.h"
 #include "rewire/compiler/passes/simplify/fold_constants.h"
+#include "rewire/compiler/shard/shard.h"
 #include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/vm/kernel/amx.h"
@@ -228,6 +229,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
     }
   }
   if (Status precise = CheckPrecision(options); !precise) return Forward(precise, what);
+  if (Status ranked = CheckRanks(options); !ranked) return Forward(ranked, what);
   const Result<std::optional<TargetDevice>> device = DeviceOf(options);
   if (!device) return Forward(device);
   ConstantFolder folder(options.limits, WeightBytes(model.graph()), device->has_value());
@@ -285,10 +287,13 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   Result<CalibrationReport> calibrated = QuantizeGraph(options, folder.kernels(), after, &graph);
   if (!calibrated) return Forward(calibrated, what);
   if (Status sound = run.Check("quantizing the model", graph); !sound) return Forward(sound, what);
-  const Status optimized = run.Run(&graph, [&](const char* pass, bool done) {
+  ShardReport sharded = ShardGraph(options, &graph);
+  if (Status sound = run.Check("splitting the model", graph); !sound) return Forward(sound, what);
+  const auto each = [&](const char* pass, bool done) {
     if (!done) Begin(options, pass);
     if (done && options.dump) options.dump(pass, GraphText(graph));
-  });
+  };
+  const Status optimized = run.Run(&graph, each, &sharded);
   if (!optimized) return Forward(optimized, what);
   if (choice->Keep(graph)) return AgainWithConstants();
   if (graph.bf16) FindBf16Products(graph, &calibrated->products);
@@ -309,6 +314,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   module->metadata.emplace_back("producer", "vm-compile");
   module->metadata.emplace_back("source", what);
   if (options.strict) module->metadata.emplace_back("strict", "yes");
+  if (const std::string rank = RankText(options); !rank.empty()) module->metadata.emplace_back("rank", rank);
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   AddModelMetadata(MetadataOf(*model.proto()), &*module);
   AddValueNames("main", statistics.values, &*module);
@@ -316,6 +322,7 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   compiled.products = std::move(calibrated->products);
   compiled.movement = std::move(calibrated->movement);
   compiled.unmeasured = std::move(calibrated->unmeasured);
+  compiled.shards = std::move(sharded);
   LeaveMessage(model, &*module);
   compiled.parameters = ParametersOf(graph, *module);
   compiled.module = *std::move(module);

@@ -39,6 +39,7 @@ struct Compiled {
   std::size_t device_calls = 0;  // for a device
   std::vector<HostCalls> host_calls;
   std::vector<ZeroedConstant> zeroed_weights;
+  ShardReport shards;
   std::vector<std::string> overridable;
 };
 

@@ -71,6 +71,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.device_calls = compiled->device_calls;
   report.host_calls = std::move(compiled->host_calls);
   report.zeroed_weights = std::move(compiled->zeroed_weights);
+  report.shards = std::move(compiled->shards);
   report.overridable = std::move(compiled->overridable);
   Begin(options, "verifying");
   compiled->module.compressed = options.compress;

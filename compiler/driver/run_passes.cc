@@ -5,6 +5,7 @@
 
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/compiler/shard/stages.h"
 
 namespace rewire::compiler {
 namespace {
@@ -29,8 +30,15 @@ Status PassRun::Check(const std::string& stage, const Graph& graph) {
                           stage, sound.error().message()));
 }
 
-Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, bool done)>& each) {
+Status PassRun::Run(Graph* graph, const std::function<void(const char* pass, bool done)>& each,
+                    ShardReport* report) {
   for (const Pass& pass : Passes()) {
+    // Passes from here on place nodes and memory, and choose no kernels.
+    if (pass.run == Place && options_.stages > 1) {
+      if (Status cut = CutStage(graph, options_.stages, options_.rank, report); !cut) return cut;
+      if (options_.dump) options_.dump("stage", GraphText(*graph));
+      if (Status sound = Check("cutting a stage", *graph); !sound) return sound;
+    }
     if (options_.disabled_passes.contains(pass.name) || (pass.for_host && graph->device)) continue;
     if (options_.strict && !IsStrict(pass)) continue;
     if (pass.run == ComputeAtLoad && IsForCache(options_)) continue;

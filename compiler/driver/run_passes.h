@@ -24,8 +24,11 @@ class PassRun {
   PassRun(const CompileOptions& options, const AfterPass& after) : options_(options), after_(after) {}
 
   // Runs the passes. `each`, which may be empty, is called with a pass's name before and after it runs.
-  // Errors: kInternal if a pass broke the graph; the message names it.
-  Status Run(Graph* graph, const std::function<void(const char* pass, bool done)>& each);
+  // With CompileOptions::stages, the graph is cut behind the passes that choose kernels; `report`, which may
+  // be null without, gets what that has found. Errors: kInternal if a pass broke the graph; the message names
+  // it. kUnsupported if there are no places for so many stages.
+  Status Run(Graph* graph, const std::function<void(const char* pass, bool done)>& each,
+             ShardReport* report = nullptr);
   // Checks the graph behind another stage, if checks are asked for. `stage` is the message's subject:
   // "lowering the model".
   Status Check(const std::string& stage, const Graph& graph);

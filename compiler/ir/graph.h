@@ -239,6 +239,10 @@ class Graph {
   void DefineSymbol(const std::string& name, const Value* value, std::uint32_t axis);
   const std::map<std::string, SymbolSource>& symbols() const { return symbols_; }
 
+  // The symbol is read from that value from now on.
+  void MoveSymbol(const std::string& name, const Value* value, std::uint32_t axis) {
+    symbols_.insert_or_assign(name, SymbolSource{value, axis});
+  }
   // Moves symbols of merged values: a symbol that was read from a merged value is now read from the value it
   // became.
   void MoveSymbols(const std::unordered_map<const Value*, Value*>& merged);

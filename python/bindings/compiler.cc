@@ -63,6 +63,15 @@ nb::dict ReportOf(const CompileReport& report) {
   nb::list overridable;
   for (const std::string& name : report.overridable) overridable.append(name);
   figures["overridable"] = overridable;
+  nb::list layers;
+  for (const ShardedLayer& layer : report.shards.layers) {
+    layers.append(
+        nb::make_tuple(layer.node, layer.split, layer.reason, layer.weight_bytes, layer.rank_bytes));
+  }
+  figures["sharded_layers"] = layers;
+  nb::list split_inputs;
+  for (const std::string& name : report.shards.split_inputs) split_inputs.append(name);
+  figures["split_inputs"] = split_inputs;
   figures["from_cache"] = report.from_cache;
   figures["cache_problem"] = report.cache_problem;
   figures["seconds"] = std::chrono::duration<double>(report.time).count();
@@ -167,6 +176,10 @@ nb::tuple CompileModel(const Arguments& given) {
     kOverridden,
     kOperators,
     kCache,
+    kShards,
+    kStages,
+    kRank,
+    kShardForMemory,
     kProgress
   };
   const nb::handle model = given[kModel], progress = given[kProgress];
@@ -179,6 +192,10 @@ nb::tuple CompileModel(const Arguments& given) {
   options.device = ToText(given[kDevice], "device");
   options.least_device_work = ToInteger(given[kDeviceWork], "device_work");
   options.parallel = ToFlag(given[kParallel], "parallel", true) ? Parallel::kAuto : Parallel::kOff;
+  options.shards = ToInteger(given[kShards], "shards");
+  options.stages = ToInteger(given[kStages], "stages");
+  options.rank = ToInteger(given[kRank], "rank");
+  if (ToFlag(given[kShardForMemory], "shard_for", false)) options.shard_goal = ShardGoal::kMemory;
   options.compress = ToFlag(given[kCompress], "compress", true);
   if (ToFlag(given[kCheckPasses], "check_passes", false)) options.check_passes = true;
   options.strict = ToFlag(given[kStrict], "strict", false);
@@ -237,7 +254,9 @@ void AddCompiler(nb::module_& module) {
       "keep_float: collections.abc.Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, "
       "compress: bool, check_passes: bool, strict: bool, parameters: collections.abc.Iterable[str], "
       "all_parameters: bool, initializers: ParameterSet, external_files: dict[str, typing.Any], "
-      "overridden: collections.abc.Iterable[str], operators: str, cache: str, progress: "
+      "overridden: collections.abc.Iterable[str], operators: str, cache: str, shards: int, stages: int, "
+      "rank: int, "
+      "shard_for_memory: bool, progress: "
       "typing.Callable[[str], object] | None) "
       "-> tuple[Executable | None, typing.Any, typing.Any]",
       &CompileModel, "Compiles a model.");

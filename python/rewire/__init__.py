@@ -12,7 +12,8 @@ docs/python.md is the guide.
 from rewire._native import _rewire
 from rewire._native._rewire import Adt, Executable, ParameterSet, Tensor, VirtualMachine, assemble, compiler_passes, tensor
 from rewire.compiler import (
-    Compilation, CompileReport, HostCalls, OutputMovement, ProductPrecision, UnsupportedNode, ZeroedWeights, compile)
+    Compilation, CompileReport, HostCalls, OutputMovement, ProductPrecision, ShardedLayer, UnsupportedNode, ZeroedWeights,
+    compile)
 from rewire.errors import (
     BusyError, CancelledError, DeadlineExceededError, DepthLimitError, Error, InternalError, InvalidArgumentError,
     InvalidFileError, IoError, KernelError, LinkError, MemoryLimitError, MissingFileError, NotFoundError, OutOfMemoryError,
@@ -36,8 +37,8 @@ __all__ = [
     "IOBinding", "InferenceSession", "InternalError", "InvalidArgumentError", "InvalidFileError", "IoError", "Kernel",
     "KernelCall", "KernelError", "LinkError", "MemoryBound", "MemoryLimitError", "MissingFileError", "ModelMetadata",
     "NodeArg", "NotFoundError", "OrtValue", "OutOfMemoryError", "OutputMovement", "OutputPlan", "ParameterSet",
-    "ProductPrecision", "Profile", "Program", "RunError", "RunOptions", "SessionOptions", "StepLimitError", "Tensor",
-    "TensorInfo", "UnsupportedError", "UnsupportedNode", "VerificationError", "VirtualMachine", "ZeroedWeights", "assemble",
+    "ProductPrecision", "Profile", "Program", "RunError", "RunOptions", "SessionOptions", "ShardedLayer", "StepLimitError",
+    "Tensor", "TensorInfo", "UnsupportedError", "UnsupportedNode", "VerificationError", "VirtualMachine", "ZeroedWeights", "assemble",
     "compile", "compiler_passes", "connect", "disassemble", "get_all_providers", "get_available_providers", "get_device",
     "kernel", "load", "onnxruntime_library", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "tensor",
 ]

@@ -85,6 +85,21 @@ class ZeroedWeights:
 
 
 @dataclass(frozen=True)
+class ShardedLayer:
+    """A layer with constant weights of a model that is compiled for one of several ranks."""
+
+    node: str
+    """Operator and name: "MatMul 'up'"."""
+    split: str
+    """"columns", "rows", "heads", "groups"; empty if each rank has all of it."""
+    reason: str
+    """Why it is not split; else empty."""
+    weight_bytes: int
+    rank_bytes: int
+    """The bytes of a rank's part."""
+
+
+@dataclass(frozen=True)
 class CompileReport:
     """What compiling made of a model. Sizes are bytes."""
 
@@ -116,6 +131,10 @@ class CompileReport:
     zeroed_weights: tuple[ZeroedWeights, ...]
     overridable: tuple[str, ...]
     """The model's initializers that are inputs, too: `overridden` of `rewire.compile` may name them."""
+    sharded_layers: tuple[ShardedLayer, ...]
+    """The layers with constant weights, for several `shards`."""
+    split_inputs: tuple[str, ...]
+    """Caches of which a rank has its heads."""
     from_cache: bool
     """The executable comes from the cache. Then only its kernels, constants and memory are counted here."""
     cache_problem: str
@@ -158,7 +177,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
             initializers: Mapping[str, Array] | _rewire.ParameterSet | None = None,
             external_files: Mapping[str, Any] | None = None, overridden: Iterable[str] = (),
             operators: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
-            cache: Path | None = None) -> Compilation:
+            cache: Path | None = None, shards: int = 1, stages: int = 1, rank: int = 0, shard_for: str = "time") -> Compilation:
     """Compiles an ONNX model, and writes the executable to `output` if that is given.
 
     `model` is a path, the bytes of a model, or an onnx.ModelProto. `dims` fixes symbolic dimensions ({"batch": 4});
@@ -210,12 +229,18 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     The report then says whether the executable comes from there. An executable with parameters, initializers or
     files of the caller's, one of precision "int8", and one that samples are measured on is compiled in any case.
 
+    `shards` and `stages` ask for the program of `rank`, one of several processes that run a model together. With `shards` they
+    compute each layer together, and each holds its part of the weights; `shard_for` is "time" to split what is then faster, or
+    "memory" to split all that can be split. With `stages` each computes one part of the layers. The report's `sharded_layers`
+    say what is split.
+
     Returns a Compilation. Raises UnsupportedError with the list `unsupported`, NotFoundError, InvalidFileError,
     InvalidArgumentError for a wrong dimension, pass, parameter, initializer or calibration. The GIL is not held, and several threads may compile at once.
     """
     _require_choice("precision", precision, ("model", "int8", "bf16"))
     _require_choice("parallel", parallel, ("auto", "off"))
     _require_choice("cpu", cpu, ("native", "vectors", "tiles"))
+    _require_choice("shard_for", shard_for, ("time", "memory"))
     name, source = _source_of(model)
     data = [dict(calibrate)] if isinstance(calibrate, Mapping) else [dict(one) for one in calibrate or ()]
     folder = "" if external_data is None else os.fsdecode(external_data)
@@ -232,7 +257,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
         source, folder, name, dict(dims or {}), dict(max_dims or {}), disable_passes,
         [os.fsdecode(path) for path in external_folders], precision, data, calibration, max_error, keep_float, device,
         device_work, parallel == "auto", cpu, compress, check_passes, strict, names, everything,
-        given, dict(external_files or {}), overridden, _schemas_of(operators), "" if cache is None else os.fsdecode(cache), progress)
+        given, dict(external_files or {}), overridden, _schemas_of(operators), "" if cache is None else os.fsdecode(cache), shards, stages, rank,
+        shard_for == "memory", progress)
     if made is None:
         nodes = [UnsupportedNode(*row) for row in report]
         error = errors.UnsupportedError("\n".join([own or "", *(f"  {node}" for node in nodes)]))
@@ -242,6 +268,8 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
         made.save(output)
     report["products"] = tuple(ProductPrecision(*row) for row in report["products"])
     report["movement"] = tuple(OutputMovement(*row) for row in report["movement"])
+    report["sharded_layers"] = tuple(ShardedLayer(*row) for row in report["sharded_layers"])
+    report["split_inputs"] = tuple(report["split_inputs"])
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
     report["overridable"] = tuple(report["overridable"])
     report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])

@@ -200,6 +200,23 @@ def test_strict():
     assert rewire.load(strict.executable)(x)["y"] == numpy.inf
 
 
+def test_ranks():
+    proto, w = models.linear()
+    sizes = []
+    for rank in range(2):
+        report = rewire.compile(proto, shards=2, rank=rank, shard_for="memory").report
+        (layer,) = report.sharded_layers
+        assert (layer.split, layer.reason, layer.weight_bytes, layer.rank_bytes) == ("columns", "", w.nbytes, w.nbytes // 2)
+        assert report.split_inputs == ()
+        sizes.append(report.constant_bytes)
+    assert sizes[0] == sizes[1]
+    assert "exchanges take" in rewire.compile(proto, shards=2).report.sharded_layers[0].reason
+    with pytest.raises(rewire.InvalidArgumentError, match="rank is 2, expected 0 to 1"):
+        rewire.compile(proto, stages=2, rank=2)
+    with pytest.raises(rewire.InvalidArgumentError, match="shard_for is 'speed'"):
+        rewire.compile(proto, shards=2, shard_for="speed")
+
+
 def test_weights_as_parameters(tmp_path):
     proto, w = models.linear()
     made = rewire.compile(proto, tmp_path / "m.rwx", parameters="all")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/passes.h"
+#include "rewire/kernels/contract/collective.h"
 
 namespace rewire::compiler {
 namespace {
@@ -43,8 +44,10 @@ class DeadCode {
     }
   }
 
+  // Other ranks wait for the calls of collectives.
   bool IsNeeded(const Node& node) const {
-    return std::any_of(node.outputs.begin(), node.outputs.end(),
+    return names::IsCollective(node.kernel) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(),
                        [&](const Value* output) { return needed_.contains(output); });
   }
 

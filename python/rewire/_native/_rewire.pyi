@@ -298,7 +298,7 @@ class VirtualMachine:
     def bytes_peak(self) -> int:
         """The most bytes that it has held. Any thread may ask during a run."""
 
-def _compile(model: Any, folder: str, name: str, dims: dict[str, int], max_dims: dict[str, int], disabled_passes: Iterable[str], external_folders: list[str], precision: str, calibrate: list[dict[str, Any]], calibration: str, max_error: float, keep_float: Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, compress: bool, check_passes: bool, strict: bool, parameters: Iterable[str], all_parameters: bool, initializers: ParameterSet, external_files: dict[str, Any], overridden: Iterable[str], operators: str, cache: str, progress: Callable[[str], object] | None) -> tuple[Executable | None, Any, Any]:
+def _compile(model: Any, folder: str, name: str, dims: dict[str, int], max_dims: dict[str, int], disabled_passes: Iterable[str], external_folders: list[str], precision: str, calibrate: list[dict[str, Any]], calibration: str, max_error: float, keep_float: Iterable[str], device: str, device_work: int, parallel: bool, cpu: str, compress: bool, check_passes: bool, strict: bool, parameters: Iterable[str], all_parameters: bool, initializers: ParameterSet, external_files: dict[str, Any], overridden: Iterable[str], operators: str, cache: str, shards: int, stages: int, rank: int, shard_for_memory: bool, progress: Callable[[str], object] | None) -> tuple[Executable | None, Any, Any]:
     """Compiles a model."""
 
 def compiler_passes() -> list[str]:
