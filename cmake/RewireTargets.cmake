@@ -110,6 +110,8 @@ function(rewire_module name)
     set(component ${name})
   elseif(name MATCHES "device")
     set(component rewire_devices)
+  elseif(name STREQUAL "rewire_sentencepiece")
+    set(component rewire_tools)  # vm-serve's
   endif()
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY}
                         ARCHIVE_OUTPUT_DIRECTORY ${REWIRE_MODULE_OUTPUT_DIRECTORY} INSTALL_RPATH "$ORIGIN")

@@ -60,6 +60,13 @@ struct GeneratorSettings {
   std::string total;              // one element: how many positions there are
   std::vector<std::int64_t> end;  // tokens that end an answer
   std::int64_t context = 2048;    // positions of prompt and answer
+  // The file of the tokenizer; empty: prompts and answers are tokens.
+  std::string tokenizer;
+  std::vector<std::int64_t> begin;  // tokens in front of a prompt that is a text
+  // A conversation has the text of its role in front of a message, and the other one behind every message.
+  // Empty: the model takes none.
+  std::map<std::string, std::string> roles;
+  std::string message_end;
 };
 
 struct ModelDescription {

@@ -34,12 +34,11 @@ Status AddIntegers(const GeneratorInput& of, std::size_t count, Request* request
 
 }  // namespace
 
-Result<std::unique_ptr<Generation>> Generation::Begin(Service* service, std::string_view model,
+Result<std::unique_ptr<Generation>> Generation::Begin(std::shared_ptr<HeldModel> held,
                                                       std::vector<std::int64_t> prompt,
                                                       const GenerationOptions& options) {
-  Result<std::shared_ptr<HeldModel>> held = service->HoldGenerator(model);
-  if (!held) return Forward(held);
-  const Generator& generator = (*held)->generator();
+  const Generator& generator = held->generator();
+  const std::string& model = generator.model;
   if (prompt.empty()) return Fail(StatusCode::kInvalidArgument, "the prompt has no tokens");
   for (const std::int64_t token : prompt) {
     if (token >= 0 && (generator.vocabulary == 0 || token < generator.vocabulary)) continue;
@@ -51,7 +50,7 @@ Result<std::unique_ptr<Generation>> Generation::Begin(Service* service, std::str
                 "the prompt has {} tokens, and model '{}' takes {}, with those of the answer", prompt.size(),
                 model, generator.settings.context);
   }
-  return std::unique_ptr<Generation>(new Generation(*std::move(held), std::move(prompt), options));
+  return std::unique_ptr<Generation>(new Generation(std::move(held), std::move(prompt), options));
 }
 
 Generation::Generation(std::shared_ptr<HeldModel> model, std::vector<std::int64_t> prompt,

@@ -32,8 +32,8 @@ class Generation {
   enum class State { kRuns, kStopped, kFull };  // kFull: max_tokens, or the context, is reached
 
   // Errors: kInvalidArgument for a prompt that is empty, has tokens that the model does not have, or is
-  // longer, together with one token, than the context. kBusy: as BeginSequence says.
-  static Result<std::unique_ptr<Generation>> Begin(Service* service, std::string_view model,
+  // longer, together with one token, than the context.
+  static Result<std::unique_ptr<Generation>> Begin(std::shared_ptr<HeldModel> model,
                                                    std::vector<std::int64_t> prompt,
                                                    const GenerationOptions& options);
 
@@ -47,6 +47,8 @@ class Generation {
   void Stop() { state_ = State::kStopped; }
 
   State state() const { return state_; }
+  const Generator& generator() const { return generator_; }
+  Span<const std::int64_t> prompt() const { return {tokens_.data(), prompt_size_}; }
   // All tokens but the prompt, without one that ended the answer.
   Span<const std::int64_t> made() const {
     return {tokens_.data() + prompt_size_, tokens_.size() - prompt_size_};

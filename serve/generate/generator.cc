@@ -89,6 +89,11 @@ Result<Generator> ReadGenerator(const GeneratorSettings& settings, const std::ve
                 settings.logits, WireName(logits->dtype), logits->shape.size());
   }
   generator.vocabulary = std::max<std::int64_t>(logits->shape.back(), 0);
+  if (!settings.tokenizer.empty()) {
+    Result<std::shared_ptr<const Tokenizer>> tokenizer = OpenTokenizer(settings.tokenizer);
+    if (!tokenizer) return Forward(tokenizer, "generator.tokenizer");
+    generator.tokenizer = *std::move(tokenizer);
+  }
   return generator;
 }
 

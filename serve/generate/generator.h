@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "rewire/base/dtype.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/core/description.h"
+#include "rewire/serve/generate/tokenizer.h"
 
 namespace rewire::serve {
 
@@ -23,7 +25,10 @@ struct GeneratorInput {
 
 // Immutable; any threads.
 struct Generator {
+  std::string model;  // its name, and its version
+  std::string version;
   GeneratorSettings settings;
+  std::shared_ptr<const Tokenizer> tokenizer;  // null: there is none
   GeneratorInput tokens, positions, mask, last, total;
   bool keeps_state = false;     // otherwise each step gets all tokens until then
   std::int64_t step_size = 0;   // the tokens that a step takes: 1, or 0 for any number
@@ -32,7 +37,7 @@ struct Generator {
 
 // Compares settings with a model. `state` are the inputs that the server keeps from step to step. Errors:
 // kInvalidArgument, naming the setting, for names that the model does not have, for another type or rank than
-// is expected, and for an input that no setting gives.
+// is expected, and for an input that no setting gives; those of OpenTokenizer.
 Result<Generator> ReadGenerator(const GeneratorSettings& settings, const std::vector<std::string>& state,
                                 const std::vector<TensorDescription>& inputs,
                                 const std::vector<TensorDescription>& outputs);

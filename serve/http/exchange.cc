@@ -9,7 +9,8 @@ namespace rewire::serve {
 std::unique_ptr<Exchange> MakeExchange(const Route& route, Service* service) {
   if (route.kind == Route::kGenerate) return MakeGenerate(route, false, service);
   if (route.kind == Route::kGenerateStream) return MakeGenerate(route, true, service);
-  if (route.kind == Route::kOpenAiCompletion) return MakeCompletion(service);
+  if (route.kind == Route::kOpenAiCompletion) return MakeCompletion(false, service);
+  if (route.kind == Route::kOpenAiChat) return MakeCompletion(true, service);
   return nullptr;
 }
 

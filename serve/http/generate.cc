@@ -17,6 +17,8 @@
 #include "rewire/serve/http/json_elements.h"
 #include "rewire/serve/http/json_parameters.h"
 #include "rewire/serve/http/server_sent_events.h"
+#include "rewire/serve/http/token_generate.h"
+#include "rewire/serve/http/token_request.h"
 
 namespace rewire::serve {
 namespace {
@@ -87,11 +89,21 @@ class Generate : public Exchange {
       : route_(route), stream_(stream), service_(service) {}
 
   Piece Begin(std::string_view body, Request* request) override {
+    const Result<ModelDescription> model = service_->Describe(route_.name, route_.version);
+    if (model && model->generates && HasTextInput(body)) {
+      if (!route_.version.empty()) {
+        return {ErrorAnswer(Fail(StatusCode::kUnsupported,
+                                 "a generation takes the newest version of a model: leave the version out"))};
+      }
+      tokens_ = MakeTokenGenerate(route_, stream_, service_);
+      return tokens_->Begin(body, request);
+    }
     if (Status read = Read(body, request); !read) return {ErrorAnswer(read)};
     return {{}, false, true};
   }
 
   Piece Continue(Request* request) override {
+    if (tokens_ != nullptr) return tokens_->Continue(request);
     if (!request->status) return {ErrorAnswer(request->status)};
     std::string text;
     if (Status written = Write(*request, &text); !written) return {ErrorAnswer(written)};
@@ -160,6 +172,7 @@ class Generate : public Exchange {
   const Route route_;
   const bool stream_;
   Service* const service_;
+  std::unique_ptr<Exchange> tokens_;  // if a generation is asked for
 };
 
 }  // namespace

@@ -9,9 +9,8 @@
 
 #include "rewire/serve/core/json_text.h"
 #include "rewire/serve/core/wire_types.h"
-#include "rewire/serve/generate/generation.h"
-#include "rewire/serve/http/openai_request.h"
 #include "rewire/serve/http/server_sent_events.h"
+#include "rewire/serve/http/token_exchange.h"
 
 namespace rewire::serve {
 namespace {
@@ -22,10 +21,10 @@ std::int64_t SecondsNow() {
 }
 
 // Different in each process, so that ids of several servers differ.
-std::string NextId() {
+std::string NextId(bool is_chat) {
   static const std::uint64_t process = std::random_device()();
   static std::atomic<std::uint64_t> count{0};
-  return "cmpl-" + std::to_string(process) + "-" + std::to_string(++count);
+  return (is_chat ? "chatcmpl-" : "cmpl-") + std::to_string(process) + "-" + std::to_string(++count);
 }
 
 HttpAnswer OpenAiError(const Status& status) {
@@ -33,83 +32,61 @@ HttpAnswer OpenAiError(const Status& status) {
   return {code, OpenAiErrorJson(code, status.error().message()), "application/json"};
 }
 
-class Completion : public Exchange {
+TokenRequest AskedOpenAi(bool is_chat) {
+  TokenRequest asked;
+  asked.form = is_chat ? TokenForm::kChat : TokenForm::kCompletion;
+  return asked;
+}
+
+class Completion final : public TokenExchange {
  public:
-  explicit Completion(Service* service) : service_(service) {}
-
-  Piece Begin(std::string_view body, Request* request) override {
-    if (Status read = ReadCompletion(body, &asked_); !read) return {OpenAiError(read)};
-    Result<std::unique_ptr<Generation>> begun =
-        Generation::Begin(service_, asked_.model, std::move(asked_.prompt), asked_.options);
-    if (!begun) return {OpenAiError(Forward(begun))};
-    generation_ = *std::move(begun);
-    return Next({}, request);
-  }
-
-  Piece Continue(Request* request) override {
-    if (Status taken = generation_->TakeStep(*request); !taken) return Fails(taken);
-    std::string events;
-    if (asked_.stream && sent_ < generation_->made().size()) {
-      events =
-          Event([this](JsonText* json) { WriteChoice(generation_->made().subspan(sent_), nullptr, json); });
-      sent_ = generation_->made().size();
-    }
-    return Next(std::move(events), request);
-  }
+  Completion(bool is_chat, Service* service)
+      : TokenExchange(AskedOpenAi(is_chat), service), is_chat_(is_chat), id_(NextId(is_chat)) {}
 
  private:
-  // The piece with these events, and what comes behind it.
-  Piece Next(std::string events, Request* request) {
-    if (generation_->state() == Generation::State::kRuns) {
-      if (Status filled = generation_->FillStep(request); !filled) return Fails(filled);
-      return {{200, std::move(events), kEventStream}, asked_.stream, true};
-    }
-    const char* const reason = generation_->state() == Generation::State::kStopped ? "stop" : "length";
-    if (!asked_.stream) {
-      std::string text;
-      Write([&](JsonText* json) { WriteChoice(generation_->made(), reason, json); }, true, &text);
-      return {{200, std::move(text), "application/json"}};
-    }
-    events += Event([&](JsonText* json) { WriteChoice({}, reason, json); });
-    if (asked_.include_usage) {
-      std::string text;
-      Write([](JsonText*) {}, true, &text);
-      events += ServerSentEvent(text);
-    }
-    return {{200, events + ServerSentEvent("[DONE]"), kEventStream}, true, false};
-  }
+  HttpAnswer Error(const Status& status) const override { return OpenAiError(status); }
 
-  // Behind events, an error is an event, too.
-  Piece Fails(const Status& status) const {
-    HttpAnswer error = OpenAiError(status);
-    if (sent_ == 0) return {std::move(error)};
-    return {{200, ServerSentEvent(error.body), kEventStream}, true, false};
+  std::string Whole(std::string_view text, Span<const std::int64_t> tokens,
+                    const char* reason) const override {
+    return Object([&](JsonText* json) { WriteChoice(text, tokens, reason, json); }, true);
+  }
+  std::string Part(std::string_view text, Span<const std::int64_t> tokens) const override {
+    return ServerSentEvent(Object([&](JsonText* json) { WriteChoice(text, tokens, nullptr, json); }, false));
+  }
+  std::string End(const char* reason) const override {
+    std::string events =
+        ServerSentEvent(Object([&](JsonText* json) { WriteChoice({}, {}, reason, json); }, false));
+    if (asked().include_usage) events += ServerSentEvent(Object([](JsonText*) {}, true));
+    return events + ServerSentEvent("[DONE]");
   }
 
   template <typename Choice>
-  std::string Event(const Choice& choice) const {
+  std::string Object(const Choice& choice, bool usage) const {
     std::string text;
-    Write(choice, false, &text);
-    return ServerSentEvent(text);
-  }
-
-  template <typename Choice>
-  void Write(const Choice& choice, bool usage, std::string* text) const {
-    JsonText json(text);
-    json.Begin('{').Key("id").String(id_).Key("object").String("text_completion");
-    json.Key("created").Number(created_).Key("model").String(asked_.model).Key("choices").Begin('[');
+    JsonText json(&text);
+    json.Begin('{').Key("id").String(id_).Key("object");
+    json.String(!is_chat_ ? "text_completion" : asked().stream ? "chat.completion.chunk" : "chat.completion");
+    json.Key("created").Number(created_).Key("model").String(asked().model).Key("choices").Begin('[');
     choice(&json);
     json.End(']');
     if (usage) {
-      const std::uint64_t given = generation_->prompt_size(), made = generation_->chosen();
+      const std::uint64_t given = generation().prompt_size(), made = generation().chosen();
       json.Key("usage").Begin('{').Key("prompt_tokens").Number(given).Key("completion_tokens").Number(made);
       json.Key("total_tokens").Number(given + made).End('}');
     }
     json.End('}');
+    return text;
   }
 
-  static void WriteChoice(Span<const std::int64_t> tokens, const char* reason, JsonText* json) {
-    json->Begin('{').Key("index").Number(std::int64_t{0}).Key("text").String("").Key("token_ids").Begin('[');
+  void WriteChoice(std::string_view text, Span<const std::int64_t> tokens, const char* reason,
+                   JsonText* json) const {
+    json->Begin('{').Key("index").Number(std::int64_t{0});
+    if (is_chat_) {
+      WriteMessage(text, reason == nullptr, json);
+    } else {
+      json->Key("text").String(text);
+    }
+    json->Key("token_ids").Begin('[');
     for (const std::int64_t token : tokens) json->Number(token);
     json->End(']').Key("logprobs").Raw("null").Key("finish_reason");
     if (reason == nullptr) {
@@ -120,12 +97,17 @@ class Completion : public Exchange {
     json->End('}');
   }
 
-  Service* const service_;
-  const std::string id_ = NextId();
+  // A stream tells the role in its first event, and its last one adds no text.
+  void WriteMessage(std::string_view text, bool is_part, JsonText* json) const {
+    json->Key(asked().stream ? "delta" : "message").Begin('{');
+    if (!asked().stream || !has_sent()) json->Key("role").String("assistant");
+    if (!asked().stream || is_part) json->Key("content").String(text);
+    json->End('}');
+  }
+
+  const bool is_chat_;
+  const std::string id_;
   const std::int64_t created_ = SecondsNow();
-  OpenAiRequest asked_;
-  std::unique_ptr<Generation> generation_;
-  std::size_t sent_ = 0;  // tokens that have been sent as events
 };
 
 void WriteModel(std::string_view name, JsonText* json) {
@@ -137,7 +119,9 @@ void WriteModel(std::string_view name, JsonText* json) {
 
 }  // namespace
 
-std::unique_ptr<Exchange> MakeCompletion(Service* service) { return std::make_unique<Completion>(service); }
+std::unique_ptr<Exchange> MakeCompletion(bool is_chat, Service* service) {
+  return std::make_unique<Completion>(is_chat, service);
+}
 
 HttpAnswer AnswerOpenAiModels(std::string_view name, const Service& service) {
   std::string text;

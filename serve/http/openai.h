@@ -11,8 +11,8 @@
 
 namespace rewire::serve {
 
-// Completions: POST v1/completions.
-std::unique_ptr<Exchange> MakeCompletion(Service* service);
+// POST v1/completions, and with `is_chat` v1/chat/completions.
+std::unique_ptr<Exchange> MakeCompletion(bool is_chat, Service* service);
 
 // The models that make tokens, or the one of this name: GET v1/models[/M].
 HttpAnswer AnswerOpenAiModels(std::string_view name, const Service& service);

@@ -92,6 +92,9 @@ Route RegionRoute(const Parts& parts, bool cuda) {
 
 Route OpenAiRoute(const Parts& parts) {
   if (parts.size() == 2 && parts[1] == "completions") return {Route::kOpenAiCompletion, "POST", {}, {}};
+  if (parts.size() == 3 && parts[1] == "chat" && parts[2] == "completions") {
+    return {Route::kOpenAiChat, "POST", {}, {}};
+  }
   if (parts.size() == 2 && parts[1] == "models") return {Route::kOpenAiModels, "GET", {}, {}};
   if (parts.size() == 3 && parts[1] == "models") return {Route::kOpenAiModels, "GET", parts[2], {}};
   return {};
@@ -195,6 +198,7 @@ Status Respond(const Route& route, std::string_view body, Service* service, Http
     case Route::kGenerate:
     case Route::kGenerateStream:
     case Route::kOpenAiCompletion:
+    case Route::kOpenAiChat:
       return Fail(StatusCode::kNotFound, "there is nothing at this path");
     case Route::kLive:
       JsonText(text).Begin('{').Key("live").Bool(true).End('}');

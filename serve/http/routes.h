@@ -33,6 +33,7 @@ struct Route {
     kCudaUnregister,
     kOpenAiModels,      // GET v1/models[/M]
     kOpenAiCompletion,  // POST v1/completions
+    kOpenAiChat,        // POST v1/chat/completions
     kTrace,             // GET, POST v2[/models/M]/trace/setting
     kLogging,           // GET, POST v2/logging
     kMetrics,           // GET metrics

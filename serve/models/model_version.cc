@@ -155,6 +155,8 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
         ReadGenerator(settings.generator, inputs, DescribeInputs(*signature), DescribeOutputs(*signature));
     if (!read) return Forward(read, file.path);
     generator = *std::move(read);
+    generator->model = name;
+    generator->version = std::to_string(file.version);
   }
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;

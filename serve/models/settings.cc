@@ -168,11 +168,21 @@ Status ReadGenerator(const toml::table& table, const std::string& where, Generat
   reader.Text("last", &generator->last);
   reader.Text("total", &generator->total);
   reader.Numbers("end", 0, "a list of tokens", &generator->end);
+  reader.Text("tokenizer", &generator->tokenizer);
+  reader.Numbers("begin", 0, "a list of tokens", &generator->begin);
+  reader.TextOfEach("roles", &generator->roles);
+  reader.Text("message_end", &generator->message_end);
   reader.Number("context", 1, kMost, [&](std::int64_t n) { generator->context = n; });
   Status read = reader.Finish();
   if (read && (generator->tokens.empty() || generator->logits.empty())) {
     return Fail(StatusCode::kInvalidArgument,
                 "line {}: '{}tokens' and '{}logits' must name an input and an output",
+                table.source().begin.line, where, where);
+  }
+  if (read && !generator->roles.empty() &&
+      (generator->roles.count("assistant") == 0 || generator->tokenizer.empty())) {
+    return Fail(StatusCode::kInvalidArgument,
+                "line {}: '{}roles' must have 'assistant', and needs '{}tokenizer'",
                 table.source().begin.line, where, where);
   }
   return read;
@@ -265,6 +275,7 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
   }
   for (auto& [name, model] : settings->models) {
     FromFolder(folder, &model.file);
+    FromFolder(folder, &model.generator.tokenizer);
     for (std::string& one : model.parameters) FromFolder(folder, &one);
     if (Status good = CheckSettings(name, model); !good) return Forward(good, path);
   }

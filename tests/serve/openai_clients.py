@@ -19,6 +19,7 @@ import urllib.request
 
 import numpy
 import openai
+import sentencepiece
 from vm_server import server
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples/generate"))
@@ -35,7 +36,23 @@ logits = "logits"
 last = "lengths"
 total = "total"
 context = {CAPACITY}
+[models.chat]
+file = "models/step.onnx"
+[models.chat.sequence]
+state = {{"present_*" = "past_*"}}
+sizes = {{capacity = {CAPACITY}}}
+[models.chat.generator]
+tokens = "tokens"
+logits = "logits"
+last = "lengths"
+total = "total"
+context = {CAPACITY}
+tokenizer = "words.model"
+begin = [1]
+roles = {{system = "S:", user = "U:", assistant = "A:"}}
+message_end = ";"
 """
+TEXT = "the server keeps the caches of a decoder and sends each token when it is made; users ask and the assistant answers US:A "
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(20))]
 
 
@@ -59,6 +76,21 @@ def likeliest(address, prompt, most):
     return made
 
 
+def write_tokenizer():
+    """Pieces of a few words; as many as the decoder has tokens, or fewer."""
+    pathlib.Path("words.txt").write_text("\n".join([TEXT] * 20), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(input="words.txt", model_prefix="words", vocab_size=60, hard_vocab_limit=False,
+                                             minloglevel=2)
+    return sentencepiece.SentencePieceProcessor(model_file="words.model")
+
+
+def answer_of(words, prompt, made):
+    """The text of an answer: that of the prompt's last tokens and the answer, without what the former have alone."""
+    last = prompt[-5:]
+    inside = [token for token in last + made if token < words.get_piece_size()]
+    return words.decode(inside)[len(words.decode(last)):]
+
+
 def metric(address, name):
     with urllib.request.urlopen(f"http://{address}/metrics") as response:
         lines = [line for line in response.read().decode().splitlines() if line.startswith(name + '{model="step"')]
@@ -76,7 +108,7 @@ def refused(call, kind, words):
 
 
 def test_models_are_listed(client, _):
-    assert [model.id for model in client.models.list()] == ["step"]
+    assert [model.id for model in client.models.list()] == ["chat", "step"]
     assert client.models.retrieve("step").owned_by == "rewire"
     refused(lambda: client.models.retrieve("other"), openai.NotFoundError, "there is no model 'other'")
 
@@ -132,11 +164,59 @@ def test_closing_a_stream_ends_its_steps_and_its_state(client, address):
         time.sleep(0.01)
 
 
+def test_a_text_is_continued(client, address):
+    words = sentencepiece.SentencePieceProcessor(model_file="words.model")
+    for text in ("the server", "a token and", "US"):
+        prompt = [1, *words.encode(text)]
+        made = likeliest(address, prompt, 20)
+        expected = answer_of(words, prompt, made)
+        asked = {"model": "chat", "prompt": text, "max_tokens": 20, "temperature": 0}
+        whole = client.completions.create(**asked)
+        assert whole.choices[0].text == expected, (whole, expected)
+        assert whole.choices[0].token_ids == made and whole.usage.prompt_tokens == len(prompt)
+        parts = [event.choices[0].text for event in client.completions.create(**asked, stream=True)]
+        assert "".join(parts) == expected, (parts, expected)
+        stop = expected[len(expected) // 2:][:2]
+        stopped = client.completions.create(**asked, stop=[stop, "nowhere"])
+        assert stopped.choices[0].text == expected[:expected.index(stop)], (stopped, expected, stop)
+        assert stopped.choices[0].finish_reason == "stop"
+
+
+def test_a_conversation_goes_on(client, address):
+    words = sentencepiece.SentencePieceProcessor(model_file="words.model")
+    messages = [{"role": "system", "content": "answer"}, {"role": "user", "content": [{"type": "text", "text": "ask"}]}]
+    prompt = [1, *words.encode("S:answer;U:ask;A:")]
+    made = likeliest(address, prompt, CAPACITY - len(prompt))
+    asked = {"model": "chat", "messages": messages, "temperature": 0}
+    whole = client.chat.completions.create(**asked)
+    assert whole.choices[0].message.role == "assistant"
+    assert whole.choices[0].message.content == answer_of(words, prompt, made), whole
+    assert whole.choices[0].finish_reason == "length"
+    assert whole.usage.prompt_tokens == len(prompt) and whole.usage.total_tokens == CAPACITY
+    short = client.chat.completions.create(**asked, max_completion_tokens=5)
+    assert short.choices[0].token_ids == made[:5]
+    events = list(client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
+    assert "".join(event.choices[0].delta.content or "" for event in events[:-1]) == whole.choices[0].message.content
+    assert events[0].choices[0].delta.role == "assistant" and events[-1].usage == whole.usage
+    for wrong, words_of_it in [
+            ({"model": "step"}, "model 'step' has no tokenizer"),
+            ({"messages": [{"role": "tool", "content": "a", "tool_call_id": "b"}]}, "'tool_call_id' of a message is not supported"),
+            ({"messages": [{"role": "critic", "content": "a"}]}, "model 'chat' has no role 'critic'"),
+            ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a"}}]}]},
+             "a part of the type 'image_url' in 'content' is not supported"),
+            ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "the parameter 'tools' is not supported"),
+            ({"response_format": {"type": "json_object"}}, "the parameter 'response_format' is not supported"),
+            ({"n": 2}, "the parameter 'n' is not supported")]:
+        refused(lambda options=wrong: client.chat.completions.create(**{**asked, **options}), openai.APIStatusError, words_of_it)
+    for wrong in ([], "text", [{"role": "user", "content": 5}], [{"content": "a"}]):
+        refused(lambda given=wrong: client.chat.completions.create(**{**asked, "messages": given}), openai.BadRequestError, "must be")
+
+
 def test_what_is_not_there_is_refused_by_name(client, _):
     def asked(**options):
         return lambda: client.completions.create(**{"model": "step", "prompt": [1], **options})
     refused(asked(model="other"), openai.NotFoundError, "there is no model 'other'")
-    refused(asked(prompt="text"), openai.APIStatusError, "no tokenizer")
+    refused(asked(prompt="text"), openai.APIStatusError, "model 'step' has no tokenizer")
     refused(asked(n=2), openai.APIStatusError, "the parameter 'n' is not supported")
     refused(asked(logprobs=3), openai.APIStatusError, "the parameter 'logprobs' is not supported")
     refused(asked(prompt=[1] * CAPACITY), openai.BadRequestError, f"the prompt has {CAPACITY} tokens")
@@ -153,6 +233,7 @@ def main():
         language_model.write("written", "tiny")
         pathlib.Path("models").mkdir()
         pathlib.Path("written/step.onnx").rename("models/step.onnx")
+        write_tokenizer()
         pathlib.Path("serve.toml").write_text(SETTINGS, encoding="utf-8")
         with server(binary, "--config", "serve.toml") as address:
             with openai.OpenAI(base_url=f"http://{address}/v1", api_key="none", max_retries=0) as client:
