@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a small language model as exporters write them today, with seeded random weights, in two forms.
 
-    model.py FOLDER [--size small] [--top-k 0] [--accuracy-level 4]
+    model.py FOLDER [--size small] [--top-k 0] [--accuracy-level 4] [--batch texts]
 
 FOLDER/generate.onnx is the whole generation: the prompt, then a Loop whose steps sample a token, give it to the host
 and run the decoder. FOLDER/step.onnx is the decoder alone, as other runtimes are called: tokens in, logits out.
@@ -168,15 +168,17 @@ def finished(g, name, inputs, outputs, weights=(), host=False):
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def step_model(weights):
+def step_model(weights, batch=1):
+    """`batch` is a number of texts, or the name of that dimension. Of several texts, `lengths` has a row each, and `total` is
+    the most positions that one has."""
     size = weights.size
     g = Graph(weights)
     pasts, presents = cache_names(size, "past"), cache_names(size, "present")
     logits = decoder(g, weights, "tokens", "lengths", "total", pasts, presents)
     g.node("Identity", logits, names=["logits"])
-    inputs = [tensor("tokens", [1, "length"], TensorProto.INT64), tensor("lengths", [1], TensorProto.INT32),
-              tensor("total", [], TensorProto.INT32), *caches(size, pasts)]
-    return finished(g, "step", inputs, [tensor("logits", [1, size.vocabulary]), *caches(size, presents)],
+    inputs = [tensor("tokens", [batch, "length"], TensorProto.INT64), tensor("lengths", [batch], TensorProto.INT32),
+              tensor("total", [], TensorProto.INT32), *caches(size, pasts, batch)]
+    return finished(g, "step", inputs, [tensor("logits", [batch, size.vocabulary]), *caches(size, presents, batch)],
                     weights.tensors.values())
 
 
@@ -239,12 +241,12 @@ def generate_model(weights, top_k, temperature):
                     weights.tensors.values(), host=True)
 
 
-def write(folder, size, top_k=0, temperature=1.0, accuracy_level=0, seed=7):
-    """Writes both models, with the same weights."""
+def write(folder, size, top_k=0, temperature=1.0, accuracy_level=0, seed=7, batch=1):
+    """Writes both models, with the same weights. `batch` is that of the decoder alone."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = Weights(SIZES[size], seed, accuracy_level)
-    step = step_model(weights)
+    step = step_model(weights, batch)
     onnx.save(step, folder / "step.onnx")
     onnx.save(generate_model(weights, top_k, temperature), folder / "generate.onnx")
 
@@ -257,8 +259,10 @@ def main():
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--accuracy-level", type=int, default=0, help="4: products round activations to 8 bits")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--batch", help="the name of a dimension: the decoder alone takes any number of texts")
     options = parser.parse_args()
-    write(options.folder, options.size, options.top_k, options.temperature, options.accuracy_level, options.seed)
+    write(options.folder, options.size, options.top_k, options.temperature, options.accuracy_level, options.seed,
+          options.batch or 1)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ class TritonModel {
   const serve::ModelVersion& version() const { return *version_; }
   const ModelConfig& config() const { return config_; }
   CancelWatch* watch() { return &backend_->watch; }
+  std::mutex* placing() { return &placing_; }  // of state, for all instances
 
   // A request of a sequence becomes its step, and Leave ends it. Errors: those of Sequences::Join; kBusy if
   // another step of the sequence runs.
@@ -48,6 +49,7 @@ class TritonModel {
   const std::shared_ptr<const serve::ModelVersion> version_;
   const ModelConfig config_;
   std::mutex mutex_;
+  std::mutex placing_;
   serve::Sequences sequences_;
 };
 
@@ -55,7 +57,7 @@ class TritonModel {
 class TritonInstance {
  public:
   TritonInstance(TritonModel* model, TRITONBACKEND_ModelInstance* handle)
-      : model_(model), handle_(handle), instance_(model->version()) {
+      : model_(model), handle_(handle), instance_(model->version(), model->placing()) {
     instance_.Prepare();
   }
 

@@ -16,6 +16,8 @@ void Request::Reset() {
   used_model = used_version = {};
   program = nullptr;
   batch = nullptr;
+  state_lost = false;
+  rows = 0;
   memory.Reset();
   submitted = {};
   sequence = nullptr;

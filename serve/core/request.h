@@ -105,6 +105,9 @@ class Request {
   std::shared_ptr<const void> program;  // the model's version
   std::shared_ptr<const void> batch;    // memory of the batch that the results are parts of; may be null
   Arena memory;                         // outputs that are made for this request alone
+  // A step of what is held has been undone with all before it, because others that ran with it have failed.
+  // There are no results. The next step must begin anew.
+  bool state_lost = false;
 
   // Makes the request empty, so that it can be filled again. Vectors and `memory` keep their room.
   void Reset();
@@ -112,6 +115,7 @@ class Request {
   // The Service's own.
   Clock::time_point submitted;
   std::shared_ptr<Sequence> sequence;  // as long as the request is a step of it
+  std::int64_t rows = 0;               // of the model's batch dimension; 0 if it has none
   std::atomic<bool> cancelled{false};
 };
 

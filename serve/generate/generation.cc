@@ -2,6 +2,7 @@
 #include "rewire/serve/generate/generation.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -62,6 +63,8 @@ Generation::Generation(std::shared_ptr<HeldModel> model, std::vector<std::int64_
                                                   std::min(options.max_tokens, generator_.settings.context),
                                               generator_.settings.context))),
       tokens_(std::move(prompt)),
+      deadline_(generator_.timeout_us == 0 ? Clock::time_point::max()
+                                           : Clock::now() + std::chrono::microseconds(generator_.timeout_us)),
       sampler_(options.temperature, options.top_p, options.seed) {
   if (tokens_.size() >= most_) state_ = State::kFull;
 }
@@ -69,6 +72,7 @@ Generation::Generation(std::shared_ptr<HeldModel> model, std::vector<std::int64_
 Status Generation::FillStep(Request* request) {
   request->Reset();
   request->held = model_;
+  request->deadline = deadline_;
   if (!generator_.keeps_state) done_ = 0;
   step_ = generator_.step_size != 0 ? static_cast<std::size_t>(generator_.step_size) : tokens_.size() - done_;
   const std::size_t total = done_ + step_;
@@ -90,6 +94,10 @@ Status Generation::FillStep(Request* request) {
 
 Status Generation::TakeStep(const Request& request) {
   if (!request.status) return request.status;
+  if (request.state_lost) {
+    done_ = 0;
+    return {};
+  }
   done_ += step_;
   if (done_ < tokens_.size()) return {};
   const OutputTensor& logits = request.results.front();

@@ -68,6 +68,7 @@ class Generation {
   std::vector<std::int64_t> tokens_;
   std::size_t done_ = 0;  // tokens that the model has read
   std::size_t step_ = 0;  // tokens of the step that runs
+  const Clock::time_point deadline_;
   std::size_t chosen_ = 0;
   State state_ = State::kRuns;
   Sampler sampler_;

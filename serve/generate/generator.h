@@ -28,6 +28,7 @@ struct Generator {
   std::string model;  // its name, and its version
   std::string version;
   GeneratorSettings settings;
+  std::uint64_t timeout_us = 0;                // of a whole generation; 0: none
   std::shared_ptr<const Tokenizer> tokenizer;  // null: there is none
   GeneratorInput tokens, positions, mask, last, total;
   bool keeps_state = false;     // otherwise each step gets all tokens until then
@@ -37,7 +38,7 @@ struct Generator {
 
 // Compares settings with a model. `state` are the inputs that the server keeps from step to step. Errors:
 // kInvalidArgument, naming the setting, for names that the model does not have, for another type or rank than
-// is expected, and for an input that no setting gives; those of OpenTokenizer.
+// is expected, and for an input that no setting gives. The tokenizer's are those of OpenTokenizer.
 Result<Generator> ReadGenerator(const GeneratorSettings& settings, const std::vector<std::string>& state,
                                 const std::vector<TensorDescription>& inputs,
                                 const std::vector<TensorDescription>& outputs);

@@ -16,7 +16,8 @@ bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-Status CheckBatching(const ModelSignature& signature, const BatchSettings& batching) {
+Status CheckBatching(const ModelSignature& signature, const std::vector<StatePair>& state,
+                     const BatchSettings& batching) {
   if (batching.max_batch_size == 0) return {};
   if (!signature.batch_symbol) {
     return Fail(
@@ -29,6 +30,16 @@ Status CheckBatching(const ModelSignature& signature, const BatchSettings& batch
     return Fail(StatusCode::kInvalidArgument,
                 "max_batch_size is {}, and the model takes at most {} in dimension '{}'",
                 batching.max_batch_size, signature.most_rows, signature.symbols[*signature.batch_symbol]);
+  }
+  for (const StatePair& pair : state) {
+    const ModelOutput& output = signature.outputs[pair.output];
+    const ModelInput& input = signature.inputs[pair.input];
+    if (output.dims == input.dims) continue;
+    return Fail(StatusCode::kInvalidArgument,
+                "max_batch_size is {}, but steps of sequences cannot be put together: output '{}' has other "
+                "dimensions "
+                "than input '{}', so the state does not keep its shape",
+                batching.max_batch_size, output.name, input.name);
   }
   return {};
 }
@@ -142,11 +153,12 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   link.ignore_extra_parameters = true;
   Result<Program> program = Program::Link(*executable, std::move(link));
   if (!program) return Forward(program, file.path);
-  Result<ModelSignature> signature = ReadSignature(*program);
+  Result<ModelSignature> signature = ReadSignature(*program, settings.generator.total);
   if (!signature) return Forward(signature, file.path);
-  if (Status good = CheckBatching(*signature, settings.batching); !good) return Forward(good, file.path);
   Result<std::vector<StatePair>> state = FindState(*signature, settings.sequence);
   if (!state) return Forward(state, file.path);
+  if (Status good = CheckBatching(*signature, *state, settings.batching); !good)
+    return Forward(good, file.path);
   std::optional<Generator> generator;
   if (!settings.generator.tokens.empty()) {
     std::vector<std::string> inputs;
@@ -157,6 +169,7 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
     generator = *std::move(read);
     generator->model = name;
     generator->version = std::to_string(file.version);
+    generator->timeout_us = settings.timeout_us;
   }
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;

@@ -291,19 +291,6 @@ Status CheckSettings(const std::string& model, const ModelSettings& settings) {
                   model, most);
     }
   }
-  if (most != 0 && !settings.sequence.state.empty()) {
-    return Fail(StatusCode::kInvalidArgument,
-                "model '{}': one of batching.max_batch_size and sequence.state is expected, both are given: "
-                "steps of sequences are not put together",
-                model);
-  }
-  if (most != 0 && !settings.generator.tokens.empty()) {
-    return Fail(
-        StatusCode::kInvalidArgument,
-        "model '{}': one of batching.max_batch_size and generator is expected, both are given: steps of "
-        "generators are not put together",
-        model);
-  }
   const auto& allowed = batching.allowed_sizes;
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), most) == allowed.end()) {
     return Fail(StatusCode::kInvalidArgument, "model '{}': max_batch_size, {}, must be one of allowed_sizes",

@@ -56,10 +56,33 @@ void FindTexts(const Module& module, const std::string& function, std::vector<Mo
   }
 }
 
-template <typename Tensors>
-bool AllBeginWith(const Tensors& tensors, Dim dim) {
-  return std::all_of(tensors.begin(), tensors.end(),
-                     [&](const auto& tensor) { return !tensor.dims.empty() && tensor.dims.front() == dim; });
+// Whether a tensor is one integer, whatever its rank.
+bool IsInteger(const ModelInput& input) {
+  return (input.dtype == kInt64 || input.dtype == kInt32) &&
+         std::all_of(input.dims.begin(), input.dims.end(), [](Dim dim) { return dim == 1; });
+}
+
+// Finds the batch dimension.
+void FindBatch(const Module& module, std::string_view largest, ModelSignature* signature) {
+  std::optional<std::uint32_t> one;
+  std::optional<Dim> first;
+  const std::vector<ModelInput>& inputs = signature->inputs;
+  for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name == largest && IsInteger(inputs[i])) {
+      one = i;
+      continue;
+    }
+    if (inputs[i].dims.empty() || !IsSymbol(inputs[i].dims.front())) return;
+    if (first && *first != inputs[i].dims.front()) return;
+    first = inputs[i].dims.front();
+  }
+  const auto fits = [&](const ModelOutput& output) {
+    return output.derived && !output.dims.empty() && output.dims.front() == *first;
+  };
+  if (!first || !std::all_of(signature->outputs.begin(), signature->outputs.end(), fits)) return;
+  signature->batch_symbol = SymbolOf(*first);
+  signature->largest = one;
+  if (!module.symbol_limits.empty()) signature->most_rows = module.symbol_limits[SymbolOf(*first)];
 }
 
 template <typename Tensors>
@@ -78,7 +101,7 @@ std::vector<TensorDescription> DescribeTensors(const Tensors& tensors,
 
 }  // namespace
 
-Result<ModelSignature> ReadSignature(const Program& program) {
+Result<ModelSignature> ReadSignature(const Program& program, std::string_view largest) {
   const Result<std::uint32_t> entry = program.FindFunction({});
   if (!entry) return Forward(entry);
   const Module& module = program.executable().module();
@@ -115,16 +138,7 @@ Result<ModelSignature> ReadSignature(const Program& program) {
       return dim >= 0 || (IsSymbol(dim) && given[SymbolOf(dim)]);
     });
   }
-  if (!signature.inputs.empty() && !signature.inputs.front().dims.empty()) {
-    const Dim first = signature.inputs.front().dims.front();
-    const bool derived = std::all_of(signature.outputs.begin(), signature.outputs.end(),
-                                     [](const ModelOutput& output) { return output.derived; });
-    if (IsSymbol(first) && derived && AllBeginWith(signature.inputs, first) &&
-        AllBeginWith(signature.outputs, first)) {
-      signature.batch_symbol = SymbolOf(first);
-      if (!module.symbol_limits.empty()) signature.most_rows = module.symbol_limits[SymbolOf(first)];
-    }
-  }
+  FindBatch(module, largest, &signature);
   return signature;
 }
 

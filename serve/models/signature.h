@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rewire/base/status.h"
@@ -43,15 +44,18 @@ struct ModelSignature {
   std::vector<ModelInput> inputs;
   std::vector<ModelOutput> outputs;
   std::vector<std::string> symbols;  // names of symbolic dimensions
-  // The symbol of the first dimension of each input and output. Requests can only be put together if there is
-  // one.
+  // The symbol of the first dimension of each input and output, but for `largest`. Requests can only be put
+  // together if there is one.
   std::optional<std::uint32_t> batch_symbol;
+  // An input that is one integer for a whole batch: the largest of those of its requests.
+  std::optional<std::uint32_t> largest;
   std::int64_t most_rows = kNoLimit;  // the executable's own limit of it
 };
 
-// Errors: kUnsupported, naming input or output, if a client could not give or take it. Then it is no tensor,
-// its rank is unknown, or its element type is not in the protocol.
-Result<ModelSignature> ReadSignature(const Program& program);
+// `largest` names the input that is one integer for a batch; empty: none is. Errors: kUnsupported, naming
+// input or output, if a client could not give or take it. Then it is no tensor, its rank is unknown, or its
+// element type is not in the protocol.
+Result<ModelSignature> ReadSignature(const Program& program, std::string_view largest = {});
 
 // Dimensions as clients see them: -1 stands for any size.
 std::vector<TensorDescription> DescribeInputs(const ModelSignature& signature);

@@ -11,8 +11,6 @@ namespace {
 // Looking further would take time that grows with the queue.
 constexpr std::size_t kLookedAt = 4096;
 
-std::int64_t RowsOf(const Request& request) { return request.inputs[0].shape[0]; }
-
 }  // namespace
 
 Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& waiting) {
@@ -20,7 +18,7 @@ Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& wa
   const Request& first = *waiting.front();
   batch.members.push_back(0);
   if (settings.max_batch_size == 0) return batch;
-  batch.rows = batch.padded = RowsOf(first);
+  batch.rows = batch.padded = first.rows;
   const std::int64_t most = settings.max_batch_size;
   // Full as well if the next one that fits the shape is too large: more waiting makes this batch no larger,
   // or later.
@@ -28,7 +26,7 @@ Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& wa
   std::vector<std::int64_t> rows_with = {batch.rows};  // rows up to each member
   for (std::size_t i = 1; i < std::min(waiting.size(), kLookedAt) && batch.rows < most; ++i) {
     if (!FitTogether(first, *waiting[i])) continue;
-    const std::int64_t rows = RowsOf(*waiting[i]);
+    const std::int64_t rows = waiting[i]->rows;
     full |= rows >= most - batch.rows;
     if (rows > most - batch.rows) continue;
     batch.members.push_back(i);

@@ -3,40 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <optional>
 #include <utility>
 
-#include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/run/classification.h"
+#include "rewire/serve/run/output_memory.h"
 #include "rewire/serve/run/request_check.h"
 #include "rewire/serve/run/sequence_state.h"
 
 namespace rewire::serve {
 namespace {
-
-Status NoMemoryFor(const std::string& output, std::uint64_t bytes) {
-  return Fail(StatusCode::kOutOfMemory, "output '{}': there is no memory for {} bytes", output, bytes);
-}
-
-Status PlaceTooSmall(const std::string& output, std::uint64_t bytes, std::size_t place) {
-  return Fail(StatusCode::kInvalidArgument, "output '{}' has {} bytes, and its place in shared memory {}",
-              output, bytes, place);
-}
-
-void SetShape(const ModelOutput& output, const std::vector<std::int64_t>& sizes, OutputTensor* result) {
-  result->name = output.name;
-  result->dtype = output.dtype;
-  result->shape.clear();
-  for (const Dim dim : output.dims) result->shape.push_back(SizeOf(dim, sizes));
-}
-
-// False if there are more bytes than there can be.
-bool SetBytes(OutputTensor* result) {
-  const std::optional<std::uint64_t> bytes = ShapeProduct(result->shape, ElementBytes(result->dtype));
-  result->bytes = bytes.value_or(std::numeric_limits<std::uint64_t>::max());
-  return bytes.has_value();
-}
 
 const ModelOutput& Named(const ModelSignature& signature, std::string_view name) {
   return *std::find_if(signature.outputs.begin(), signature.outputs.end(),
@@ -72,7 +47,8 @@ struct Instance::NextState {
   std::unique_ptr<Growing> growing;  // if its size is not known before
 };
 
-Instance::Instance(const ModelVersion& model) : model_(model) {}
+Instance::Instance(const ModelVersion& model, std::mutex* placing)
+    : model_(model), state_rows_(model, placing) {}
 Instance::~Instance() = default;
 
 Status Instance::BindOutput(const ModelOutput& output, Request* request, std::uint32_t wanted) {
@@ -108,6 +84,9 @@ Status Instance::BindOutput(const ModelOutput& output, Request* request, std::ui
 Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   const ModelSignature& signature = model_.signature;
   const bool is_step = request->sequence != nullptr;
+  if (is_step) {
+    if (Status out = state_rows_.TakeOut(request->sequence.get()); !out) return out;
+  }
   if (Status good = CheckRequest(signature, request, &sizes_, !is_step); !good) return Forward(good);
   if (is_step) {
     Status filled = FillState(model_, sizes_, request);
@@ -269,80 +248,6 @@ Clock::time_point Instance::LastDeadline(Span<Request* const> members) const {
   return last;
 }
 
-Status Instance::TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times) {
-  const ModelSignature& signature = model_.signature;
-  const auto memory = std::make_shared<Arena>();
-  // The sizes of all dimensions but the first are those of any member.
-  if (Status good = CheckRequest(signature, members[0], &sizes_); !good) return Forward(good);
-  sizes_[*signature.batch_symbol] = padded;
-  std::vector<std::int64_t> shape;
-  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-    const ModelInput& input = signature.inputs[i];
-    shape = members[0]->inputs[i].shape;
-    const std::size_t row_bytes =
-        shape[0] == 0 ? 0 : members[0]->inputs[i].data.size() / static_cast<std::size_t>(shape[0]);
-    shape[0] = padded;
-    const std::size_t bytes = row_bytes * static_cast<std::size_t>(padded);
-    std::byte* const gathered = memory->Allocate(std::max<std::size_t>(bytes, 1));
-    if (gathered == nullptr) return NoMemoryFor(input.name, bytes);
-    std::size_t used = 0;
-    for (const Request* member : members) {
-      const Span<const std::byte> data = member->inputs[i].data;
-      if (!data.empty()) std::memcpy(gathered + used, data.data(), data.size());
-      used += data.size();
-    }
-    std::memset(gathered + used, 0, bytes - used);
-    const TensorView view(static_cast<const void*>(gathered), input.dtype, shape);
-    if (Status set = vm_->TrySetInput(input.handle, view); !set) return Forward(set);
-  }
-  std::vector<OutputTensor> whole(signature.outputs.size());
-  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-    const ModelOutput& output = signature.outputs[i];
-    SetShape(output, sizes_, &whole[i]);
-    std::byte* const data =
-        SetBytes(&whole[i]) ? memory->Allocate(std::max<std::size_t>(whole[i].bytes, 1)) : nullptr;
-    if (data == nullptr) return NoMemoryFor(output.name, whole[i].bytes);
-    whole[i].data = data;
-    const TensorView view(static_cast<void*>(data), output.dtype, whole[i].shape);
-    if (Status bound = vm_->TrySetOutput(output.handle, view); !bound) return Forward(bound);
-  }
-  times->infer_start = Clock::now();
-  Status run = vm_->TryInvoke(signature.function);
-  times->infer_end = Clock::now();
-  if (!run) return run;
-  std::int64_t first = 0;
-  for (Request* member : members) {
-    const std::int64_t rows = member->inputs[0].shape[0];
-    member->results.clear();
-    member->batch = memory;
-    member->status = {};
-    const std::size_t count = member->wanted.empty() ? whole.size() : member->wanted.size();
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const WantedOutput* const wanted = member->wanted.empty() ? nullptr : &member->wanted[i];
-      const OutputTensor& all =
-          wanted == nullptr ? whole[i]
-                            : *std::find_if(whole.begin(), whole.end(), [&](const OutputTensor& output) {
-                                return output.name == wanted->name;
-                              });
-      OutputTensor& result = member->results.emplace_back(all);
-      const std::uint64_t row_bytes = padded == 0 ? 0 : all.bytes / static_cast<std::uint64_t>(padded);
-      result.wanted = i;
-      result.shape[0] = rows;
-      result.bytes = row_bytes * static_cast<std::uint64_t>(rows);
-      result.data = all.data + row_bytes * static_cast<std::uint64_t>(first);
-      if (wanted == nullptr || wanted->owner == nullptr) continue;
-      if (wanted->place.size() < result.bytes) {
-        member->status = PlaceTooSmall(std::string(result.name), result.bytes, wanted->place.size());
-        break;
-      }
-      std::memcpy(wanted->place.data(), result.data, result.bytes);
-      result.data = wanted->place.data();
-    }
-    first += rows;
-  }
-  return {};
-}
-
 Status Instance::ClassifyResults(Request* request) const {
   for (OutputTensor& result : request->results) {
     if (result.wanted >= request->wanted.size() || request->wanted[result.wanted].classes == 0) continue;
@@ -362,20 +267,7 @@ RunTimes Instance::Run(Span<Request* const> members, std::int64_t rows, std::int
   if (members.size() == 1 && padded == rows) {
     RunAlone(members[0], &times);
   } else {
-    const Clock::time_point deadline = LastDeadline(members);
-    has_deadline_ = deadline != Clock::time_point::max();
-    Status run = vm_->TrySetDeadline(deadline);
-    if (run) run = TryRunBatch(members, padded, &times);
-    Unbind();
-    if (!run) {
-      for (Request* member : members) {
-        if (members.size() == 1) {
-          member->status = run;
-        } else {
-          RunAlone(member, &times);
-        }
-      }
-    }
+    RunTogether(members, padded, &times);
   }
   times.end = Clock::now();
   for (Request* member : members) {

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/state_rows.h"
 #include "rewire/vm/virtual_machine.h"
 
 namespace rewire::serve {
@@ -24,12 +26,15 @@ struct RunTimes {
 
 class Instance {
  public:
-  explicit Instance(const ModelVersion& model);
+  // `placing` is that of StateRows.
+  Instance(const ModelVersion& model, std::mutex* placing);
   ~Instance();
 
   // Runs the members together: `rows` in all, filled up to `padded`. Sets status and results of each. If a
   // batch fails, its members run one by one, so that none fails for another.
   RunTimes Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded);
+  // Whether it was the last to run steps of this sequence together with others. Any thread.
+  bool HasStateOf(const Sequence& sequence) const { return sequence.rows == &state_rows_; }
   // Ends the run, from any thread. Does nothing if none goes on.
   void Cancel() {
     if (vm_) vm_->Cancel();
@@ -54,7 +59,14 @@ class Instance {
   Status BindState(Request* request);
   Status KeepState(Request* request);
   bool IsState(const ModelOutput& output) const;
-  Status TryRunBatch(Span<Request* const> members, std::int64_t padded, RunTimes* times);
+  // Batches. `invoked`: the run has begun, so that state that it writes in place is lost if it fails.
+  Status TryRunBatch(std::vector<Request*>* members, std::int64_t padded, RunTimes* times, bool* invoked);
+  Status GatherState(std::vector<Request*>* members);
+  Status GatherInputs(const std::vector<Request*>& members, std::int64_t padded, Arena* memory);
+  Status BindBatch(const std::vector<Request*>& members, Arena* memory, std::vector<OutputTensor>* whole);
+  void ScatterOutputs(const std::vector<OutputTensor>& whole, std::int64_t padded,
+                      const std::shared_ptr<Arena>& memory, Request* member, std::int64_t first) const;
+  void RunTogether(Span<Request* const> members, std::int64_t padded, RunTimes* times);
   Status ClassifyResults(Request* request) const;
   void Unbind();
   Clock::time_point LastDeadline(Span<Request* const> members) const;
@@ -64,6 +76,8 @@ class Instance {
   std::vector<std::int64_t> sizes_;  // of symbolic dimensions
   std::vector<std::unique_ptr<Growing>> growing_;
   std::vector<NextState> next_state_;  // of the running step, in the order of ModelVersion::state
+  StateRows state_rows_;               // of steps that run together
+  std::vector<bool> in_place_;         // of a running batch, in that order
   bool has_deadline_ = false;
 };
 

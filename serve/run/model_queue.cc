@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "rewire/serve/core/sequence_step.h"
@@ -56,7 +57,7 @@ ModelQueue::ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runne
   const std::uint32_t count =
       wanted != 0 ? wanted : std::max(1U, cores / static_cast<std::uint32_t>(model_->settings.threads));
   for (std::uint32_t i = 0; i < count; ++i) {
-    instances_.push_back(std::make_unique<Instance>(*model_));
+    instances_.push_back(std::make_unique<Instance>(*model_, &placing_));
     idle_.push_back(instances_.back().get());
   }
 }
@@ -86,10 +87,11 @@ void ModelQueue::Check(Request* request) const {
   }
   if (request->status) request->status = CheckRequest(model_->signature, request, &sizes, !in_sequence);
   const std::int64_t most = model_->settings.batching.max_batch_size;
-  if (request->status && most != 0 && request->inputs[0].shape[0] > most) {
+  if (!request->status || most == 0) return;
+  if (request->rows > most) {
     request->status =
         Fail(StatusCode::kInvalidArgument, "the batch has {} rows, and max_batch_size of model '{}' is {}",
-             request->inputs[0].shape[0], model_->name, most);
+             request->rows, model_->name, most);
   }
 }
 
@@ -183,26 +185,61 @@ Instance* ModelQueue::NextBatch(Clock::time_point now) {
   Batch batch;
   if (model_->state.empty()) {
     batch = ChooseBatch(model_->settings.batching, waiting_);
-  } else {
-    // Steps of one sequence run one after the other, and others pass them by.
-    const auto next =
-        std::find_if(waiting_.begin(), waiting_.end(), [](Request* one) { return Sequences::MayRun(*one); });
-    if (next == waiting_.end()) return nullptr;
-    batch.members.push_back(static_cast<std::size_t>(next - waiting_.begin()));
-    Sequences::Begin(*next);
+  } else if (!ChooseSteps(&batch)) {
+    return nullptr;
   }
   if (batch.wait_until > now && !runners_->draining) {
     SetAlarm(batch.wait_until);
     return nullptr;
   }
-  Instance* const instance = idle_.back();
-  idle_.pop_back();
+  Instance* const instance = TakeIdle(*waiting_[batch.members.front()]);
   instance->Prepare();
   instance->rows = batch.rows;
   instance->padded = batch.padded;
   instance->members.clear();
-  for (const std::size_t i : batch.members) instance->members.push_back(std::exchange(waiting_[i], nullptr));
+  for (const std::size_t i : batch.members) {
+    Sequences::Begin(waiting_[i]);
+    instance->members.push_back(std::exchange(waiting_[i], nullptr));
+  }
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), nullptr), waiting_.end());
+  return instance;
+}
+
+// Steps of one sequence run one after the other, and others pass them by.
+bool ModelQueue::ChooseSteps(Batch* batch) const {
+  const auto next =
+      std::find_if(waiting_.begin(), waiting_.end(), [](Request* one) { return Sequences::MayRun(*one); });
+  if (next == waiting_.end()) return false;
+  const bool batches = model_->settings.batching.max_batch_size != 0;
+  if (!batches || !MayShareRun(*model_, **next)) {
+    if (batches) batch->rows = batch->padded = (*next)->rows;
+    batch->members.push_back(static_cast<std::size_t>(next - waiting_.begin()));
+    return true;
+  }
+  std::vector<Request*> steps;
+  std::vector<std::size_t> places;
+  std::unordered_set<const Sequence*> seen;
+  for (auto one = next; one != waiting_.end(); ++one) {
+    // Behind a step that waits, others of its sequence wait, too.
+    if (!Sequences::MayRun(**one) || !seen.insert((*one)->sequence.get()).second) continue;
+    if (!MayShareRun(*model_, **one)) continue;
+    steps.push_back(*one);
+    places.push_back(static_cast<std::size_t>(one - waiting_.begin()));
+  }
+  *batch = ChooseBatch(model_->settings.batching, steps);
+  for (std::size_t& member : batch->members) member = places[member];
+  return true;
+}
+
+Instance* ModelQueue::TakeIdle(const Request& first) {
+  auto taken = idle_.end() - 1;
+  if (first.sequence != nullptr) {
+    const auto has_state = [&](const Instance* one) { return one->HasStateOf(*first.sequence); };
+    const auto found = std::find_if(idle_.begin(), idle_.end(), has_state);
+    if (found != idle_.end()) taken = found;
+  }
+  Instance* const instance = *taken;
+  idle_.erase(taken);
   return instance;
 }
 

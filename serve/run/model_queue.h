@@ -18,6 +18,7 @@
 #include "rewire/serve/core/server_log.h"
 #include "rewire/serve/core/traces.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/instance.h"
 #include "rewire/serve/run/sequences.h"
 #include "rewire/serve/run/worker_pool.h"
@@ -66,6 +67,10 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   void TakeLate(Clock::time_point now, Ended* ended);
   // With the lock: gives the next batch to an idle instance. Null if there is none, or nothing to run yet.
   Instance* NextBatch(Clock::time_point now);
+  // The same for models with state: steps of different sequences. False if none may run.
+  bool ChooseSteps(Batch* batch) const;
+  // Takes an idle instance: the one whose rows the first member's state is among, or any.
+  Instance* TakeIdle(const Request& first);
   void SetAlarm(Clock::time_point when);
   void OnAlarm();
   bool IsShort(const Instance& instance) const;
@@ -80,6 +85,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   const std::shared_ptr<const ModelVersion> model_;
   Runners* const runners_;
   mutable std::mutex mutex_;
+  std::mutex placing_;             // of state that moves between rows (serve/run/state_rows.h)
   std::vector<Request*> waiting_;  // the oldest first
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<Instance*> idle_;

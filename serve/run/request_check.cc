@@ -9,6 +9,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/serve/core/shape_product.h"
 #include "rewire/serve/core/wire_types.h"
+#include "rewire/serve/run/sequence_state.h"
 
 namespace rewire::serve {
 namespace {
@@ -123,17 +124,31 @@ Status CheckRequest(const ModelSignature& signature, Request* request, std::vect
     return Fail(StatusCode::kInvalidArgument, "the model has no input '{}'{}", name,
                 KnownTensors("inputs", name, signature.inputs));
   }
+  request->rows = signature.batch_symbol ? (*sizes)[*signature.batch_symbol] : 0;
   return CheckOutputs(signature, request);
 }
 
 bool FitTogether(const Request& a, const Request& b) {
+  const bool of_sequence = a.sequence != nullptr;
+  if (of_sequence != (b.sequence != nullptr)) return false;
+  // Held sequences can begin anew, and others cannot.
+  if (of_sequence && (a.held == nullptr) != (b.held == nullptr)) return false;
   for (std::size_t i = 0; i < a.inputs.size(); ++i) {
-    if (!std::equal(a.inputs[i].shape.begin() + 1, a.inputs[i].shape.end(), b.inputs[i].shape.begin() + 1,
-                    b.inputs[i].shape.end())) {
-      return false;
-    }
+    const std::vector<std::int64_t>&one = a.inputs[i].shape, &other = b.inputs[i].shape;
+    if (one.size() != other.size()) return false;
+    if (!one.empty() && !std::equal(one.begin() + 1, one.end(), other.begin() + 1)) return false;
   }
   return true;
+}
+
+bool MayShareRun(const ModelVersion& model, const Request& request) {
+  if (request.sequence == nullptr || request.sequence->alone || request.rows != 1) return false;
+  return std::all_of(model.state.begin(), model.state.end(), [&](const StatePair& pair) {
+    const std::string& output = model.signature.outputs[pair.output].name;
+    return request.inputs[pair.input].is_state &&
+           std::none_of(request.wanted.begin(), request.wanted.end(),
+                        [&](const WantedOutput& wanted) { return wanted.name == output; });
+  });
 }
 
 }  // namespace rewire::serve

@@ -4,6 +4,7 @@
 // inputs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -24,10 +25,18 @@ struct StateTensor {
   std::uint64_t bytes = 0;
 };
 
+class StateRows;
+
 struct Sequence {
   // The running step's own, which is one at a time.
   std::vector<StateTensor> state;  // in the order of ModelVersion::state
   bool begun = false;              // a step has ended well
+  bool alone = false;              // its steps run with no others any more
+
+  // The elements of `state` are in a row of this block, and not in `state`. Null: they are there. They
+  // belong to StateRows, under its lock.
+  std::atomic<StateRows*> rows{nullptr};  // read elsewhere as a hint
+  std::size_t row = 0;
 
   // The rest belongs to the table of sequences (run/sequences.h), under its lock.
   std::string name;

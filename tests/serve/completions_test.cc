@@ -342,10 +342,11 @@ TEST_CASE("completions: models that make tokens are listed, and no others") {
   TestClient client(server.port());
   const json list = json::parse(client.Get("/v1/models").body);
   CHECK(list["object"] == "list");
-  REQUIRE(list["data"].size() == 2);
-  CHECK(list["data"][0]["id"] == "steps");
-  CHECK(list["data"][1]["id"] == "whole");
-  CHECK(json::parse(client.Get("/v1/models/whole").body) == list["data"][1]);
+  REQUIRE(list["data"].size() == 3);
+  CHECK(list["data"][0]["id"] == "rows");
+  CHECK(list["data"][1]["id"] == "steps");
+  CHECK(list["data"][2]["id"] == "whole");
+  CHECK(json::parse(client.Get("/v1/models/whole").body) == list["data"][2]);
   CHECK(client.Get("/v1/models/double").status == 404);
   CHECK(client.Get("/v1/models/other").status == 404);
 }

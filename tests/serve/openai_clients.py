@@ -51,6 +51,20 @@ tokenizer = "words.model"
 begin = [1]
 roles = {{system = "S:", user = "U:", assistant = "A:"}}
 message_end = ";"
+[models.rows]
+file = "rows/step.onnx"
+instances = 1
+[models.rows.batching]
+max_batch_size = 8
+[models.rows.sequence]
+state = {{"present_*" = "past_*"}}
+sizes = {{capacity = {CAPACITY}}}
+[models.rows.generator]
+tokens = "tokens"
+logits = "logits"
+last = "lengths"
+total = "total"
+context = {CAPACITY}
 """
 TEXT = "the server keeps the caches of a decoder and sends each token when it is made; users ask and the assistant answers US:A "
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(20))]
@@ -108,7 +122,7 @@ def refused(call, kind, words):
 
 
 def test_models_are_listed(client, _):
-    assert [model.id for model in client.models.list()] == ["chat", "step"]
+    assert [model.id for model in client.models.list()] == ["chat", "rows", "step"]
     assert client.models.retrieve("step").owned_by == "rewire"
     refused(lambda: client.models.retrieve("other"), openai.NotFoundError, "there is no model 'other'")
 
@@ -162,6 +176,24 @@ def test_closing_a_stream_ends_its_steps_and_its_state(client, address):
     while metric(address, "rewire_sequences") > 0:
         assert time.monotonic() < end, "the sequence is still there"
         time.sleep(0.01)
+
+
+def test_clients_at_once_get_what_each_gets_alone(client, address):
+    prompts = [[index, 3, 1] if index % 2 else [index] * (1 + index) for index in range(12)]
+    alone = [likeliest(address, prompt, 24) for prompt in prompts]
+    found = [None] * len(prompts)
+
+    def ask(index):
+        answer = client.completions.create(model="rows", prompt=prompts[index], max_tokens=24, temperature=0)
+        found[index] = answer.choices[0].token_ids
+
+    for _ in range(3):
+        threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(prompts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == alone, (found, alone)
 
 
 def test_a_text_is_continued(client, address):
@@ -233,6 +265,7 @@ def main():
         language_model.write("written", "tiny")
         pathlib.Path("models").mkdir()
         pathlib.Path("written/step.onnx").rename("models/step.onnx")
+        language_model.write("rows", "tiny", batch="texts")
         write_tokenizer()
         pathlib.Path("serve.toml").write_text(SETTINGS, encoding="utf-8")
         with server(binary, "--config", "serve.toml") as address:

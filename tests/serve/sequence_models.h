@@ -61,7 +61,8 @@ inline void CopyFloats(kernel::TensorView from, float* to) {
   if (count > 0) std::memcpy(to, from.data<const float>(), static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// The kernels of these models. `sum` waits while the gate is shut, and fails for a negative first element.
+// The kernels of these models. `sum` waits while the gate is shut, and fails for a row whose first element is
+// negative.
 class SequenceKernels {
  public:
   KernelSet Set() {
@@ -76,7 +77,9 @@ class SequenceKernels {
                         changed_.notify_all();
                         changed_.wait(lock, [this] { return !shut_; });
                       }
-                      if (a[0] < 0) return kernel::RuntimeError("an element is negative");
+                      for (std::int64_t i = 0; i < x.dim(0); ++i) {
+                        if (a[i * 4] < 0) return kernel::RuntimeError("an element is negative");
+                      }
                       for (std::int64_t i = 0; i < x.dim(0) * 4; ++i) y.data<float>()[i] = a[i] + b[i];
                       return {};
                     }));
@@ -133,7 +136,8 @@ class StepRequest : public TestRequest {
 // A service of both models.
 class SequenceModels {
  public:
-  explicit SequenceModels(SequenceSettings sequence = {}, std::uint32_t instances = 2) {
+  explicit SequenceModels(SequenceSettings sequence = {}, std::uint32_t instances = 2,
+                          BatchSettings batching = {}) {
     (void)WriteModel(folder_, "steps.rwx", kSteps);
     (void)WriteModel(folder_, "growing.rwx", kGrowing);
     settings_ = SettingsOf(folder_.path().string());
@@ -141,6 +145,7 @@ class SequenceModels {
     model.sequence = std::move(sequence);
     model.sequence.state = {{"present", "past"}};
     model.instances = instances;
+    model.batching = std::move(batching);
     settings_.models["growing"].sequence.state = {{"present", "past"}};
   }
   Service* service() {
@@ -171,6 +176,14 @@ class SequenceModels {
     return request.message();
   }
   SequenceStatistics Statistics() { return (*service()->Statistics("steps", ""))[0].sequences; }
+  // How many runs had so many rows.
+  std::uint64_t RunsOf(std::uint64_t rows) {
+    const ModelStatistics all = (*service()->Statistics("steps", ""))[0];
+    for (const BatchStatistics& batch : all.batches) {
+      if (batch.batch_size == rows) return batch.compute_infer.count;
+    }
+    return 0;
+  }
 
   SequenceKernels kernels;
 

@@ -326,11 +326,9 @@ TEST_CASE("sequences: a request that is refused before it waits changes nothing"
 
 TEST_CASE("sequences: settings that do not fit the model are refused") {
   SequenceModels models;
-  const auto refused = [&](const SequenceSettings& sequence, const std::string& words,
-                           std::int64_t max_batch_size = 0) {
+  const auto refused = [&](const SequenceSettings& sequence, const std::string& words) {
     ServeSettings settings = models.settings();
     settings.models["steps"].sequence = sequence;
-    settings.models["steps"].batching.max_batch_size = max_batch_size;
     const Result<std::unique_ptr<Service>> service = MakeService(settings, {{}, models.kernels.Set()});
     REQUIRE_FALSE(service);
     CHECK_THAT(service.error().message(), Contains(words));
@@ -345,12 +343,6 @@ TEST_CASE("sequences: settings that do not fit the model are refused") {
   sequence.state = {{"present", "past"}};
   sequence.sizes = {{"M", 1}};
   refused(sequence, "sequence.sizes: the model has no dimension 'M'");
-  sequence.sizes.clear();
-  ModelSettings both;
-  both.sequence = sequence;
-  both.batching.max_batch_size = 4;
-  CHECK_THAT(CheckSettings("steps", both).error().message(),
-             Contains("one of batching.max_batch_size and sequence.state is expected, both are given"));
 }
 
 TEST_CASE("sequences: over HTTP, parameters say the step, and the configuration says the state") {

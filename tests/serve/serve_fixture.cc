@@ -99,6 +99,7 @@ const void* Gate::last_output() const {
 }
 
 TestRequest::TestRequest(std::int64_t rows, float first) {
+  this->rows = rows;  // where no service sets it
   elements_.resize(static_cast<std::size_t>(rows) * 4);
   for (std::size_t i = 0; i < elements_.size(); ++i) elements_[i] = first + static_cast<float>(i);
   model = "double";

@@ -29,7 +29,7 @@ FAULTS = [
           "if (request->status && «room != 0 && waiting_.size() >= room») {", "false", SERVE),
     Fault("serve", "a request whose time is over leaves the queue", "model_queue.cc",
           "if («request->deadline > now») {", "true", SERVE),
-    Fault("serve", "each request of a batch gets its own rows", "instance.cc",
+    Fault("serve", "each request of a batch gets its own rows", "instance_batch.cc",
           "result.data = all.data + row_bytes * «static_cast<std::uint64_t>(first)»;", "0", SERVE),
     Fault("serve", "requests of other shapes are not in one batch", "batch_rule.cc",
           "if («!FitTogether(first, *waiting[i])») continue;", "false", SERVE),
