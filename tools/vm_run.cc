@@ -64,6 +64,21 @@ void AddOutputOptions(CLI::App* app, RunOptions* options) {
       ->group(group);
 }
 
+// Adds the options of programs that go on from an earlier call.
+void AddStateOptions(CLI::App* app, RunOptions* options) {
+  const char* group = "State";
+  AddValue(app, "--load-state", &options->load_state, "FILE",
+           "set the inputs that a state file has; --input, if given, counts more")
+      ->group(group);
+  AddValue(app, "--save-state", &options->save_state, "FILE",
+           "write the inputs to a state file after the last run, for --load-state and for C programs")
+      ->group(group);
+  AddList(app, "--carry", &options->carries, "OUTPUT=INPUT",
+          "save this output in place of that input: what one step leaves to the next one")
+      ->needs("--save-state")
+      ->group(group);
+}
+
 void AddMeasuringOptions(CLI::App* app, RunOptions* options) {
   const char* group = "Measuring";
   AddWholeNumber(app, "--repeat", &options->repeat, "N",
@@ -120,12 +135,13 @@ void AddComparingOptions(CLI::App* app, RunOptions* options) {
       app, "--replay", &options->replay, "FOLDER",
       "run a recorded call again and compare; exit with 1 if an output differs by a bit, or by more than "
       "--rtol and --atol. FILE is another build of the model");
-  exclude(replay->group(group), {"--record", "--input", "--random", "--dim", "--expect"});
+  exclude(replay->group(group), {"--record", "--input", "--random", "--dim", "--expect", "--load-state"});
   CLI::Option* against =
       AddValue(app, "--against", &options->against, "FILE.onnx",
                "run ONNX Runtime, too, and name the first node whose value differs; exit with 1 if one does");
-  exclude(against->group(group), {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile",
-                                  "--profile-trace", "--report", "--dump-values", "--record"});
+  exclude(against->group(group),
+          {"--output", "--expect", "--repeat", "--duration", "--trace", "--profile", "--profile-trace",
+           "--report", "--dump-values", "--record", "--save-state"});
   AddValue(app, "--python", &options->python, "PROGRAM",
            "the Python that has ONNX Runtime; default: REWIRE_PYTHON of the environment, or else python3")
       ->needs("--against")
@@ -171,6 +187,7 @@ void AddOptions(CLI::App* app, RunOptions* options) {
   app->add_flag("--json", options->json, "print one JSON object instead of text");
   AddInputOptions(app, options);
   AddOutputOptions(app, options);
+  AddStateOptions(app, options);
   AddMeasuringOptions(app, options);
   AddComparingOptions(app, options);
   AddLimitOptions(app, options);
@@ -192,6 +209,7 @@ constexpr const char kDescription[] =
   vm-run model.rwx --list
   vm-run model.rwx --input image=@images.npy --expect scores=@scores.npy
   vm-run model.rwx --random --dim N=8 --repeat 100 --profile
+  vm-run step.rwx --load-state a.state --input x=@x.npy --carry next=state --save-state b.state
   vm-run model.rwx --random --against model.onnx                   names the first wrong node
   vm-run --replay call                                             runs a recorded call again
   vm-run --devices

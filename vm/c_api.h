@@ -23,6 +23,7 @@
 #include "rewire/vm/c_api/outputs.h"
 #include "rewire/vm/c_api/parameters.h"
 #include "rewire/vm/c_api/program.h"
+#include "rewire/vm/c_api/state.h"
 #include "rewire/vm/c_api/status.h"
 #include "rewire/vm/c_api/value.h"
 

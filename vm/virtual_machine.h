@@ -29,6 +29,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/base/array.h"
 #include "rewire/base/export.h"
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
@@ -87,7 +89,29 @@ class REWIRE_API VirtualMachine {
   Status TrySetInputs(std::uint32_t function, Span<const TensorView> tensors);
   // Returns whether an input is a copy, and why. Errors: kInvalidArgument if the input is not set.
   Result<InputReport> TryInputReport(const InputRef& input) const;
+  // Returns an input as the next run would read it, without a copy. Memory that is borrowed stays borrowed,
+  // and that of a donated input holds what the last run wrote. Empty (kNone) if the input is not set. Waits
+  // for work on devices, and ends a recording.
+  Result<Value> TryInput(const InputRef& input) const;
   Status TryClearInputs(std::string_view function = {});
+
+  // State (docs/state.md): the inputs of a function that are set, tensors, integers and tuples of them, as
+  // bytes or as a file. Donated inputs hold what the last run wrote. Inputs on a device are copied to the
+  // host. The same VM, another one, or a C program of vm-aot (compiler/aot/state.h) goes on from there. In
+  // librewire_prepare.
+  //
+  // Errors: kNotFound for the function. kUnsupported, with the input's name, for a closure, a storage, or a
+  // tree whose fields the signature does not name. kIo, and the file is then as it was.
+  Result<Array<std::byte>> TryState(std::string_view function = {}) const;
+  Status TrySaveState(const std::string& path, std::string_view function = {}) const;
+  // Sets the inputs that a state has, to copies that the VM owns, and leaves the others. Returns the function
+  // that they belong to. The executable must be the one that the state was saved with (content_hash.h).
+  //
+  // Errors: kInvalidFile for damaged bytes and for other files; kUnsupported for another version;
+  // kInvalidArgument if the state is another executable's, or a tensor does not match the signature. No input
+  // has then changed.
+  Result<std::uint32_t> TrySetState(Span<const std::byte> state);
+  Result<std::uint32_t> TryLoadState(const std::string& path);
 
   // Binds an output to the caller's memory, until it is bound again or cleared. The output belongs to the
   // entry function, or to the function of a handle. The memory must stay until then.
@@ -231,6 +255,13 @@ class REWIRE_API VirtualMachine {
   void SetInputs(std::string_view function, Span<const TensorView> tensors) {
     ThrowIf(TrySetInputs(function, tensors));
   }
+  Value Input(const InputRef& input) const { return Take(TryInput(input)); }
+  Array<std::byte> State(std::string_view function = {}) const { return Take(TryState(function)); }
+  void SaveState(const std::string& path, std::string_view function = {}) const {
+    ThrowIf(TrySaveState(path, function));
+  }
+  std::uint32_t SetState(Span<const std::byte> state) { return Take(TrySetState(state)); }
+  std::uint32_t LoadState(const std::string& path) { return Take(TryLoadState(path)); }
   void SetOutput(const OutputRef& output, const TensorView& tensor) { ThrowIf(TrySetOutput(output, tensor)); }
   void SetOutput(const OutputRef& output, const Tensor& tensor) { ThrowIf(TrySetOutput(output, tensor)); }
   void SetOutput(const OutputRef& output, const OutputCapacity& capacity) {

@@ -17,6 +17,7 @@
 #include "rewire/compiler/aot/literals.h"
 #include "rewire/compiler/aot/stack_depth.h"
 #include "rewire/executable_format/names/no_function.h"
+#include "rewire/executable_format/state/content_hash.h"
 
 namespace rewire {
 namespace {
@@ -32,7 +33,7 @@ class Emitter {
         options_(options),
         header_name_(std::move(header_name)),
         form_{options.prefix, Upper(options.prefix), options.kernels == CKernels::kPacked,
-              options.weights == CWeights::kPointer},
+              options.weights == CWeights::kPointer, ContentHash(module)},
         compute_now_(compute_now),
         plans_(PlanOutputs(module)),
         literals_(module, options),

@@ -46,6 +46,7 @@ typedef struct RewireAotSizeInfo {
    dimensions of an output, or 1 for sizes or outputs that there are not; null if size_count is 0. */
 typedef struct RewireAotFunctionInfo {
   const char *name;
+  uint64_t executable; /* the content hash of the executable, which states of the function name */
   uint64_t arena_bytes;
   const RewireAotTensorInfo *inputs;
   int32_t input_count;
@@ -80,10 +81,10 @@ std::string TableText(const SourceForm& form, const std::vector<EntryPoint>& ent
         sizes += fmt::format("  {{{}, {}}},\n", CString(size.name), size.most);
       text += fmt::format("static const RewireAotSizeInfo {}[] = {{\n{}}};\n", names[2], sizes);
     }
-    rows += fmt::format("  {{{}, {}u, {}, {}, {}, {}, {}, {}, {}, {}_run}},\n", CString(entry.name),
-                        entry.arena_bytes, names[0], entry.inputs.size(), names[1], entry.outputs.size(),
-                        names[2], entry.sizes.size(), entry.IsOpen() ? entry.c_name + "_output_dims" : "0",
-                        entry.c_name);
+    rows += fmt::format("  {{{}, UINT64_C({}), {}u, {}, {}, {}, {}, {}, {}, {}, {}_run}},\n",
+                        CString(entry.name), form.executable, entry.arena_bytes, names[0],
+                        entry.inputs.size(), names[1], entry.outputs.size(), names[2], entry.sizes.size(),
+                        entry.IsOpen() ? entry.c_name + "_output_dims" : "0", entry.c_name);
   }
   return fmt::format("\n{}const RewireAotFunctionInfo {}_functions[{}] = {{\n{}}};\n", text, form.prefix,
                      entries.size(), rows);

@@ -3,6 +3,7 @@
 // How entry points look in C: their declarations, and their functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct SourceForm {
   std::string upper;  // the prefix in capitals
   bool is_packed = false;
   bool is_behind_pointer = false;  // the caller passes a pointer to the weights
+  std::uint64_t executable = 0;    // its content hash
 };
 
 std::string Joined(const std::vector<std::string>& parts, const char* between);

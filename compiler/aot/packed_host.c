@@ -257,6 +257,7 @@ static int MakeKernel(const RewireAotImport* import, const RewireKernelEntry* en
 int RewireAotLink(const RewireAotImport* imports, int32_t count, const RewireKernelTable* table,
                   RewireAotKernel* kernels, int32_t* failed) {
   if (__rewire_kernel_api == NULL) __rewire_kernel_api = &kApi;
+  RewireAotRunning.kernel = NULL; /* factories have no slot */
   memset(kernels, 0, (size_t)count * sizeof(*kernels));
   for (int32_t i = 0; i < count; ++i) {
     const RewireKernelEntry* found = NULL;
@@ -276,6 +277,7 @@ int RewireAotLink(const RewireAotImport* imports, int32_t count, const RewireKer
 }
 
 void RewireAotUnlink(RewireAotKernel* kernels, int32_t count) {
+  RewireAotRunning.kernel = NULL;
   for (int32_t i = 0; i < count; ++i) {
     if (kernels[i].slot_deleter != NULL) kernels[i].slot_deleter(kernels[i].slot);
     if (kernels[i].owner != NULL) DropObject(kernels[i].owner);
@@ -283,7 +285,10 @@ void RewireAotUnlink(RewireAotKernel* kernels, int32_t count) {
   memset(kernels, 0, (size_t)count * sizeof(*kernels));
 }
 
-void RewireAotFinish(int failed, RewireFFIAny* result) {
+int RewireAotFinish(int failed) {
+  RewireFFIAny* const result = &RewireAotRunning.result;
   if (RewireAotRunning.workspaces != NULL) DropWorkspaces();
   if (failed == 0 && result->type_index >= kRewireFFIObject) DropObject(result->v_obj);
+  memset(result, 0, sizeof(*result));
+  return failed;
 }

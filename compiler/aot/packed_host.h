@@ -52,27 +52,30 @@ int RewireAotLink(const RewireAotImport* imports, int32_t count, const RewireKer
                   RewireAotKernel* kernels, int32_t* failed);
 void RewireAotUnlink(RewireAotKernel* kernels, int32_t count);
 
-/* RewireAotCall keeps here what the calling thread's kernel needs. */
+/* RewireAotCall keeps here what the calling thread's kernel needs. Between calls there is no workspace, and
+ * the result is zero. */
 typedef struct RewireAotThread {
-  RewireAotKernel* kernel; /* that runs, or null */
+  RewireAotKernel* kernel; /* that runs or was the last to run, or null */
   struct RewireAotBlock* workspaces;
+  RewireFFIAny result;
 } RewireAotThread;
 extern __thread RewireAotThread RewireAotRunning;
-void RewireAotFinish(int failed, RewireFFIAny* result);
+int RewireAotFinish(int failed);
 
-/* Calls a kernel: 0, or not 0, and RewireAotError() says why. */
-static inline int RewireAotCall(RewireAotKernel* kernel, const RewireFFIAny* arguments, int32_t count) {
-  RewireFFIAny result;
+/* Calls a kernel: 0, or not 0, and RewireAotError() says why. A program has thousands of such calls. So all
+ * that is rare is one test, and what it leads to is elsewhere. */
+static inline __attribute__((always_inline)) int RewireAotCall(RewireAotKernel* kernel,
+                                                               const RewireFFIAny* arguments, int32_t count) {
+  RewireAotThread* const thread = &RewireAotRunning;
   int failed;
-  result.type_index = 0;
-  result.zero_padding = 0;
-  result.v_int64 = 0;
-  RewireAotRunning.kernel = kernel;
-  failed = kernel->call(kernel->handle, arguments, count, &result);
-  RewireAotRunning.kernel = 0;
-  if (RewireAotRunning.workspaces != 0 || result.type_index >= kRewireFFIObject)
-    RewireAotFinish(failed, &result);
-  return failed;
+  thread->kernel = kernel;
+  failed = kernel->call(kernel->handle, arguments, count, &thread->result);
+  if (__builtin_expect(((uint64_t)(uintptr_t)thread->workspaces | (uint32_t)thread->result.type_index |
+                        (uint32_t)failed) != 0,
+                       0)) {
+    return RewireAotFinish(failed);
+  }
+  return 0;
 }
 
 /* The text of the calling thread's last failure. */

@@ -41,6 +41,7 @@ class Machine {
 
   // Any thread may call these at any time.
   void Cancel() { machine_.Cancel(); }
+  const Program& program() const { return program_.program(); }
   std::uint64_t bytes_held() const { return machine_.bytes_held(); }
   std::uint64_t bytes_peak() const { return machine_.bytes_peak(); }
 
@@ -205,6 +206,22 @@ void SetLimits(Machine& self, nb::handle steps, nb::handle bytes) {
   ThrowIf(Hold(self)->TrySetLimits(limits));
 }
 
+std::string NameAt(Machine& self, std::uint32_t function) {
+  return self.program().executable().module().functions[function].name;
+}
+
+nb::bytes State(Machine& self, nb::handle function) {
+  const Array<std::byte> state = Take(Hold(self)->TryState(FunctionName(function)));
+  return nb::bytes(reinterpret_cast<const char*>(state.data()), state.size());
+}
+
+std::string SetState(Machine& self, nb::handle state) {
+  if (PyBytes_Check(state.ptr()) == 0) throw nb::type_error("state: bytes expected, as state() gives them");
+  const auto given = nb::borrow<nb::bytes>(state);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(given.c_str());
+  return NameAt(self, Take(Hold(self)->TrySetState({bytes, given.size()})));
+}
+
 nb::object Report(const OutputReport& report) { return nb::make_tuple(report.copied, report.reason); }
 
 }  // namespace
@@ -272,6 +289,29 @@ void AddMachine(nb::module_& module) {
       machine, "def set_limits(self, steps: int | None = None, bytes: int | None = None) -> None",
       [](Machine& self, const Arguments& given) { SetLimits(self, given[0], given[1]); },
       "Limits the instructions and the memory of each run. None: no limit.");
+  Method(
+      machine, "def state(self, function: str | None = None) -> bytes",
+      [](Machine& self, const Arguments& given) { return State(self, given[0]); },
+      "Returns the inputs of a function that are set as bytes, which set_state() and C programs of vm-aot "
+      "read.\n"
+      "Donated inputs hold what the last run wrote.");
+  Method(
+      machine, "def set_state(self, state: bytes) -> str",
+      [](Machine& self, const Arguments& given) { return SetState(self, given[0]); },
+      "Sets the inputs that a state has, to copies, and returns the name of their function. Raises\n"
+      "InvalidArgumentError for the state of another executable, InvalidFileError for damaged bytes.");
+  Method(
+      machine, "def save_state(self, path: rewire.types.Path, function: str | None = None) -> None",
+      [](Machine& self, const Arguments& given) {
+        ThrowIf(Hold(self)->TrySaveState(ToPath(given[0], "path"), FunctionName(given[1])));
+      },
+      "Writes state() to a file.");
+  Method(
+      machine, "def load_state(self, path: rewire.types.Path) -> str",
+      [](Machine& self, const Arguments& given) {
+        return NameAt(self, Take(Hold(self)->TryLoadState(ToPath(given[0], "path"))));
+      },
+      "Reads a file of save_state(), vm-run or a C program as set_state() does.");
   Method(
       machine, "def clear_inputs(self, function: str | None = None) -> None",
       [](Machine& self, const Arguments& given) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "rewire/base/dtype.h"
+#include "rewire/compiler/aot/function_info.h"
 #include "rewire/compiler/aot/packed_host.h"
 #include "rewire/tests/bench/statistics.h"
 #include "rewire/vm/vm.h"
@@ -33,27 +34,6 @@ namespace {
 
 constexpr double kSliceSeconds = 0.004;
 
-// The rows of a source's table, as its header declares them.
-struct CTensorInfo {
-  const char* name;
-  const char* dtype;
-  std::int32_t rank;
-  const std::int64_t* dims;
-  std::uint64_t bytes;
-};
-struct CFunctionInfo {
-  const char* name;
-  std::uint64_t arena_bytes;
-  const CTensorInfo* inputs;
-  std::int32_t input_count;
-  const CTensorInfo* outputs;
-  std::int32_t output_count;
-  const void* sizes;
-  std::int32_t size_count;
-  int (*output_dims)(const std::int64_t* sizes, std::int32_t output, std::int64_t* dims);
-  int (*run)(void* kernels, void* memory, const void* weights, const std::int64_t* sizes,
-             const void* const* inputs, void* const* outputs);
-};
 using OtherRun = void (*)(const void* const* inputs, void* const* outputs);
 
 [[noreturn]] void Fail(const std::string& text) {
@@ -104,9 +84,9 @@ std::vector<RewireAotKernel> LinkKernels(void* model, const char* path) {
 
 class Buffers {
  public:
-  Buffers(const CTensorInfo* infos, std::int32_t count) {
+  Buffers(const RewireAotTensorInfo* infos, std::int32_t count) {
     for (std::int32_t i = 0; i < count; ++i) {
-      const CTensorInfo& info = infos[i];
+      const RewireAotTensorInfo& info = infos[i];
       Require(std::strcmp(info.dtype, "f32") == 0, std::string(info.name) + " is no tensor of floats");
       floats_.emplace_back(info.bytes / sizeof(float));
       dims_.emplace_back(info.dims, info.dims + info.rank);
@@ -169,7 +149,7 @@ int Main(int argc, char** argv) {
   VirtualMachine vm(Program::Open(argv[1], std::move(options)));
 
   void* const model = Open(argv[2]);
-  const CFunctionInfo& function = *Find<const CFunctionInfo>(model, "model_functions");
+  const RewireAotFunctionInfo& function = *Find<const RewireAotFunctionInfo>(model, "model_functions");
   std::vector<RewireAotKernel> kernels;
   if (is_given(3)) kernels = LinkKernels(model, argv[3]);
   Buffers inputs(function.inputs, function.input_count);

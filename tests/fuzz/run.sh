@@ -33,6 +33,7 @@ fuzz() {
 
 fuzz fuzz_executable fuzz/corpus/executable executable_format/samples
 fuzz fuzz_bundle fuzz/corpus/bundle executable_format/samples
+fuzz fuzz_state fuzz/corpus/state
 fuzz fuzz_assembler programs executable_format/text
 # What the machine does not have is left out: the compiler needs ONNX's protobuf, its corpus libonnx-testdata.
 if [[ -x $build/tests/bin/fuzz_onnx ]]; then

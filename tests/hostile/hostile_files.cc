@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changed bytes in the other files that a host may get from a stranger: bundles of executables, .safetensors,
-// .npy, TVM's parameters. Whatever opens is read to its last byte.
+// .npy, TVM's parameters, states of VMs. Whatever opens is read to its last byte.
 //
 //   hostile_files BUNDLE --mutants 100000
 //
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "rewire/executable_format/bundle.h"
+#include "rewire/executable_format/code_writer.h"
+#include "rewire/executable_format/state/state_format.h"
 #include "rewire/executable_format/tensor_files/npy.h"
 #include "rewire/executable_format/tensor_files/safetensors.h"
 #include "rewire/tests/hostile/campaign.h"
@@ -24,6 +27,7 @@
 #include "rewire/tests/hostile/dice.h"
 #include "rewire/tests/hostile/watch.h"
 #include "rewire/vm/parameter_set.h"
+#include "rewire/vm/virtual_machine.h"
 
 namespace rewire::hostile {
 namespace {
@@ -62,6 +66,42 @@ Bytes TvmParameters() {
   return writer.bytes();
 }
 
+// A program that does nothing, with inputs of all kinds that a state has.
+Program StateProgram() {
+  Module module;
+  Function function;
+  function.name = "main";
+  module.symbols.push_back("N");
+  function.inputs = {{"x", TensorType(kFloat32, {SymbolDim(0), 2})},
+                     {"n", SimpleType(TypeKind::kInteger)},
+                     {"pair", AdtType(0, {TensorType(kBool8, {3}), UnrankedTensorType()})},
+                     {"open", SimpleType(TypeKind::kValue)}};
+  function.result = SimpleType(TypeKind::kValue);
+  function.output_names = {"y"};
+  function.register_count = 4;
+  CodeWriter code;
+  code.Ret(0);
+  function.code = *code.Finish();
+  module.functions.push_back(std::move(function));
+  return *Program::Link(*Executable::FromModule(std::move(module)));
+}
+
+// A state of that program.
+Bytes State() {
+  VirtualMachine vm(StateProgram());
+  const auto zeros = [](DLDataType dtype, Span<const std::int64_t> shape) {
+    Tensor tensor = *Tensor::Make(dtype, shape);
+    std::memset(tensor.view().data(), 0, tensor.view().bytes());
+    return Value(std::move(tensor));
+  };
+  vm.SetInput("x", zeros(kFloat32, {3, 2}));
+  vm.SetInput("n", Value(std::int64_t{5}));
+  vm.SetInput("pair", *Value::Adt(0, {zeros(kBool8, {3}), zeros(kFloat16, {2, 0, 1})}));
+  vm.SetInput("open", zeros(kInt8, {5}));
+  const Array<std::byte> state = vm.State();
+  return Bytes(reinterpret_cast<const char*>(state.data()), state.size());
+}
+
 std::vector<Bytes> SeedFiles(const std::string& bundle) {
   std::ifstream file(bundle, std::ios::binary);
   return {
@@ -71,7 +111,8 @@ std::vector<Bytes> SeedFiles(const std::string& bundle) {
       Safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                   R"("b":{"dtype":"I64","shape":[2],"data_offsets":[8,24]},"__metadata__":{"x":"\u0041"}})",
                   24),
-      TvmParameters()};
+      TvmParameters(),
+      State()};
 }
 
 void ChangeBytes(Bytes& file, Dice& dice) {
@@ -117,14 +158,29 @@ void ChangeBytes(Bytes& file, Dice& dice) {
   }
 }
 
-// A bundle's directory and executables carry checksums, without which nothing behind them would be reached.
+// Bundles, executables and states carry checksums, without which nothing behind them would be reached.
 Bytes WithChecksums(const Bytes& file, Dice& dice) {
+  if (file.compare(0, 8, "RWXSTATE") == 0) {
+    Bytes state = file.substr(0, file.size() - 4);
+    ChangeBytes(state, dice);
+    state.resize(std::max<std::size_t>(state.size(), kRewireStateHeaderBytes));
+    const std::uint64_t size = state.size() + 4;
+    std::memcpy(state.data() + 24, &size, sizeof(size));
+    const std::uint32_t sum =
+        RewireStateChecksum(reinterpret_cast<const unsigned char*>(state.data()), state.size());
+    return state.append(reinterpret_cast<const char*>(&sum), sizeof(sum));
+  }
   std::optional<Container> container = ParseContainer(file);
   if (!container) return file;
   for (Section& section : container->sections) {
     if (dice.OneIn(3)) ChangeBytes(section.bytes, dice);
   }
   return WriteContainer(*container);
+}
+
+bool IsSoundState(const Bytes& file) {
+  RewireStateReader reader;
+  return RewireStateOpen(&reader, file.data(), file.size()) == kRewireStateOk;
 }
 
 class FileJudge {
@@ -177,6 +233,9 @@ class FileJudge {
       for (const NamedTensor& named : *tensors)
         Touch(named.tensor.bytes.view.data(), named.tensor.bytes.view.size());
     }
+    At("state");
+    if (IsSoundState(Bytes(reinterpret_cast<const char*>(bytes.view.data()), bytes.view.size())))
+      TryState(bytes.view, verdict);
     At("parameters");
     const Result<ParameterSet> set = ParameterSet::FromBytes(bytes, options);
     if (!set) return;
@@ -187,6 +246,20 @@ class FileJudge {
     }
   }
 
+  // A VM saves what it takes as the same bytes.
+  void TryState(Span<const std::byte> bytes, Verdict& verdict) {
+    VirtualMachine vm(program_);
+    const Array<std::byte> none = vm.State();
+    const bool set = vm.TrySetState(bytes).has_value();
+    verdict.read = verdict.read || set;
+    const Array<std::byte> state = vm.State();
+    const Span<const std::byte> expected = set ? bytes : Span<const std::byte>(none);
+    if (!std::equal(state.begin(), state.end(), expected.begin(), expected.end()))
+      verdict.faults.emplace_back(set ? "a state that was taken is saved as other bytes"
+                                      : "a state that was refused has changed an input");
+  }
+
+  const Program program_ = StateProgram();
   GuardedMemory memory_;
   Progress* progress_;
   volatile unsigned sum_ = 0;
@@ -209,7 +282,8 @@ int main(int argc, char** argv) {
     Dice dice(number);
     Bytes file = dice.Pick(seeds);
     if (dice.OneIn(2)) file = WithChecksums(file, dice);
-    if (ParseContainer(file) && !dice.OneIn(8)) return file;
+    const bool is_sound = ParseContainer(file) || IsSoundState(file);
+    if (is_sound && !dice.OneIn(8)) return file;
     ChangeBytes(file, dice);
     return file;
   };

@@ -102,6 +102,30 @@ def test_donated_memory_is_the_output():
     assert (frozen == 3).all()
 
 
+def test_a_state_goes_to_another_machine(tmp_path):
+    program = rewire.load(models.add((4,)))
+    vm, state = program.vm(), numpy.zeros(4, numpy.float32)
+    vm.set_input("a", state)
+    vm.set_input("b", numpy.ones(4, numpy.float32))
+    vm.donate("a", "sum")
+    vm.invoke()
+    kept = vm.state()
+    vm.save_state(tmp_path / "sum.state")
+    assert (tmp_path / "sum.state").read_bytes() == kept
+    vm.invoke()
+    again = program.vm()
+    assert again.load_state(tmp_path / "sum.state") == "main" and again.state() == kept
+    again.invoke()
+    assert (again.output("sum") == state).all() and (state == 2).all()
+    assert vm.set_state(kept) == "main" and vm.state() == kept
+    with pytest.raises(rewire.InvalidFileError, match="cut off"):
+        vm.set_state(kept[:-1])
+    with pytest.raises(rewire.InvalidArgumentError, match="the state is of another executable"):
+        rewire.load(models.add((5,))).vm().set_state(kept)
+    with pytest.raises(TypeError, match="bytes expected"):
+        vm.set_state("state")
+
+
 SCALE = """
 .kernel scale = "mine.scale"
 .func main(x: f32[2, 2]) -> y: f32[2, 2]

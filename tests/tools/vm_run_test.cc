@@ -420,6 +420,36 @@ TEST_CASE("kernel libraries and threads") {
   CHECK(Contains(session.Out(by_name), "sum: f32[2, 3]"));
 }
 
+TEST_CASE("a state goes from one process to the next") {
+  const Session session;
+  session.folder().Write("sum.asm", R"(
+.kernel add = "rewire.add"
+.func step(x: f32[2], total: f32[2]) -> next: f32[2]
+  %s = alloc_storage _, alignment=64, f32[2], cpu
+  %next = alloc_tensor %s, _, f32[2]
+  invoke_packed add(%x, %total, %next), outputs=1
+  ret %next
+.end
+.func other(x: f32[2]) -> y: f32[2]
+  ret %x
+.end
+)");
+  session.Out({"sum.asm", "-f", "step", "-i", "x=2xf32=1,2", "-i", "total=2xf32=0", "--carry", "next=total",
+               "--save-state", "1.state"});
+  // Each of these is a process of its own; the inputs of the one before count unless others are given.
+  session.Out({"sum.asm", "-f", "step", "--load-state", "1.state", "-i", "x=2xf32=10,20", "--carry",
+               "next=total", "--save-state", "2.state"});
+  CHECK(Contains(session.Out({"sum.asm", "-f", "step", "--load-state", "2.state", "-e", "next=2xf32=21,42"}),
+                 "equal"));
+  const std::string saved =
+      session.Out({"sum.asm", "-f", "step", "--load-state", "2.state", "--save-state", "3.state"});
+  CHECK(Contains(saved, "wrote 3.state\n"));
+  CHECK(test::ReadWholeFile(session.folder().path() / "3.state") ==
+        test::ReadWholeFile(session.folder().path() / "2.state"));
+  CHECK(session.Json({"sum.asm", "-f", "step", "--load-state", "2.state", "--save-state",
+                      "4.state"})["written"] == json{"4.state"});
+}
+
 TEST_CASE("help and version") {
   const Session session;
   const std::string help = session.Out({"--help"});

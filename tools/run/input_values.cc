@@ -21,10 +21,12 @@ namespace {
 
 class InputMaker {
  public:
-  InputMaker(const Module& module, const Function& function, const InputOptions& options)
+  InputMaker(const Module& module, const Function& function, const InputOptions& options,
+             Span<const Value> known)
       : module_(module),
         function_(function),
         options_(options),
+        known_(known),
         random_(options.seed),
         specs_(function.inputs.size()),
         sizes_(module.symbols.size()) {}
@@ -49,6 +51,7 @@ class InputMaker {
   const Module& module_;
   const Function& function_;
   const InputOptions& options_;
+  Span<const Value> known_;
   RandomTensors random_;
   text::DataFiles files_{options_.folder};
   std::vector<ValueSpec> specs_;                    // by input; empty: not given
@@ -283,6 +286,10 @@ Result<std::vector<Value>> InputMaker::Make() {
   std::vector<Value> values;
   for (std::uint32_t i = 0; i < specs_.size(); ++i) {
     const NamedType& input = function_.inputs[i];
+    if (specs_[i].empty() && i < known_.size() && known_[i].kind() != ValueKind::kNone) {
+      values.push_back(known_[i]);
+      continue;
+    }
     if (specs_[i].empty()) {
       if (!options_.random) {
         return Fail(StatusCode::kInvalidArgument,
@@ -303,8 +310,8 @@ Result<std::vector<Value>> InputMaker::Make() {
 }  // namespace
 
 Result<std::vector<Value>> MakeInputs(const Module& module, const Function& function,
-                                      const InputOptions& options) {
-  return InputMaker(module, function, options).Make();
+                                      const InputOptions& options, Span<const Value> known) {
+  return InputMaker(module, function, options, known).Make();
 }
 
 }  // namespace rewire::tools

@@ -28,7 +28,10 @@ struct InputOptions {
 // Returns one value per input of the function, in order. Loads files. Symbolic dimensions of random inputs
 // come from --dim, or else from the given inputs. The VM checks dtypes and shapes, not this function. Errors
 // name the input: kInvalidArgument, kNotFound with similar names, and errors of reading a file.
+//
+// `known` has values for inputs that the options do not give, in order: those of a state. Empty values, and
+// those behind the last one, are not known.
 Result<std::vector<Value>> MakeInputs(const Module& module, const Function& function,
-                                      const InputOptions& options);
+                                      const InputOptions& options, Span<const Value> known = {});
 
 }  // namespace rewire::tools

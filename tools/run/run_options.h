@@ -28,6 +28,9 @@ struct RunOptions {
   InputOptions inputs;
   std::vector<std::string> outputs;          // --output
   std::vector<std::string> expects;          // --expect
+  std::string load_state;                    // a file: inputs of an earlier call
+  std::string save_state;                    // a file that the inputs are written to after the last run
+  std::vector<std::string> carries;          // --carry OUTPUT=INPUT
   std::optional<double> relative, absolute;  // --rtol, --atol; the defaults depend on what is compared
 
   std::vector<std::string> kernels;  // --kernels: shared libraries

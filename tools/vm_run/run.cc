@@ -35,6 +35,7 @@
 #include "rewire/tools/run/open_remote.h"
 #include "rewire/tools/run/output_plans.h"
 #include "rewire/tools/run/outputs.h"
+#include "rewire/tools/run/state_files.h"
 #include "rewire/tools/run/trace.h"
 #include "rewire/vm/vm.h"
 
@@ -81,6 +82,10 @@ class Runner {
   }
   void Say(const std::string& text) const {
     if (!options_.json) fmt::print("{}", text);
+  }
+  void Wrote(const std::string& path) {
+    if (!options_.json) Tell(fmt::format("wrote {}\n", path));
+    json_["written"].push_back(path);
   }
   void Trace(const TraceEntry& entry);
 
@@ -226,8 +231,7 @@ Status Runner::ReportProfile(const Module& module) {
                            "\n";
   const Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
   if (Status written = WriteFileAtomically(options_.timeline, bytes); !written) return written;
-  if (!options_.json) Tell(fmt::format("wrote {}\n", options_.timeline));
-  json_["written"].push_back(options_.timeline);
+  Wrote(options_.timeline);
   return {};
 }
 
@@ -265,10 +269,7 @@ Status Runner::Report(const VirtualMachine& vm, std::uint32_t index, const Mappe
     const Result<OutputReport> report = vm.TryOutputReport(OutputHandle{index, output->leaf()});
     if (report) json_["outputs"][output->leaf()]["in_place"] = !report->copied;
   }
-  for (const std::string& path : *written) {
-    json_["written"].push_back(path);
-    if (!options_.json) Tell(fmt::format("wrote {}\n", path));
-  }
+  for (const std::string& path : *written) Wrote(path);
   for (const OutputComparison& entry : *comparisons) {
     *equal = *equal && entry.comparison.equal();
     json_["comparisons"].push_back(ComparisonJson(entry));
@@ -343,14 +344,18 @@ Result<int> Runner::Run() {
     }
     return 0;
   }
-  const Result<std::vector<Value>> inputs = MakeInputs(module, function, options_.inputs);
+  MappedOutputs mapped;  // outlives the VM, which writes there, as the inputs do
+  Result<std::vector<Value>> inputs = std::vector<Value>();
+  VirtualMachine vm(*program, options_.limits);
+  if (!options_.load_state.empty()) {
+    inputs = LoadInputs(&vm, *index, options_.load_state);
+    if (!inputs) return Forward(inputs);
+  }
+  inputs = MakeInputs(module, function, options_.inputs, *inputs);
   if (!inputs) return Forward(inputs);
   if (!options_.dump_values.empty()) {
     if (Status made = MakeNewFolder(options_.dump_values, "--dump-values"); !made) return Forward(made);
   }
-
-  MappedOutputs mapped;  // outlives the VM, which writes there
-  VirtualMachine vm(*program, options_.limits);
   for (std::uint32_t i = 0; i < inputs->size(); ++i) {
     const Value& input = (*inputs)[i];
     const InputHandle handle{*index, i};
@@ -391,12 +396,16 @@ Result<int> Runner::Run() {
   }
   bool equal = true;
   if (Status reported = Report(vm, *index, mapped, &equal); !reported) return Forward(reported);
+  if (!options_.save_state.empty()) {
+    if (Status saved = SaveInputs(&vm, *index, options_.carries, options_.save_state); !saved)
+      return Forward(saved);
+    Wrote(options_.save_state);
+  }
   if (!options_.report.empty()) {
     const ReportRequest request{
         options_.report, options_.file, *index, {inputs->data(), inputs->size()}, options_.threads};
     if (Status written = WriteReport(request, profiler_, *program); !written) return Forward(written);
-    if (!options_.json) Tell(fmt::format("wrote {}\n", options_.report));
-    json_["written"].push_back(options_.report);
+    Wrote(options_.report);
   }
   return equal ? 0 : kExitNo;
 }

@@ -207,6 +207,15 @@ Status BoundInputs::Missing(std::uint32_t function, const RewireFFIAny* input) {
                         static_cast<std::uint32_t>(input - values_.data()) - first));
 }
 
+Value BoundInputs::ValueOf(InputHandle handle) {
+  if (values_.empty()) return {};
+  const RewireFFIAny value = values_[rep_.functions[handle.function].first_input + handle.index];
+  if (!ObjectHeap::IsUncounted(value))
+    heap_.Share(value);  // pinned references to constants are counted already
+  if (IsObjectKind(value.type_index)) ObjectOf(value)->AddStrong();
+  return Value::Adopt(value);
+}
+
 Result<InputReport> BoundInputs::Report(InputHandle handle) const {
   const LinkedFunction& function = rep_.functions[handle.function];
   const RewireFFIAny value = values_.empty() ? RewireFFIAny{} : values_[function.first_input + handle.index];

@@ -31,13 +31,14 @@ class BoundInputs {
   BoundInputs(const BoundInputs&) = delete;
   BoundInputs& operator=(const BoundInputs&) = delete;
 
-  // VirtualMachine has these under TrySetInput, TrySetInputs, TryClearInputs and TryInputReport.
+  // VirtualMachine has these under TrySetInput, TrySetInputs, TryClearInputs, TryInputReport and TryInput.
   Result<InputHandle> Resolve(const InputRef& input) const;
   Status Set(InputHandle handle, const TensorView& view, InputMode mode);
   Status Set(InputHandle handle, const Value& value);
   Status SetAll(std::uint32_t function, Span<const TensorView> tensors);
   Status Clear(std::string_view function);
   Result<InputReport> Report(InputHandle handle) const;
+  [[gnu::cold]] Value ValueOf(InputHandle handle);
   // Before the VM ends.
   void DropAll();
 

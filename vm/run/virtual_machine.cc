@@ -23,6 +23,15 @@ auto WithOutput(Machine* vm, const OutputRef& output, const Call& call,
   return call(*handle);
 }
 
+// Finds an input for calls that are made less often than runs.
+[[gnu::noinline]] Status FindInput(Machine* vm, const InputRef& input, InputHandle* handle) {
+  if (vm == nullptr) return EmptyVm();
+  const Result<InputHandle> found = vm->inputs.Resolve(input);
+  if (!found) return Forward(found);
+  *handle = *found;
+  return {};
+}
+
 // Runs a function that is given by its name.
 Status RunNamed(Machine* vm, std::string_view function, Status (Machine::*run)(std::uint32_t function)) {
   if (vm == nullptr) return EmptyVm();
@@ -79,12 +88,11 @@ Status VirtualMachine::TrySetInput(const InputRef& input, const TensorView& tens
 }
 
 Status VirtualMachine::TrySetInput(const InputRef& input, const Value& value) {
-  if (impl_ == nullptr) return EmptyVm();
-  const Result<InputHandle> handle = impl_->inputs.Resolve(input);
-  if (!handle) return Forward(handle);
+  InputHandle handle;
+  if (Status found = FindInput(impl_.get(), input, &handle); !found) return found;
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  return impl_->inputs.Set(*handle, value);
+  return impl_->inputs.Set(handle, value);
 }
 
 Status VirtualMachine::TrySetInputs(std::string_view function, Span<const TensorView> tensors) {
@@ -102,10 +110,17 @@ Status VirtualMachine::TrySetInputs(std::uint32_t function, Span<const TensorVie
 }
 
 Result<InputReport> VirtualMachine::TryInputReport(const InputRef& input) const {
-  if (impl_ == nullptr) return EmptyVm();
-  const Result<InputHandle> handle = impl_->inputs.Resolve(input);
-  if (!handle) return Forward(handle);
-  return impl_->inputs.Report(*handle);
+  InputHandle handle;
+  if (Status found = FindInput(impl_.get(), input, &handle); !found) return found;
+  return impl_->inputs.Report(handle);
+}
+
+Result<Value> VirtualMachine::TryInput(const InputRef& input) const {
+  InputHandle handle;
+  if (Status found = FindInput(impl_.get(), input, &handle); !found) return found;
+  const VmHold hold(impl_.get());
+  if (!hold) return hold.Refusal();
+  return impl_->inputs.ValueOf(handle);
 }
 
 Status VirtualMachine::TryClearInputs(std::string_view function) {
@@ -138,11 +153,11 @@ Status VirtualMachine::TrySetOutput(const OutputRef& output, const OutputAllocat
 Status VirtualMachine::TryDonate(const InputRef& input, const OutputRef& output) {
   const VmHold hold(impl_.get());
   if (!hold) return hold.Refusal();
-  const Result<InputHandle> from = impl_->inputs.Resolve(input);
-  if (!from) return Forward(from);
+  InputHandle from;
+  if (Status found = FindInput(impl_.get(), input, &from); !found) return found;
   const Result<OutputHandle> handle = impl_->outputs.Resolve(output);
   if (!handle) return Forward(handle);
-  return impl_->outputs.Donate(*from, *handle);
+  return impl_->outputs.Donate(from, *handle);
 }
 
 Status VirtualMachine::TryClearOutput(const OutputRef& output) {

@@ -281,6 +281,24 @@ class VirtualMachine:
     def set_limits(self, steps: int | None = None, bytes: int | None = None) -> None:
         """Limits the instructions and the memory of each run. None: no limit."""
 
+    def state(self, function: str | None = None) -> bytes:
+        """
+        Returns the inputs of a function that are set as bytes, which set_state() and C programs of vm-aot read.
+        Donated inputs hold what the last run wrote.
+        """
+
+    def set_state(self, state: bytes) -> str:
+        """
+        Sets the inputs that a state has, to copies, and returns the name of their function. Raises
+        InvalidArgumentError for the state of another executable, InvalidFileError for damaged bytes.
+        """
+
+    def save_state(self, path: rewire.types.Path, function: str | None = None) -> None:
+        """Writes state() to a file."""
+
+    def load_state(self, path: rewire.types.Path) -> str:
+        """Reads a file of save_state(), vm-run or a C program as set_state() does."""
+
     def clear_inputs(self, function: str | None = None) -> None:
         """Forgets the inputs that are set, and lets go of the arrays."""
 

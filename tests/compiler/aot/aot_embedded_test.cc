@@ -131,8 +131,8 @@ TEST_CASE("a network in plain C gives what the stock kernels give, and needs no 
     REQUIRE(expected);
     std::vector<std::vector<std::byte>> outputs;
     for (const CWeights form : kForms) {
-      const CResult given = CallC(*library.Find<CFunctionInfo>(PrefixOf(form) + "_functions"), nullptr,
-                                  {image}, form == CWeights::kPointer ? aligned.data() : nullptr);
+      const CResult given = CallC(*library.Find<RewireAotFunctionInfo>(PrefixOf(form) + "_functions"),
+                                  nullptr, {image}, form == CWeights::kPointer ? aligned.data() : nullptr);
       REQUIRE(given.code == 0);
       CHECK(given.is_within);
       outputs.push_back(given.outputs.at(0));

@@ -68,7 +68,7 @@ TEST_CASE("each kernel that source calls in plain C gives what the stock kernel 
     std::vector<const void*> inputs;
     for (const Tensor& input : all[i].call.inputs) inputs.push_back(input.view().data());
     const CResult given =
-        CallC(*library.Find<CFunctionInfo>("k" + std::to_string(i) + "_functions"), nullptr, inputs);
+        CallC(*library.Find<RewireAotFunctionInfo>("k" + std::to_string(i) + "_functions"), nullptr, inputs);
     REQUIRE(given.code == 0);
     REQUIRE(given.is_within);
     const auto* const bytes = static_cast<const std::byte*>(expected.view().data());
@@ -111,7 +111,7 @@ TEST_CASE("recurrent layers fail in C as in the VM if a sequence is too long") {
     std::vector<const void*> inputs;
     for (const Tensor& input : calls[i].inputs) inputs.push_back(input.view().data());
     const CResult given =
-        CallC(*library.Find<CFunctionInfo>("r" + std::to_string(i) + "_functions"), nullptr, inputs);
+        CallC(*library.Find<RewireAotFunctionInfo>("r" + std::to_string(i) + "_functions"), nullptr, inputs);
     const std::int32_t length = calls[i].inputs[4].data<std::int32_t>()[0];
     CHECK(given.code == (length < 0 || length > 1 ? static_cast<int>(StatusCode::kKernelFailed) : 0));
     CHECK(given.is_within);

@@ -78,7 +78,7 @@ std::vector<RewireAotKernel> KernelsOf(const Module& module, const KernelSet& se
 void Compare(const CLibrary& library, const Emitted& emitted, const KernelSet& set,
              const std::vector<Value>& inputs, const std::vector<const void*>& memory) {
   INFO(emitted.what);
-  const auto* const info = library.Find<CFunctionInfo>(emitted.prefix + "_functions");
+  const auto* const info = library.Find<RewireAotFunctionInfo>(emitted.prefix + "_functions");
   REQUIRE(static_cast<std::size_t>(info->input_count) == memory.size());
   VirtualMachine vm(emitted.program);
   const Result<Value> expected = vm.TryInvoke(emitted.function, {inputs.data(), inputs.size()});
@@ -299,7 +299,7 @@ TEST_CASE("a host without the VM links stock kernels, and is told which it lacks
   REQUIRE(program);
   const Result<Value> expected = VirtualMachine(*program).TryInvoke("main", {&input, 1});
   REQUIRE(expected);
-  const CResult given = CallC(*library.Find<CFunctionInfo>("stock_functions"), kernels, {x.data()});
+  const CResult given = CallC(*library.Find<RewireAotFunctionInfo>("stock_functions"), kernels, {x.data()});
   CHECK(given.code == 0);
   CHECK(given.is_within);
   std::vector<std::vector<std::byte>> leaves;

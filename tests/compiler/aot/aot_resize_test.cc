@@ -87,8 +87,8 @@ TEST_CASE("resizing by constant scales in C gives the bits that the stock kernel
   for (std::size_t i = 0; i < all.size(); ++i) {
     INFO(all[i].text);
     const Tensor expected = RunInVm(all[i].executable, {all[i].x});
-    const CResult given = CallC(*library.Find<CFunctionInfo>("z" + std::to_string(i) + "_functions"), nullptr,
-                                {all[i].x.view().data()});
+    const CResult given = CallC(*library.Find<RewireAotFunctionInfo>("z" + std::to_string(i) + "_functions"),
+                                nullptr, {all[i].x.view().data()});
     REQUIRE(given.code == 0);
     REQUIRE(given.is_within);
     const std::vector<std::byte>& result = given.outputs.at(0);

@@ -80,7 +80,7 @@ TEST_CASE("C source has a version for each size of its inputs, and each gives wh
   library.Add("outer", *source);
   const std::string folder = std::string(SourceDir()) + "/kernels/embedded";
   library.Compile({}, "'" + folder + "'/*.c '" + folder + "'/*/*.c");
-  const auto* const info = library.Find<CFunctionInfo>("outer_functions");
+  const auto* const info = library.Find<RewireAotFunctionInfo>("outer_functions");
   REQUIRE(info->size_count == 2);
   CHECK(info->sizes[0].name == std::string("N"));
   CHECK(info->sizes[0].most == 4);

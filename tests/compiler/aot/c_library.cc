@@ -13,10 +13,8 @@
 #include "rewire/vm/heap/object_heap.h"
 
 namespace rewire::test {
-namespace {
 
-// Runs a command of the shell; fails the test with what it printed.
-std::string Shell(const TempFolder& folder, const std::string& command) {
+std::string RunShell(const TempFolder& folder, const std::string& command) {
   const std::string out = (folder.path() / "printed").string();
   const int status =
       std::system(("cd '" + folder.path().string() + "' && " + command + " > printed 2>&1").c_str());
@@ -26,6 +24,8 @@ std::string Shell(const TempFolder& folder, const std::string& command) {
   REQUIRE(status == 0);
   return printed;
 }
+
+namespace {
 
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
@@ -75,12 +75,12 @@ void CLibrary::Compile(const std::string& flags, const std::string& sources, con
   const std::string include =
       " -I '" + std::string(SourceDir()) + "/include' -Wall -Wextra -Wconversion -Werror " + flags;
   const std::string host = std::string(SourceDir()) + "/compiler/aot/packed_host.c";
-  Shell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include + " " + c_flags);
-  Shell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources +
-                     " -o all.so -lm" + include + " " + c_flags);
-  Shell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
+  RunShell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include + " " + c_flags);
+  RunShell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources +
+                        " -o all.so -lm" + include + " " + c_flags);
+  RunShell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
   if (std::string(REWIRE_TEST_CLANG) != "") {
-    Shell(folder_, REWIRE_TEST_CLANG " -std=c99 -fsyntax-only all.c" + include);
+    RunShell(folder_, REWIRE_TEST_CLANG " -std=c99 -fsyntax-only all.c" + include);
   }
   handle_ = dlopen((folder_.path() / "all.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle_ == nullptr) FAIL(dlerror());
@@ -94,11 +94,11 @@ const void* CLibrary::FindSymbol(const std::string& symbol) const {
 }
 
 std::vector<std::string> CLibrary::Undefined() const {
-  return Lines(Shell(folder_, "nm -u --format=just-symbols all.o"));
+  return Lines(RunShell(folder_, "nm -u --format=just-symbols all.o"));
 }
 
 std::vector<std::string> CLibrary::Defined() const {
-  return Lines(Shell(folder_, "nm -g --defined-only --format=just-symbols all.o"));
+  return Lines(RunShell(folder_, "nm -g --defined-only --format=just-symbols all.o"));
 }
 
 std::map<std::string, std::string> CLibrary::CallGraphs() const {
@@ -110,9 +110,9 @@ std::map<std::string, std::string> CLibrary::CallGraphs() const {
   return graphs;
 }
 
-std::string CLibrary::Sections() const { return Shell(folder_, "objdump -h all.o"); }
+std::string CLibrary::Sections() const { return RunShell(folder_, "objdump -h all.o"); }
 
-CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
+CResult CallC(const RewireAotFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
               const void* weights, const std::int64_t* sizes) {
   Guarded arena(function.arena_bytes);
   std::vector<Guarded> memory;

@@ -9,36 +9,11 @@
 #include <vector>
 
 #include "rewire/compiler/aot/emit_c.h"
+#include "rewire/compiler/aot/function_info.h"
 #include "rewire/compiler/aot/packed_host.h"
 #include "rewire/tests/support/run_program.h"
 
 namespace rewire::test {
-
-// The rows of a source's table, as its header declares them.
-struct CTensorInfo {
-  const char* name;
-  const char* dtype;
-  std::int32_t rank;
-  const std::int64_t* dims;
-  std::uint64_t bytes;
-};
-struct CSizeInfo {
-  const char* name;
-  std::int64_t most;
-};
-struct CFunctionInfo {
-  const char* name;
-  std::uint64_t arena_bytes;
-  const CTensorInfo* inputs;
-  std::int32_t input_count;
-  const CTensorInfo* outputs;
-  std::int32_t output_count;
-  const CSizeInfo* sizes;
-  std::int32_t size_count;
-  int (*output_dims)(const std::int64_t* sizes, std::int32_t output, std::int64_t* dims);
-  int (*run)(void* kernels, void* memory, const void* weights, const std::int64_t* sizes,
-             const void* const* inputs, void* const* outputs);
-};
 
 // A CResult is what a call of a compiled function gave.
 struct CResult {
@@ -46,6 +21,9 @@ struct CResult {
   std::vector<std::vector<std::byte>> outputs;
   bool is_within = true;  // nothing was written beside the arena and the outputs
 };
+
+// Runs a command of the shell in a folder and returns what it prints; fails the test if the command fails.
+std::string RunShell(const TempFolder& folder, const std::string& command);
 
 // Many sources, compiled as few files.
 class CLibrary {
@@ -85,7 +63,7 @@ class CLibrary {
 };
 
 // Calls with poisoned memory.
-CResult CallC(const CFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
+CResult CallC(const RewireAotFunctionInfo& function, void* kernels, const std::vector<const void*>& inputs,
               const void* weights = nullptr, const std::int64_t* sizes = nullptr);
 
 }  // namespace rewire::test

@@ -114,7 +114,8 @@ TEST_CASE("tensors have places of their own in the arena, a pool in its input's 
     const Result<Value> result = VirtualMachine(programs[i]).TryInvoke("main", {&input, 1});
     if (!result) FAIL(result.error().message());
     const CResult given =
-        CallC(*library.Find<CFunctionInfo>("places" + std::to_string(i) + "_functions"), nullptr, {x.data()});
+        CallC(*library.Find<RewireAotFunctionInfo>("places" + std::to_string(i) + "_functions"), nullptr,
+              {x.data()});
     REQUIRE(given.code == 0);
     CHECK(given.is_within);
     const bool is_adt = result->kind() == ValueKind::kAdt;

@@ -144,7 +144,7 @@ constexpr unsigned char kPaint = 0xA5;
 constexpr std::ptrdiff_t kOwn = 1024;  // more than the frame of Deepest
 
 struct Call {
-  const CFunctionInfo& function;
+  const RewireAotFunctionInfo& function;
   void* arena;
   const void* const* inputs;
   void* const* outputs;
@@ -225,7 +225,7 @@ TEST_CASE("a call of each kernel needs no more stack than the header states") {
     CHECK_THAT(source->header, Catch::Contains("#define K" + std::to_string(i) + "_STACK_BYTES " +
                                                std::to_string(*source->stack_bytes) + "\n"));
     const bool calls_library = source->header.find("Of these, 4096 stand for each of: ") != std::string::npos;
-    const auto& function = *library.Find<CFunctionInfo>(options.prefix + "_functions");
+    const auto& function = *library.Find<RewireAotFunctionInfo>(options.prefix + "_functions");
     std::vector<const void*> inputs;
     for (const Tensor& input : all[i].call.inputs) inputs.push_back(input.view().data());
     std::vector<std::vector<std::max_align_t>> memory;
@@ -235,7 +235,7 @@ TEST_CASE("a call of each kernel needs no more stack than the header states") {
       outputs.push_back(memory.back().data());
     }
     std::vector<std::max_align_t> arena(function.arena_bytes / sizeof(std::max_align_t) + 1);
-    CFunctionInfo nothing = function;
+    RewireAotFunctionInfo nothing = function;
     nothing.run = FindTop;
     Deepest({nothing, arena.data(), inputs.data(), outputs.data()});
     // The first call of a function of a library may look it up, which takes stack.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounded memory through the C API.
+// Bounded memory, and state, through the C API.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
+#include "rewire/tests/support/run_program.h"
 #include "rewire/tests/vm/c_api/model.h"
 #include "rewire/vm/c_api.h"
 
@@ -116,6 +117,42 @@ TEST_CASE("what is wrong with bounds and arenas is said") {
   CHECK(rewire_arena_make(64, nullptr, nullptr) == kRewireInvalidArgument);
   CHECK(rewire_vm_make_in_arena(host.program, nullptr, nullptr, &vm) == kRewireInvalidArgument);
   rewire_arena_destroy(nullptr);
+}
+
+TEST_CASE("the state of a VM through the C API") {
+  Host host;
+  RewireVm* vm = nullptr;
+  REQUIRE(rewire_vm_make(host.program, nullptr, &vm) == kRewireOk);
+  host.Run(vm);
+  std::size_t size = 0;
+  REQUIRE(rewire_vm_state(vm, nullptr, nullptr, 0, &size) == kRewireOk);
+  std::vector<unsigned char> state(size);
+  CHECK(rewire_vm_state(vm, "main", state.data(), size - 1, &size) == kRewireInvalidArgument);
+  CHECK(Message() ==
+        "the state takes " + std::to_string(size) + " bytes, there is room for " + std::to_string(size - 1));
+  REQUIRE(rewire_vm_state(vm, "main", state.data(), state.size(), &size) == kRewireOk);
+  const TempFolder folder;
+  const std::string path = (folder.path() / "c.state").string();
+  REQUIRE(rewire_vm_save_state(vm, nullptr, path.c_str()) == kRewireOk);
+  CHECK(ReadWholeFile(path) == std::string(state.begin(), state.end()));
+
+  RewireVm* again = nullptr;
+  REQUIRE(rewire_vm_make(host.program, nullptr, &again) == kRewireOk);
+  std::uint32_t function = 99;
+  REQUIRE(rewire_vm_load_state(again, path.c_str(), &function) == kRewireOk);
+  CHECK(function == 0);
+  REQUIRE(rewire_vm_invoke(again, nullptr) == kRewireOk);
+  DLTensor y{};
+  REQUIRE(rewire_vm_output_tensor(again, 0, &y) == kRewireOk);
+  CHECK(static_cast<float*>(y.data)[1] == 4);
+  REQUIRE(rewire_vm_set_state(again, state.data(), state.size(), nullptr) == kRewireOk);
+  CHECK(rewire_vm_set_state(again, state.data(), state.size() - 1, nullptr) == kRewireInvalidFile);
+  CHECK(rewire_vm_state(again, "none", nullptr, 0, &size) == kRewireNotFound);
+  CHECK(rewire_vm_load_state(again, "/none.state", nullptr) == kRewireNotFound);
+  CHECK(rewire_vm_save_state(again, nullptr, "/none/c.state") == kRewireIo);
+  CHECK(rewire_vm_set_state(nullptr, state.data(), state.size(), nullptr) == kRewireInvalidArgument);
+  rewire_vm_destroy(vm);
+  rewire_vm_destroy(again);
 }
 
 }  // namespace

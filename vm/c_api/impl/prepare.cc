@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C functions of librewire_prepare, which a host uses before a run.
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "rewire/vm/c_api/memory.h"
 #include "rewire/vm/c_api/parameters.h"
 #include "rewire/vm/c_api/program.h"
+#include "rewire/vm/c_api/state.h"
 
 using rewire::Fail;
 using rewire::Forward;
@@ -136,6 +138,46 @@ RewireStatus rewire_program_device_memory_bound(const RewireProgram* program, co
     for (const rewire::DeviceMemoryBound& each : found->devices) {
       if (each.device == device) *bytes = each.bytes;
     }
+    return {};
+  });
+}
+
+RewireStatus rewire_vm_state(const RewireVm* vm, const char* function, void* bytes, size_t capacity,
+                             size_t* size) {
+  return Boundary(Given("vm,size", vm, size), [&]() -> Status {
+    const auto state = vm->machine.TryState(rewire::c_api::NameOrEntry(function));
+    if (!state) return Forward(state);
+    *size = state->size();
+    if (bytes == nullptr) return {};
+    if (capacity < state->size()) {
+      return Fail(StatusCode::kInvalidArgument, "the state takes {} bytes, there is room for {}",
+                  state->size(), capacity);
+    }
+    std::memcpy(bytes, state->data(), state->size());
+    return {};
+  });
+}
+
+RewireStatus rewire_vm_set_state(RewireVm* vm, const void* bytes, size_t size, uint32_t* function) {
+  return Boundary(Given("vm,bytes", vm, bytes), [&]() -> Status {
+    const Result<std::uint32_t> set = vm->machine.TrySetState({static_cast<const std::byte*>(bytes), size});
+    if (!set) return Forward(set);
+    if (function != nullptr) *function = *set;
+    return {};
+  });
+}
+
+RewireStatus rewire_vm_save_state(const RewireVm* vm, const char* function, const char* path) {
+  return Boundary(Given("vm,path", vm, path), [&]() -> Status {
+    return vm->machine.TrySaveState(path, rewire::c_api::NameOrEntry(function));
+  });
+}
+
+RewireStatus rewire_vm_load_state(RewireVm* vm, const char* path, uint32_t* function) {
+  return Boundary(Given("vm,path", vm, path), [&]() -> Status {
+    const Result<std::uint32_t> loaded = vm->machine.TryLoadState(path);
+    if (!loaded) return Forward(loaded);
+    if (function != nullptr) *function = *loaded;
     return {};
   });
 }
