@@ -14,12 +14,14 @@ import argparse
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+import chromium  # noqa: E402
 MOST_BYTES = 3_000_000
 LARGE = 2000  # kernel calls
 
@@ -114,35 +116,13 @@ addEventListener('load', () => {
 """
 
 
-def chromium(*arguments):
-    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if program is None:
-        print("pages.py: SKIPPED: there is no headless Chromium")
-        sys.exit(77)
-    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-               "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-
-def skip_if_it_cannot_draw():
-    """Some containers do not let a browser start; that is no fault of the pages."""
-    try:
-        dom, _ = chromium("--dump-dom", "data:text/html,<p id=here>drawn</p>")
-    except (subprocess.TimeoutExpired, OSError) as error:
-        dom = str(error)
-    if "drawn</p>" not in dom:
-        print(f"pages.py: SKIPPED: headless Chromium does not run here: {dom.strip()[-200:] or 'it prints nothing'}")
-        sys.exit(77)
-
-
 def check(name, page):
     """The faults of a page, as lines."""
     text = page.read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
     visited = page.with_suffix(".visit.html")
     visited.write_text(text.replace("</body>", VISIT + "</body>"))
-    dom, console = chromium("--window-size=1400,1200", "--dump-dom", visited.as_uri())
+    dom, console = chromium.run("--window-size=1400,1200", "--dump-dom", visited.as_uri())
     visited.unlink()
     found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
     if console or not found:
@@ -177,7 +157,9 @@ def main():
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
-    skip_if_it_cannot_draw()
+    if why := chromium.why_not():
+        print(f"pages.py: SKIPPED: {why}")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -196,12 +178,12 @@ def main():
             failed += bool(faults)
             if options.keep:
                 for scheme, setting in {"light": 1, "dark": 0}.items():
-                    chromium("--window-size=1400,2800", f"--blink-settings=preferredColorScheme={setting}",
+                    chromium.run("--window-size=1400,2800", f"--blink-settings=preferredColorScheme={setting}",
                              f"--screenshot={folder / name}-{scheme}.png", page.as_uri())
                     # As wide as a phone; a window of the browser is wider.
                     narrow = folder / f"{name}-phone.html"
                     narrow.write_text(f'<iframe src="{page.name}" style="width: 390px; height: 4200px; border: 0"></iframe>')
-                    chromium("--window-size=500,4300", f"--blink-settings=preferredColorScheme={setting}",
+                    chromium.run("--window-size=500,4300", f"--blink-settings=preferredColorScheme={setting}",
                              f"--screenshot={folder / name}-phone-{scheme}.png", narrow.as_uri())
     sys.exit(1 if failed else 0)
 
