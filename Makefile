@@ -19,7 +19,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-loadgen bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -126,6 +126,12 @@ bench-serve-triton: install-deps ## measure vm-serve beside Triton's server with
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON -DREWIRE_WITH_TRITON=ON
 	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve triton_empty triton_timed triton_rewire rewire_kernels_cpu
 	tests/support/environments.py --run $(TRITON) tests/bench/serve_beside_triton.py build/release $(ARGS)
+
+bench-serve-loadgen: install-deps ## let MLPerf's LoadGen judge vm-serve in its Server scenario; ARGS="--rate 2000"
+	tests/support/environments.py tests/bench/requirements/loadgen.txt
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-as vm-serve rewire_kernels_cpu
+	tests/support/environments.py --run tests/bench/requirements/loadgen.txt tests/bench/loadgen_server.py build/release $(ARGS)
 
 bench-serve-batches: install-deps ## measure tokens a second of a served decoder, with one client and with eight; ARGS="--rounds 5"
 	tests/support/environments.py tests/serve/requirements/openai.txt
