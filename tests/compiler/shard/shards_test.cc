@@ -2,6 +2,7 @@
 // Models that are split over ranks give what one process gives, and each rank holds its part of the weights.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "rewire/tests/compiler/shard/layers.h"
 
@@ -190,6 +191,15 @@ TEST_CASE("numbers of ranks that cannot be are refused by name") {
   options.all_parameters = true;
   CHECK(message() ==
         "model: a program of several ranks holds its part of the weights, so it has no parameters");
+}
+
+// For tests/integrations/collective/sharded.py, into the working directory.
+TEST_CASE("models of jobs are written", "[.]") {
+  for (const auto& [name, model] : {std::pair("encoder", Encoder(2)), std::pair("decoder", Decoder(2)),
+                                    std::pair("experts", Experts())}) {
+    std::ofstream file(std::string(name) + ".onnx", std::ios::binary);
+    CHECK(model.SerializeToOstream(&file));
+  }
 }
 
 TEST_CASE("a rank that fails is an error on the others") {
