@@ -10,6 +10,7 @@ BUILD := build/$(PRESET)
 BENCH_VM := build/release/tests/bin/bench-vm
 MODELS := tests/models/requirements/models.txt
 RECOGNIZER := tests/onnxruntime_api/requirements/recognizer.txt
+PUBLISHED := tests/onnxruntime_api/requirements/published.txt
 OPENVINO := tests/models/requirements/openvino.txt
 PYTHON := tests/python/requirements/python.txt
 TRITON := tests/integrations/requirements/triton.txt
@@ -115,10 +116,12 @@ bench-collective: install-deps ## compare all-reduce with MPI's own; RANKS=4, AR
 bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Runtime's C interface, on its library and on ours
 	tests/support/environments.py $(MODELS)
 	tests/support/environments.py $(RECOGNIZER)
+	tests/support/environments.py $(PUBLISHED)
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-onnxruntime-api
 	tests/support/environments.py --run $(MODELS) tests/bench/onnxruntime_api.py --build build/release \
-	  --recognizer "$$(tests/support/environments.py --python $(RECOGNIZER))" $(ARGS)
+	  --recognizer "$$(tests/support/environments.py --python $(RECOGNIZER))" \
+	  --sherpa "$$(tests/support/environments.py --python $(PUBLISHED))" $(ARGS)
 
 bench-serve-triton: install-deps ## measure vm-serve beside Triton's server with an empty backend, and our backend in it; ARGS="--rounds 5"
 	third_party/install.sh load

@@ -40,11 +40,10 @@ OrtStatus* RegisterDefault(OrtEnv* env) noexcept {
 
 }  // namespace
 
-OrtStatus* CreateArenaCfg(std::size_t, int strategy, int first_chunk, int max_dead,
-                          OrtArenaCfg** out) noexcept {
+OrtStatus* CreateArenaCfg(std::size_t, int strategy, int first_chunk, int, OrtArenaCfg** out) noexcept {
   return Guard([&] {
     // -1 stands for the library's own choice.
-    const bool valid = strategy >= -1 && strategy <= 1 && first_chunk >= -1 && max_dead >= -1;
+    const bool valid = strategy >= -1 && strategy <= 1 && first_chunk >= -1;
     return valid ? NewArena(out) : InvalidArgument("Invalid configuration value was provided.");
   });
 }

@@ -291,7 +291,7 @@ Status StaticProgram::InvokePacked(State* state, Next* next) {
     call.arguments.push_back(std::move(argument));
   }
   most_arguments_ = std::max(most_arguments_, static_cast<std::uint32_t>(given.size()));
-  // With one output that has no elements there is nothing to compute, in the VM too.
+  // With one output that has no elements there is nothing to compute.
   const bool is_skipped = call.outputs == 1 && import.also_written.empty() && !objects && !given.empty() &&
                           given.back().kind == Kind::kTensor && aot::ElementsOf(given.back().dims) == 0;
   if (is_skipped) return {};

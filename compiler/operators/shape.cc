@@ -178,11 +178,18 @@ Status LowerReshape(Op& op, const Operator& /*row*/) {
     op.Set(0, op.Reshape(x, *std::move(dims)));
     return {};
   }
+  const auto resolved = [&](const DimExpr& length) {
+    return op.Call(names::kShapeReshape, {op.ShapeOf(x), target}, {{"allowzero", std::int64_t{allow_zero}}},
+                   TensorOf(kInt64, {length}));
+  };
+  const Type& type = target->type;
+  if (type.ranked && type.rank() == 1 && !type.dims[0].IsConstant()) {
+    op.Set(0, op.ReshapeUnranked(x, resolved(type.dims[0])));  // the run knows the rank
+    return {};
+  }
   const Result<std::int64_t> rank = op.Length(target, "the target shape");
   if (!rank) return Forward(rank);
-  Value* shape = op.Call(names::kShapeReshape, {op.ShapeOf(x), target},
-                         {{"allowzero", std::int64_t{allow_zero}}}, TensorOf(kInt64, {*rank}));
-  op.Set(0, op.ReshapeTo(x, shape, static_cast<int>(*rank)));
+  op.Set(0, op.ReshapeTo(x, resolved(*rank), static_cast<int>(*rank)));
   return {};
 }
 

@@ -75,8 +75,15 @@ class ProfiledRun final : public Observer {
   std::int64_t begin_ = Profile::Now();
 };
 
+// One element takes that of an output of another rank, whose shape the value then has.
+bool MayChangeShape(const Port& port, const ValueBody& value) {
+  const OrtTensorTypeAndShapeInfo& type = port.type.tensor;
+  return value.elements() == 1 && (!type.has_shape || type.dims.size() != value.shape.size());
+}
+
 // Whether the VM can make the output in the host's own tensor. Strings and maps are made of its results.
 bool IsDirect(const Port& port, const ValueBody& value) {
+  if (port.type.kind == ONNX_TYPE_TENSOR && MayChangeShape(port, value)) return false;
   return port.type.kind == ONNX_TYPE_TENSOR && !port.parts && !port.list && value.kind == ONNX_TYPE_TENSOR &&
          !value.is_string();
 }

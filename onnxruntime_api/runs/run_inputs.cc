@@ -35,12 +35,14 @@ OrtStatus* CheckTensor(const std::string& name, const OrtTensorTypeAndShapeInfo&
                          "\n" + kFix);
 }
 
-// The number of a kind of types in ONNX Runtime's message of a value of another kind.
-int KindOf(ONNXType kind) {
+// The number of a kind of types in ONNX Runtime's message of a value of another kind. Sequences are those of
+// tensors.
+int KindOf(const OrtTypeInfo& type) {
   enum { kNoTensor = 1, kTensor = 2, kSequence = 3, kOptional = 5 };
-  if (kind == ONNX_TYPE_TENSOR) return kTensor;
-  if (kind == ONNX_TYPE_SEQUENCE) return kSequence;
-  return kind == ONNX_TYPE_OPTIONAL ? kOptional : kNoTensor;
+  if (type.kind == ONNX_TYPE_TENSOR) return kTensor;
+  const bool is_of_maps = type.sequence.element != nullptr && type.sequence.element->kind == ONNX_TYPE_MAP;
+  if (type.kind == ONNX_TYPE_SEQUENCE && !is_of_maps) return kSequence;
+  return type.kind == ONNX_TYPE_OPTIONAL ? kOptional : kNoTensor;
 }
 
 OrtStatus* WrongKind(const char* what, const std::string& name, const OrtTypeInfo& type,
@@ -49,12 +51,13 @@ OrtStatus* WrongKind(const char* what, const std::string& name, const OrtTypeInf
                             : body.kind == ONNX_TYPE_SEQUENCE ? "tensor sequence"
                                                               : "map";
   return InvalidArgument(std::string(what) + " with name: '" + name + "' expected to be of type: " +
-                         std::to_string(KindOf(type.kind)) + " but received a " + given);
+                         std::to_string(KindOf(type)) + " but received a " + given);
 }
 
 // A tensor of strings as positions, and the list that they stand for.
-Status BindStrings(const Port& port, const ValueBody& body, std::vector<Value>* values) {
-  Result<std::shared_ptr<ValueBody>> positions = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, body.shape);
+Status BindStrings(const Port& port, const ValueBody& body, const std::vector<std::int64_t>& shape,
+                   std::vector<Value>* values) {
+  Result<std::shared_ptr<ValueBody>> positions = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, shape);
   if (!positions) return Forward(positions);
   const auto count = static_cast<std::int64_t>(body.strings.size());
   Result<std::shared_ptr<ValueBody>> offsets = MakeTensor(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, {count + 1});
@@ -118,17 +121,15 @@ OrtStatus* Bind(const Port& port, const std::shared_ptr<ValueBody>& body, std::v
     (*values)[port.place] = *std::move(value);
     return nullptr;
   }
-  std::shared_ptr<ValueBody> given = body;
+  // CheckTensor lets one element of any rank stand for a scalar.
+  static const std::vector<std::int64_t>* const scalar = new std::vector<std::int64_t>;
   const OrtTensorTypeAndShapeInfo& expected = port.type.tensor;
-  if (expected.has_shape && expected.dims.empty() && !body->shape.empty()) {
-    given = std::make_shared<ValueBody>(*body);  // the same memory, of rank 0
-    given->shape.clear();
-  }
+  const auto& shape = expected.has_shape && expected.dims.empty() ? *scalar : body->shape;
   if (port.parts) {
-    const Status bound = BindStrings(port, *given, values);
+    const Status bound = BindStrings(port, *body, shape, values);
     return bound ? nullptr : FromError(bound.error());
   }
-  Result<Value> value = ToTensor(given);
+  Result<Value> value = ToTensor(body, shape);
   if (!value) return FromError(value.error());
   (*values)[port.place] = *std::move(value);
   return nullptr;
@@ -147,6 +148,13 @@ OrtStatus* BindInputs(const Ports& ports, const std::vector<NamedInput>& inputs,
       return InvalidArgument("NULL input supplied for input " + std::string(input.name));
     OrtStatus* const wrong = Bind(ports.inputs[found->second], input.value->body, values);
     if (wrong != nullptr) return wrong;
+  }
+  for (const Port& port : ports.inputs) {
+    Value& value = (*values)[port.place];
+    if (port.type.kind != ONNX_TYPE_OPTIONAL || value.kind() != ValueKind::kNone) continue;
+    Result<Value> none = Value::Adt(0, {});
+    if (!none) return FromError(none.error());
+    value = *std::move(none);
   }
   return nullptr;
 }

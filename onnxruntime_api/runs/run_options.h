@@ -15,7 +15,7 @@ struct OrtRunOptions {
   std::string profile_prefix;  // empty: no profile of the run
   std::map<std::string, std::string> config;
   int log_verbosity = 0;
-  int log_severity = 2;
+  int log_severity = -1;  // that of the session
   std::atomic<bool> terminate{false};
 
   // VMs that run under these options, so that another thread can end them.

@@ -132,8 +132,12 @@ Result<Body> TakeOutput(const Port& port, const VirtualMachine& vm, UsedMemory* 
 }
 
 Status CopyInto(const ValueBody& from, const Port& port, ValueBody* to) {
-  if (from.kind != ONNX_TYPE_TENSOR || to->kind != ONNX_TYPE_TENSOR || from.type != to->type ||
-      from.shape != to->shape)
+  const bool is_tensor =
+      from.kind == ONNX_TYPE_TENSOR && to->kind == ONNX_TYPE_TENSOR && from.type == to->type;
+  const bool is_scalar = is_tensor && from.elements() == 1 && to->elements() == 1 &&
+                         (to->shape.empty() || (from.shape.empty() && to->shape.size() == 1));
+  if (is_scalar) to->shape = from.shape;
+  if (!is_tensor || from.shape != to->shape)
     return Fail(StatusCode::kInvalidArgument, "output '{}' is given a value of another type or shape",
                 port.name);
   if (from.is_string()) {

@@ -27,7 +27,8 @@ class UsedMemory {
 // Makes a value of a result of the VM.
 Result<std::shared_ptr<ValueBody>> TakeOutput(const Port& port, const VirtualMachine& vm, UsedMemory* used);
 
-// Writes `from` into the host's value, which has the same type and shape.
+// Writes `from` into the host's value, which has the same type and shape. A value of one element may also be
+// a scalar, or take one, and then has the shape of `from`.
 Status CopyInto(const ValueBody& from, const Port& port, ValueBody* to);
 
 }  // namespace rewire::onnxruntime_api

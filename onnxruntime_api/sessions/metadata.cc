@@ -2,6 +2,7 @@
 //
 // Metadata of models, which the executable has.
 #include <algorithm>
+#include <cstdint>
 
 #include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/onnxruntime_api/functions.h"
@@ -51,7 +52,8 @@ OrtStatus* ModelMetadataGetGraphDescription(const OrtModelMetadata* metadata, Or
   return Text(metadata->model.graph_description, allocator, out);
 }
 OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* metadata, std::int64_t* out) noexcept {
-  *out = metadata->model.version;
+  // A model that says nothing of its version has the largest one, as in ONNX Runtime.
+  *out = metadata->model.version == 0 ? INT64_MAX : metadata->model.version;
   return nullptr;
 }
 OrtStatus* ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* metadata, OrtAllocator* allocator,

@@ -12,11 +12,12 @@ namespace {
 
 // Calls `work` with the strings of a tensor.
 template <typename Work>
-OrtStatus* WithStrings(const OrtValue* value, Work&& work) noexcept {
+OrtStatus* WithStrings(const OrtValue* value, Work&& work,
+                       OrtErrorCode no_tensor = ORT_NOT_IMPLEMENTED) noexcept {
   return Guard([&]() -> OrtStatus* {
     ValueBody& body = *value->body;
     if (body.kind != ONNX_TYPE_TENSOR)
-      return MakeStatus(ORT_NOT_IMPLEMENTED, "This API supports Tensors or SparseTensors");
+      return MakeStatus(no_tensor, "This API supports Tensors or SparseTensors");
     if (!body.is_string()) return MakeStatus(ORT_FAIL, "the value is no tensor of strings");
     return work(body.strings);
   });
@@ -24,35 +25,49 @@ OrtStatus* WithStrings(const OrtValue* value, Work&& work) noexcept {
 
 // The same with one string.
 template <typename Work>
-OrtStatus* WithString(const OrtValue* value, std::size_t index, Work&& work) noexcept {
-  return WithStrings(value, [&](std::vector<std::string>& strings) -> OrtStatus* {
-    if (index >= strings.size()) return InvalidArgument("element index is out of bounds");
-    return work(strings[index]);
-  });
+OrtStatus* WithString(const OrtValue* value, std::size_t index, Work&& work,
+                      OrtErrorCode no_tensor = ORT_NOT_IMPLEMENTED,
+                      const char* no_such = "element index is out of bounds") noexcept {
+  return WithStrings(
+      value,
+      [&](std::vector<std::string>& strings) -> OrtStatus* {
+        if (index >= strings.size()) return InvalidArgument(no_such);
+        return work(strings[index]);
+      },
+      no_tensor);
 }
 
 }  // namespace
 
 OrtStatus* FillStringTensor(OrtValue* value, const char* const* strings, std::size_t count) noexcept {
-  return WithStrings(value, [&](std::vector<std::string>& own) -> OrtStatus* {
-    if (count != own.size()) return InvalidArgument("input array doesn't equal tensor size");
-    for (std::size_t i = 0; i < count; ++i) own[i] = strings[i];
-    return nullptr;
-  });
+  return WithStrings(
+      value,
+      [&](std::vector<std::string>& own) -> OrtStatus* {
+        if (count != own.size()) return InvalidArgument("input array doesn't equal tensor size");
+        for (std::size_t i = 0; i < count; ++i) own[i] = strings[i];
+        return nullptr;
+      },
+      ORT_RUNTIME_EXCEPTION);
 }
 OrtStatus* FillStringTensorElement(OrtValue* value, const char* string, std::size_t index) noexcept {
-  return WithString(value, index, [&](std::string& own) -> OrtStatus* {
-    own = string;
-    return nullptr;
-  });
+  return WithString(
+      value, index,
+      [&](std::string& own) -> OrtStatus* {
+        own = string;
+        return nullptr;
+      },
+      ORT_RUNTIME_EXCEPTION);
 }
 OrtStatus* GetResizedStringTensorElementBuffer(OrtValue* value, std::size_t index, std::size_t size,
                                                char** out) noexcept {
-  return WithString(value, index, [&](std::string& own) -> OrtStatus* {
-    own.resize(size);
-    *out = own.data();
-    return nullptr;
-  });
+  return WithString(
+      value, index,
+      [&](std::string& own) -> OrtStatus* {
+        own.resize(size);
+        *out = own.data();
+        return nullptr;
+      },
+      ORT_RUNTIME_EXCEPTION);
 }
 OrtStatus* GetStringTensorDataLength(const OrtValue* value, std::size_t* out) noexcept {
   return WithStrings(value, [&](const std::vector<std::string>& strings) -> OrtStatus* {
@@ -79,10 +94,13 @@ OrtStatus* GetStringTensorContent(const OrtValue* value, void* bytes, std::size_
   });
 }
 OrtStatus* GetStringTensorElementLength(const OrtValue* value, std::size_t index, std::size_t* out) noexcept {
-  return WithString(value, index, [&](const std::string& string) -> OrtStatus* {
-    *out = string.size();
-    return nullptr;
-  });
+  return WithString(
+      value, index,
+      [&](const std::string& string) -> OrtStatus* {
+        *out = string.size();
+        return nullptr;
+      },
+      ORT_NOT_IMPLEMENTED, "index is out of bounds");
 }
 OrtStatus* GetStringTensorElement(const OrtValue* value, std::size_t size, std::size_t index,
                                   void* out) noexcept {

@@ -64,7 +64,11 @@ void ReleaseSequenceTypeInfo(OrtSequenceTypeInfo* sequence) noexcept { delete se
 
 OrtStatus* CreateTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo** out) noexcept {
   *out = new (std::nothrow) OrtTensorTypeAndShapeInfo;
-  return *out == nullptr ? OutOfMemory() : nullptr;
+  if (*out == nullptr) return OutOfMemory();
+  // ONNX Runtime's new types are so until a host sets them.
+  (*out)->type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+  (*out)->has_shape = false;
+  return nullptr;
 }
 OrtStatus* SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorElementDataType type) noexcept {
   info->type = type;
@@ -73,6 +77,7 @@ OrtStatus* SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorEleme
 OrtStatus* SetDimensions(OrtTensorTypeAndShapeInfo* info, const std::int64_t* dims,
                          std::size_t count) noexcept {
   return Guard([&]() -> OrtStatus* {
+    info->has_shape = true;
     info->dims.assign(dims, dims + count);
     info->names.resize(count);
     return nullptr;
@@ -106,7 +111,7 @@ OrtStatus* GetSymbolicDimensions(const OrtTensorTypeAndShapeInfo* info, const ch
   return nullptr;
 }
 OrtStatus* GetTensorShapeElementCount(const OrtTensorTypeAndShapeInfo* info, std::size_t* out) noexcept {
-  std::size_t count = 1;
+  std::size_t count = info->has_shape ? 1 : 0;
   for (const std::int64_t dim : info->dims) {
     if (dim < 0) {
       *out = static_cast<std::size_t>(-1);  // what the interface says of open shapes

@@ -25,9 +25,14 @@ OrtStatus* NewValue(std::shared_ptr<ValueBody> body, OrtValue** out) {
 
 Result<std::size_t> CountElements(const std::int64_t* shape, std::size_t rank) {
   std::size_t count = 1;
+  bool empty = false;
   for (std::size_t i = 0; i < rank; ++i) {
     if (shape[i] < 0)
       return Fail(StatusCode::kInvalidArgument, "tried creating tensor with negative value in shape");
+    empty = empty || shape[i] == 0;
+  }
+  if (empty) return 0;
+  for (std::size_t i = 0; i < rank; ++i) {
     // An element has at most 16 bytes.
     if (__builtin_mul_overflow(count, static_cast<std::size_t>(shape[i]), &count) || count > PTRDIFF_MAX / 16)
       return Fail(StatusCode::kInvalidArgument, "the shape exceeds the address space");
@@ -79,10 +84,12 @@ Result<std::shared_ptr<ValueBody>> FromTensor(const Tensor& tensor, bool copy) {
   return body;
 }
 
-Result<Value> ToTensor(const std::shared_ptr<ValueBody>& body) {
+Result<Value> ToTensor(const std::shared_ptr<ValueBody>& body) { return ToTensor(body, body->shape); }
+
+Result<Value> ToTensor(const std::shared_ptr<ValueBody>& body, Span<const std::int64_t> shape) {
   static char nothing[16] = {};  // hosts give null for tensors without elements
   void* const data = body->data == nullptr ? nothing : body->data;
-  const TensorView view(data, DTypeOf(body->type), Span<const std::int64_t>(body->shape));
+  const TensorView view(data, DTypeOf(body->type), shape);
   const Result<Tensor> tensor = Tensor::Wrap(view, body);
   if (!tensor) return Forward(tensor);
   return Value(*tensor);

@@ -43,6 +43,8 @@ Result<std::shared_ptr<ValueBody>> MakeTensor(ONNXTensorElementDataType type,
 Result<std::shared_ptr<ValueBody>> FromTensor(const Tensor& tensor, bool copy);
 // The VM's tensor over a value's memory, which the caller keeps.
 Result<Value> ToTensor(const std::shared_ptr<ValueBody>& body);
+// The same with another shape of as many elements.
+Result<Value> ToTensor(const std::shared_ptr<ValueBody>& body, Span<const std::int64_t> shape);
 
 // The product of a shape. Errors: kInvalidArgument for negative sizes, and for one that exceeds memory.
 Result<std::size_t> CountElements(const std::int64_t* shape, std::size_t rank);

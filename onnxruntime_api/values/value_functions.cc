@@ -33,7 +33,46 @@ OrtStatus* Borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner, co
   return NewValue(std::move(body), out);
 }
 
-OrtStatus* NoTensor() { return InvalidArgument("OrtValue is expected to contain a tensor"); }
+constexpr char kNoTensor[] = "OrtValue is expected to contain a tensor";
+// Most functions have this code of ONNX Runtime's for a value of another kind.
+OrtStatus* NoTensor() { return MakeStatus(ORT_RUNTIME_EXCEPTION, kNoTensor); }
+
+bool IsValueOfMap(const ValueBody& tensor) {
+  return tensor.is_string() || tensor.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ||
+         tensor.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT ||
+         tensor.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE;
+}
+
+OrtStatus* CheckMap(const std::vector<std::shared_ptr<ValueBody>>& parts) {
+  if (parts.size() != 2) return MakeStatus(ORT_FAIL, "For map type num_values MUST be 2");
+  const ValueBody &keys = *parts[0], &values = *parts[1];
+  if (keys.kind != ONNX_TYPE_TENSOR || values.kind != ONNX_TYPE_TENSOR) return NoTensor();
+  if (keys.shape.size() > 1 || values.shape.size() > 1)
+    return MakeStatus(ORT_FAIL, "Either the key tensor or the value tensor has NumDimensions > 1");
+  if (keys.elements() != values.elements())
+    return MakeStatus(ORT_FAIL, "Key and value tensors have unequal number of elements.");
+  if (keys.type != ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 && !keys.is_string())
+    return MakeStatus(ORT_FAIL, "Key type is not supported yet.");
+  if (!IsValueOfMap(values))
+    return MakeStatus(ORT_FAIL,
+                      std::string("Value type is not supported yet: ") + ElementTypeName(values.type));
+  return nullptr;
+}
+
+OrtStatus* CheckSequence(const std::vector<std::shared_ptr<ValueBody>>& parts) {
+  const ValueBody& first = *parts[0];
+  if (first.kind != ONNX_TYPE_TENSOR && first.kind != ONNX_TYPE_MAP)
+    return MakeStatus(ORT_FAIL, "Each element of the sequence should be either tensor or map.");
+  for (const auto& part : parts) {
+    if (part->kind != first.kind)
+      return MakeStatus(ORT_FAIL, "At least one element in the sequence is of a type different from others.");
+    if (part->type != first.type)
+      return MakeStatus(ORT_FAIL,
+                        "Sequences must have tensors of the same data type. There was at least one tensor in "
+                        "the input that was different.");
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -98,7 +137,7 @@ OrtStatus* GetTypeInfo(const OrtValue* value, OrtTypeInfo** out) noexcept {
 }
 OrtStatus* GetTensorTypeAndShape(const OrtValue* value, OrtTensorTypeAndShapeInfo** out) noexcept {
   return Guard([&]() -> OrtStatus* {
-    if (value->body->kind != ONNX_TYPE_TENSOR) return NoTensor();
+    if (value->body->kind != ONNX_TYPE_TENSOR) return MakeStatus(ORT_FAIL, kNoTensor);
     *out = new OrtTensorTypeAndShapeInfo(InfoOf(*value->body));
     return nullptr;
   });
@@ -129,9 +168,9 @@ OrtStatus* GetTensorMemoryInfo(const OrtValue* value, const OrtMemoryInfo** out)
   return nullptr;
 }
 OrtStatus* GetTensorSizeInBytes(const OrtValue* value, std::size_t* out) noexcept {
-  if (value->body->kind != ONNX_TYPE_TENSOR) return Guard(NoTensor);
+  if (value->body->kind != ONNX_TYPE_TENSOR) return Guard([] { return InvalidArgument(kNoTensor); });
   if (value->body->is_string())
-    return Guard([] { return InvalidArgument("String tensors are not supported"); });
+    return Guard([] { return InvalidArgument("String tensors are not supported by this API"); });
   *out = value->body->bytes();
   return nullptr;
 }
@@ -185,24 +224,15 @@ OrtStatus* CreateValue(const OrtValue* const* parts, std::size_t count, ONNXType
     auto body = std::make_shared<ValueBody>();
     body->kind = type;
     for (std::size_t i = 0; i < count; ++i) body->parts.push_back(parts[i]->body);
-    const ValueBody& first = *body->parts[0];
+    OrtStatus* wrong = nullptr;
     if (type == ONNX_TYPE_SEQUENCE) {
-      for (const auto& part : body->parts) {
-        if (part->kind != first.kind || part->type != first.type)
-          return MakeStatus(ORT_FAIL,
-                            "Sequences must have tensors of the same data type. There was at least one "
-                            "tensor in the input that was different.");
-      }
+      wrong = CheckSequence(body->parts);
     } else if (type == ONNX_TYPE_MAP) {
-      if (count != 2) return MakeStatus(ORT_FAIL, "For map type num_values MUST be 2");
-      if (body->parts[1]->kind != ONNX_TYPE_TENSOR || first.kind != ONNX_TYPE_TENSOR ||
-          first.elements() != body->parts[1]->elements())
-        return MakeStatus(ORT_FAIL, "A map is two tensors with as many keys as values.");
-      if (first.type != ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 && !first.is_string())
-        return MakeStatus(ORT_FAIL, "Key type is not supported yet.");
+      wrong = CheckMap(body->parts);
     } else {
-      return MakeStatus(ORT_FAIL, "Input is not of type sequence or map.");
+      wrong = MakeStatus(ORT_FAIL, "Input is not of type sequence or map.");
     }
+    if (wrong != nullptr) return wrong;
     return NewValue(std::move(body), out);
   });
 }

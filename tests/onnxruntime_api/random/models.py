@@ -216,7 +216,7 @@ def build(random):
     case = random.choice(MAKERS)(random)
     inputs = []
     for port in case.inputs:
-        declared = [random.choice((size, size, "named" if port.form == "tensor" else size, None) if port.name != "to" else (size,)) for i, size in enumerate(port.shape)]
+        declared = [random.choice((size, size, "named" if port.form == "tensor" else size, None)) for size in port.shape]
         names = {}
         for i, size in enumerate(declared):  # one name stands for one size
             if isinstance(size, str):

@@ -64,9 +64,9 @@ class Scenario:
         random = self.random
         name = random.choice(sorted(feeds))
         given = feeds[name]
-        ways = ["unknown", "twice", *(["missing"] if self.case.op != "OptionalHasElement" else [])]
+        ways = ["unknown", "twice", "missing"]
         if not isinstance(given, list):
-            ways += ["dtype", "dim", "dim", "sequence", *(["rank"] if given.ndim else [])]  # a scalar may be given as [1]
+            ways += ["dtype", "dim", "dim", "sequence", "rank" if given.ndim else "scalar"]
         way = random.choice(ways)
         names = list(feeds)
         values = dict(feeds)
@@ -79,7 +79,7 @@ class Scenario:
             names.append(name)
         elif way == "dtype":
             values[name] = models.elements(random, random.choice([each for each in NUMBERS if each != given.dtype.name]), list(given.shape))
-        elif way == "rank":
+        elif way in ("rank", "scalar"):  # ONNX Runtime takes a scalar of any rank
             values[name] = given.reshape((1, *given.shape))
         elif way == "dim" and given.ndim:
             shape = list(given.shape)
@@ -105,7 +105,7 @@ class Scenario:
             dtype = random.choice(("float32", "int64", "string", self.case.inputs[0].dtype if self.case.inputs else "float32"))
             given[0] = models.elements(random, dtype, shape)
         bound = random.random() < 0.25 and wanted and "nowhere" not in wanted and len(set(wanted)) == len(wanted)
-        said = [self.case.op, way, names, wanted, None if given[0:1] == [None] or not given else [str(given[0].dtype), list(given[0].shape)],
+        said = [self.case.op, way, names, wanted, None if not given or given[0] is None else [str(given[0].dtype), list(given[0].shape)],
                 "bound" if bound else "run"]
         handles = [self.value(values[name]) for name in names]
         outputs = [Pointer() if each is None else self.value(each) for each in given]
