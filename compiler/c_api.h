@@ -100,6 +100,16 @@ typedef struct RewireHostCalls {
   uint64_t calls;
 } RewireHostCalls;
 
+/* An initializer that the model's graph lists among its inputs, too, as that input is declared. The strings
+ * and the sizes live during the call that passes them. */
+typedef struct RewireOverridableInitializer {
+  uint32_t struct_size;
+  int32_t rank; /* -1: the input declares no shape */
+  const char* name;
+  const char* element_type; /* "f32", or "string" */
+  const int64_t* dims;      /* -1: open */
+} RewireOverridableInitializer;
+
 /* A file of external data in memory, by the location that the model's tensors name. */
 typedef struct RewireExternalFile {
   const char* location;
@@ -184,8 +194,8 @@ typedef struct RewireCompileOptions {
   uint32_t overridden_count;
   /* names of initializers that each run gives, as CompileOptions::overridden explains them */
   const char* const* overridden;
-  /* told of each initializer of the model that `overridden` may name */
-  void (*overridable)(void* context, const char* name);
+  /* told of each initializer of the model that `overridden` may name, but for those that it names */
+  void (*overridable)(void* context, const RewireOverridableInitializer* initializer);
   /* The program of one of several ranks, as CompileOptions::shards, ::stages and ::rank explain them. 0
    * shards and 0 stages are 1. */
   int64_t shards;

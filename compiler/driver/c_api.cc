@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/overridable.h"
 #include "rewire/vm/c_api/impl/boundary.h"
 #include "rewire/vm/c_api/impl/handles.h"
 
@@ -233,6 +234,21 @@ struct Call {
     }
   }
 
+  void TellOverridable(const rewire::Executable& executable) const {
+    if (given.overridable == nullptr) return;
+    for (const rewire::OverridableInitializer& each : rewire::OverridableInitializers(executable)) {
+      std::vector<std::int64_t> dims;
+      RewireOverridableInitializer told = {sizeof(RewireOverridableInitializer), -1, each.name.c_str(),
+                                           each.element_type.c_str(), nullptr};
+      if (each.shape) {
+        for (const auto& dim : *each.shape) dims.push_back(dim.size);
+        told.rank = static_cast<std::int32_t>(dims.size());
+        told.dims = dims.data();
+      }
+      given.overridable(given.context, &told);
+    }
+  }
+
   Status Give(Result<rewire::Compilation> compiled, RewireCompileReport* report,
               RewireExecutable** out) const {
     TellUnsupported();
@@ -241,9 +257,7 @@ struct Call {
     TellHostCalls(compiled->report);
     TellZeroedWeights(compiled->report);
     TellShards(compiled->report);
-    for (const std::string& name : compiled->report.overridable) {
-      if (given.overridable != nullptr) given.overridable(given.context, name.c_str());
-    }
+    TellOverridable(compiled->executable);
     if (given.cache_problem != nullptr && !compiled->report.cache_problem.empty())
       given.cache_problem(given.context, compiled->report.cache_problem.c_str());
     if (report != nullptr) {

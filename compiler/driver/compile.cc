@@ -16,6 +16,7 @@
 #include "rewire/compiler/driver/model_memory.h"
 #include "rewire/compiler/driver/run_passes.h"
 #include "rewire/compiler/emit/emit.h"
+#include "rewire/compiler/emit/overridable.h"
 #include "rewire/compiler/import/metadata.h"
 #include "rewire/compiler/import/model_file.h"
 #include "rewire/compiler/import/tensor_data.h"
@@ -317,6 +318,11 @@ Result<Compiled> CompileRound(const ModelFile& model, const std::string& what, c
   if (const std::string rank = RankText(options); !rank.empty()) module->metadata.emplace_back("rank", rank);
   for (const auto& entry : *lists) module->metadata.emplace_back(entry);
   AddModelMetadata(MetadataOf(*model.proto()), &*module);
+  std::vector<OverridableInitializer> overridable = OverridableOf(model);
+  overridable.erase(std::remove_if(overridable.begin(), overridable.end(),
+                                   [&](const auto& each) { return options.overridden.contains(each.name); }),
+                    overridable.end());
+  AddOverridable(overridable, &*module);
   AddValueNames("main", statistics.values, &*module);
   Compiled compiled;
   compiled.products = std::move(calibrated->products);
@@ -352,7 +358,6 @@ Result<Compiled> CompileModel(const ModelFile& model, const std::string& what, c
     if (choice.kept() == kept) {
       if (!compiled) return compiled;
       compiled->external_read = model.external_read();
-      compiled->overridable = OverridableOf(model);
       return compiled;
     }
     if (Status chosen = choice.Check(); !chosen) return Forward(chosen, what);

@@ -40,7 +40,6 @@ struct Compiled {
   std::vector<HostCalls> host_calls;
   std::vector<ZeroedConstant> zeroed_weights;
   ShardReport shards;
-  std::vector<std::string> overridable;
 };
 
 // The names that disabled_passes may contain, in the order of the passes.

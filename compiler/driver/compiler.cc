@@ -11,6 +11,7 @@
 #include "rewire/compiler/cache/cache_key.h"
 #include "rewire/compiler/cache/model_cache.h"
 #include "rewire/compiler/driver/compile.h"
+#include "rewire/compiler/emit/overridable.h"
 #include "rewire/compiler/ir/stock_kernels.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/vm/kernel_set.h"
@@ -46,6 +47,13 @@ Status Unverified(const Error& error, const CompileOptions& options) {
   return Fail(StatusCode::kInternal, std::string(what) + ": " + error.message());
 }
 
+std::vector<std::string> OverridableNames(const Module& module) {
+  std::vector<std::string> names;
+  for (OverridableInitializer& each : compiler::ReadOverridable(module))
+    names.push_back(std::move(each.name));
+  return names;
+}
+
 Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOptions& options,
                            Clock::time_point start) {
   if (!compiled) return Forward(compiled);
@@ -72,7 +80,7 @@ Result<Compilation> Finish(Result<compiler::Compiled> compiled, const CompileOpt
   report.host_calls = std::move(compiled->host_calls);
   report.zeroed_weights = std::move(compiled->zeroed_weights);
   report.shards = std::move(compiled->shards);
-  report.overridable = std::move(compiled->overridable);
+  report.overridable = OverridableNames(compiled->module);
   Begin(options, "verifying");
   compiled->module.compressed = options.compress;
   Result<Executable> verified = Executable::FromModule(std::move(compiled->module));
@@ -104,6 +112,7 @@ Compilation FromCache(Executable executable, const CompileOptions& options, Cloc
   CompileReport report;
   report.from_cache = true;
   const Module& module = executable.module();
+  report.overridable = OverridableNames(module);
   report.kernels = module.kernels.size();
   report.constants = module.constants.size();
   for (const Constant& constant : module.constants) report.constant_bytes += constant.raw_bytes;

@@ -38,6 +38,22 @@ Result<HostTensor> ElementsFor(const onnx::TensorProto& initializer, const Tenso
   return elements;
 }
 
+constexpr std::int64_t kOverridableSince = 4;  // the IR version
+
+OverridableInitializer DeclaredInitializer(const onnx::ValueInfoProto& input) {
+  const onnx::TypeProto::Tensor& type = input.type().tensor_type();
+  const std::optional<DLDataType> dtype = DTypeOfOnnx(type.elem_type());
+  const bool is_strings = type.elem_type() == onnx::TensorProto::STRING;
+  OverridableInitializer declared;
+  declared.name = input.name();
+  declared.element_type = dtype ? DTypeName(*dtype) : is_strings ? "string" : OnnxTypeName(type.elem_type());
+  if (!type.has_shape()) return declared;
+  auto& dims = declared.shape.emplace();
+  for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim())
+    dims.push_back({dim.has_dim_value() ? dim.dim_value() : -1, dim.dim_param()});
+  return declared;
+}
+
 }  // namespace
 
 Result<GivenInitializers> ReadInitializers(const CompileOptions& options, const onnx::GraphProto& graph) {
@@ -65,19 +81,21 @@ Result<GivenInitializers> ReadInitializers(const CompileOptions& options, const 
   return elements;
 }
 
-std::vector<std::string> OverridableOf(const ModelFile& model) {
+std::vector<OverridableInitializer> OverridableOf(const ModelFile& model) {
+  std::vector<OverridableInitializer> found;
+  if (model.proto()->ir_version() < kOverridableSince) return found;
   std::set<std::string> initializers;
   for (const onnx::TensorProto& each : model.graph().initializer()) initializers.insert(each.name());
-  std::vector<std::string> names;
   for (const onnx::ValueInfoProto& each : model.graph().input()) {
-    if (initializers.contains(each.name())) names.push_back(each.name());
+    if (initializers.contains(each.name())) found.push_back(DeclaredInitializer(each));
   }
-  return names;
+  return found;
 }
 
 Status CheckOverridden(const CompileOptions& options, const ModelFile& model) {
   if (options.overridden.empty()) return {};
-  const std::vector<std::string> names = OverridableOf(model);
+  std::vector<std::string> names;
+  for (const OverridableInitializer& each : OverridableOf(model)) names.push_back(each.name);
   const std::set<std::string> known(names.begin(), names.end());
   for (const std::string& name : options.overridden) {
     if (options.initializers.Find(name) != options.initializers.size()) {

@@ -10,6 +10,7 @@
 #include "rewire/base/status.h"
 #include "rewire/compiler/compiler.h"
 #include "rewire/compiler/import/model_file.h"
+#include "rewire/compiler/overridable.h"
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 
 namespace rewire::compiler {
@@ -21,8 +22,9 @@ using GivenInitializers = std::map<std::string, HostTensor>;
 // tensor of another dtype, that is strided, or that is not in host memory.
 Result<GivenInitializers> ReadInitializers(const CompileOptions& options, const onnx::GraphProto& graph);
 
-// The initializers that the graph lists among its inputs, in the order of the inputs.
-std::vector<std::string> OverridableOf(const ModelFile& model);
+// The initializers that the graph lists among its inputs, in the order of the inputs. None in models before
+// IR version 4, which list all of them and mean constants.
+std::vector<OverridableInitializer> OverridableOf(const ModelFile& model);
 
 // Errors: kInvalidArgument if CompileOptions::overridden has a name that is not one of those, or one whose
 // elements are given.

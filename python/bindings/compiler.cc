@@ -60,9 +60,6 @@ nb::dict ReportOf(const CompileReport& report) {
   for (const ZeroedConstant& zeroed : report.zeroed_weights)
     zeroed_weights.append(nb::make_tuple(zeroed.constant, zeroed.node, zeroed.count));
   figures["zeroed_weights"] = zeroed_weights;
-  nb::list overridable;
-  for (const std::string& name : report.overridable) overridable.append(name);
-  figures["overridable"] = overridable;
   nb::list layers;
   for (const ShardedLayer& layer : report.shards.layers) {
     layers.append(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rewire/base/near_names.h"
+#include "rewire/compiler/overridable.h"
 #include "rewire/executable_format/metadata/model_metadata.h"
 #include "rewire/executable_format/names/name_map.h"
 #include "rewire/executable_format/text/assembler.h"
@@ -83,6 +84,29 @@ nb::list Parameters(const Executable& self) {
     Type type;
     type.nodes.push_back(constant.type);
     rows.append(Describe(module, constant.name, type));
+  }
+  return rows;
+}
+
+// (name, element type, shape or None) of the initializers that runs may give.
+nb::list Overridable(const Executable& self) {
+  nb::list rows;
+  for (const OverridableInitializer& each : OverridableInitializers(self)) {
+    nb::object shape = nb::none();
+    if (each.shape) {
+      nb::list dims;
+      for (const auto& [size, name] : *each.shape) {
+        if (size >= 0) {
+          dims.append(size);
+        } else if (name.empty()) {
+          dims.append(nb::none());
+        } else {
+          dims.append(name);
+        }
+      }
+      shape = nb::tuple(dims);
+    }
+    rows.append(nb::make_tuple(each.name, each.element_type, shape));
   }
   return rows;
 }
@@ -173,7 +197,9 @@ void AddExecutable(nb::module_& module) {
            nb::sig("def _inputs(self, function: int) -> list[rewire.signature.Row]"))
       .def("_outputs", &Outputs, nb::arg("function"),
            nb::sig("def _outputs(self, function: int) -> list[rewire.signature.Row]"))
-      .def("_parameters", &Parameters, nb::sig("def _parameters(self) -> list[rewire.signature.Row]"));
+      .def("_parameters", &Parameters, nb::sig("def _parameters(self) -> list[rewire.signature.Row]"))
+      .def("_overridable", &Overridable,
+           nb::sig("def _overridable(self) -> list[rewire.signature.DeclaredRow]"));
   Method(
       executable, "def _index(self, name: str) -> int | None",
       [](const Executable& self, const Arguments& given) -> nb::object {

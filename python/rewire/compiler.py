@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Protocol, Sequence, Union
 
 from rewire import errors
 from rewire._native import _rewire
+from rewire.signature import TensorInfo, declared
 from rewire.types import Array, Path
 
 
@@ -129,8 +130,9 @@ class CompileReport:
     """Kernel calls that run on the device that the model was compiled for."""
     host_calls: tuple[HostCalls, ...]
     zeroed_weights: tuple[ZeroedWeights, ...]
-    overridable: tuple[str, ...]
-    """The model's initializers that are inputs, too: `overridden` of `rewire.compile` may name them."""
+    overridable: tuple[TensorInfo, ...]
+    """The model's initializers that are inputs, too, as the model declares them: `overridden` of `rewire.compile` may name them.
+    Those that it names already are not here."""
     sharded_layers: tuple[ShardedLayer, ...]
     """The layers with constant weights, for several `shards`."""
     split_inputs: tuple[str, ...]
@@ -271,7 +273,7 @@ def compile(model: str | os.PathLike[str] | os.PathLike[bytes] | bytes | bytearr
     report["sharded_layers"] = tuple(ShardedLayer(*row) for row in report["sharded_layers"])
     report["split_inputs"] = tuple(report["split_inputs"])
     report["host_calls"] = tuple(HostCalls(*row) for row in report["host_calls"])
-    report["overridable"] = tuple(report["overridable"])
+    report["overridable"] = declared(made._overridable())
     report["zeroed_weights"] = tuple(ZeroedWeights(*row) for row in report["zeroed_weights"])
     return Compilation(made, CompileReport(**report), own)
 

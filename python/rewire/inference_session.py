@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -20,13 +20,13 @@ from rewire._native import _rewire
 from rewire.compiler import compile
 from rewire.model_metadata import ModelMetadata
 from rewire.ort_value import ORT_NAMES, OrtValue, require_cpu
-from rewire.program import load
+from rewire.program import Program, load, needs_compiling
 from rewire.session_options import (
     ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions, get_all_providers,
     get_available_providers, get_device, set_default_logger_severity, set_default_logger_verbosity, set_seed, warn_ignored,
     warn_of_providers)
 from rewire.shared_programs import shared
-from rewire.signature import TensorInfo
+from rewire.signature import TensorInfo, declared
 
 __all__ = [
     "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "ModelMetadata", "NodeArg",
@@ -47,23 +47,25 @@ class IOBinding:
     """Inputs and outputs that are bound to memory for several runs. `InferenceSession.io_binding` makes one."""
 
     def __init__(self, session: InferenceSession) -> None:
+        self._session, self._program = session, session.program
         self._vm = session.program.vm()
+        self._inputs: dict[str, Any] = {}
         self._names = [output.name for output in session.program.outputs]
         self._bound: dict[str, NDArray[Any] | None] = {}
 
     def bind_cpu_input(self, name: str, array: ArrayLike) -> None:
         """Binds an input to an array, which is read when a run begins."""
-        self._vm.set_input(name, numpy.asarray(array))
+        self._set_input(name, numpy.asarray(array))
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
         """Binds an input to a tensor."""
-        self._vm.set_input(name, value.numpy())
+        self._set_input(name, value.numpy())
 
     def bind_input(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: DTypeLike = None,
                    shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
         """Binds an input to the tensor at an address, which must stay until it is bound again."""
         require_cpu(device_type)
-        self._vm.set_input(name, _array_at(buffer_ptr, element_type, shape))
+        self._set_input(name, _array_at(buffer_ptr, element_type, shape))
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: DTypeLike = None,
                     shape: Sequence[int] | None = None, buffer_ptr: int | None = None) -> None:
@@ -79,6 +81,8 @@ class IOBinding:
     def clear_binding_inputs(self) -> None:
         """Forgets the inputs."""
         self._vm.clear_inputs()
+        self._inputs.clear()
+        self._use(self._session.program)
 
     def clear_binding_outputs(self) -> None:
         """Forgets the outputs."""
@@ -98,6 +102,22 @@ class IOBinding:
     def copy_outputs_to_cpu(self) -> list[NDArray[Any]]:
         """The bound outputs of the last run as copies."""
         return [numpy.array(self._value(name)) for name in self._bound or self._names]
+
+    def _set_input(self, name: str, array: NDArray[Any]) -> None:
+        self._use(self._session._program_for({*self._inputs, name}))
+        self._vm.set_input(name, array)
+        self._inputs[name] = array
+
+    def _use(self, program: Program) -> None:
+        """Binds everything to another program of the model, where the inputs that are bound ask for one."""
+        if program is self._program:
+            return
+        vm = program.vm()
+        for name, array in self._inputs.items():
+            vm.set_input(name, array)
+        for name, bound in self._bound.items():
+            vm.set_output(name, bound)
+        self._vm, self._program = vm, program
 
     def _bind(self, name: str, array: NDArray[Any] | None) -> None:
         self._vm.set_output(name, array)
@@ -135,15 +155,12 @@ class InferenceSession:
         warn_of_providers(providers, provider_options)
         for name, value in kwargs.items():
             warn_ignored(f"{name}={value!r}", "InferenceSession takes a model, options and providers", 2)
-        threads, dims = max(1, options.intra_op_num_threads), options.free_dimensions
-        cache = options.cache()
-        if options.initializers or options.external_files:
-            model: Any = compile(path_or_bytes, dims=dims, initializers=options.initializers, external_files=options.external_files)
-            self.program = load(model, threads=threads)
-        else:
-            self.program = shared(path_or_bytes, (threads, tuple(sorted(dims.items())), cache),
-                                  lambda: load(path_or_bytes, threads=threads, dims=dims, cache=cache))
-        self._options = options
+        self._options, self._model = options, path_or_bytes
+        self.program = self._make(())
+        self._overridable = declared(self.program.executable._overridable()) if needs_compiling(path_or_bytes) else ()
+        self._overriding: dict[tuple[str, ...], Program] = {}
+        if not self._overridable:
+            self._model = None  # it is not compiled once more
         self._strings, self._keys = self.program.output_strings, self.program.output_keys
         self._texts = self.program._input_texts(), self.program._output_texts()
         # The lists of strings stand behind them, and are no inputs or outputs of the model's.
@@ -160,7 +177,7 @@ class InferenceSession:
         """
         if run_options is not None:
             run_options.warn()
-        outputs: dict[str, Any] = self.program(_arrays(input_feed))
+        outputs: dict[str, Any] = self._program_for(input_feed)(_arrays(input_feed))
         for name in (*self._strings, *self._texts[1]):
             outputs[name] = outputs[name].astype(object)
         for name, keys in self._keys.items():
@@ -224,8 +241,9 @@ class InferenceSession:
         return self.program.metadata
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """The weights that may be given as inputs: none. Those that are left to be given are `program.parameters`."""
-        return []
+        """The initializers that a run may give as inputs, as NodeArg. For the first run that gives some of them, the model is
+        compiled once more with these as inputs; other runs use what was made of the constants."""
+        return [_node_arg(info) for info in self._overridable]
 
     def get_profiling_start_time_ns(self) -> int:
         """When profiling began: 0, as there is none."""
@@ -247,6 +265,34 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs the model with bound inputs and outputs."""
         iobinding._vm.invoke()
+
+    def _make(self, overridden: tuple[str, ...]) -> Program:
+        """The model's program where these initializers are inputs."""
+        options = self._options
+        threads, dims, cache = max(1, options.intra_op_num_threads), options.free_dimensions, options.cache()
+
+        def compiled() -> Program:
+            given = {name: value for name, value in options.initializers.items() if name not in overridden}
+            return load(compile(self._model, dims=dims, initializers=given, external_files=options.external_files,
+                                overridden=overridden, cache=cache), threads=threads)
+
+        if options.initializers or options.external_files:
+            return compiled()
+        return shared(self._model, (threads, tuple(sorted(dims.items())), cache, overridden),
+                      compiled if overridden else lambda: load(self._model, threads=threads, dims=dims, cache=cache))
+
+    def _program_for(self, given: Iterable[str]) -> Program:
+        """The program that takes these inputs."""
+        if not self._overridable:
+            return self.program
+        names = {*given}
+        overridden = tuple(info.name for info in self._overridable if info.name in names)
+        if not overridden:
+            return self.program
+        if overridden not in self._overriding:
+            # Another thread may make the same one; then the first counts.
+            self._overriding.setdefault(overridden, self._make(overridden))
+        return self._overriding[overridden]
 
     def _output_arg(self, info: TensorInfo) -> NodeArg:
         arg = _node_arg(info, info.name in self._strings or info.name in self._texts[1])

@@ -331,7 +331,10 @@ def _parameter_sets(given: Parameters | Sequence[Parameters] | None, verify: boo
     return [_as_parameters(given, verify)]  # type: ignore[arg-type]
 
 
-def _is_model_to_compile(model: Any) -> bool:
+def needs_compiling(model: Any) -> bool:
+    """Whether what `load` is given is a model of ONNX, which it compiles."""
+    if isinstance(model, Executable):
+        return False
     if isinstance(model, (str, os.PathLike)):
         return os.fsdecode(model).endswith(".onnx")
     if hasattr(model, "SerializeToString"):
@@ -343,7 +346,7 @@ def _is_model_to_compile(model: Any) -> bool:
 def _executable_of(model: Any, dims: Mapping[str, int] | None, max_dims: Mapping[str, int] | None,
                    bundle_model: str, verify: bool, cache: Path | None) -> tuple[Executable, list[str]]:
     """The executable of whatever `load` was given, and the libraries with its kernels."""
-    if not isinstance(model, Executable) and _is_model_to_compile(model):
+    if needs_compiling(model):
         return _compile(model, dims=dims, max_dims=max_dims, cache=cache).executable, []
     if dims or max_dims:
         raise errors.InvalidArgumentError(

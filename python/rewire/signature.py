@@ -60,5 +60,15 @@ def numpy_dtype(element_type: str) -> numpy.dtype[Any] | None:
     return None if name is None else numpy.dtype(name)
 
 
+DeclaredRow = Tuple[str, str, Optional[Tuple[Union[int, str, None], ...]]]
+"""A tensor that a model declares: name, element type and shape."""
+
+
+def declared(described: Iterable[DeclaredRow]) -> tuple[TensorInfo, ...]:
+    """Tensors of a model, whose strings have the element type "string"."""
+    return tuple(TensorInfo(name, element if shape is None else f"{element}[{', '.join('?' if dim is None else str(dim) for dim in shape)}]",
+                            element, shape) for name, element, shape in described)
+
+
 def rows(described: Iterable[Row]) -> tuple[TensorInfo, ...]:
     return tuple(TensorInfo(*row) for row in described)

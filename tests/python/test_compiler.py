@@ -253,7 +253,9 @@ def test_initializers_of_the_callers():
     given = onnx.ModelProto()
     given.CopyFrom(proto)
     given.graph.input.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, w.shape))
-    assert rewire.compile(given).report.overridable == (name,)
+    [overridable] = rewire.compile(given).report.overridable
+    assert (overridable.name, overridable.element_type, overridable.shape) == (name, "f32", w.shape)
+    assert not rewire.compile(given, overridden=[name]).report.overridable
     program = rewire.load(rewire.compile(given, overridden=[name]))
     for factor in (1, 2):
         numpy.testing.assert_allclose(program({"x": x, name: factor * w})["y"], numpy.maximum(x @ (factor * w), 0), rtol=1e-6)

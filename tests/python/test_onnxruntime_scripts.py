@@ -177,3 +177,66 @@ def test_metadata_of_a_model_and_of_what_it_was_compiled_to(tmp_path):
         assert rewire.InferenceSession(source).get_modelmeta() == rewire.ModelMetadata(
             "maker", "g", "test.domain", "a description", "of the graph", 7,
             {"language": "de", "": "no key", "twice": "last", "two\nlines": "x" * 200000}, "3")
+
+
+def overridable_model():
+    """y = x @ w + b, where w and b are inputs, too."""
+    w = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["h"]), onnx.helper.make_node("Add", ["h", "b"], ["y"])]
+    kind = onnx.TensorProto.FLOAT
+    return tiny_models.model(nodes, [("x", kind, ("N", 2)), ("w", kind, (2, 3)), ("b", kind, ("K",))], [("y", kind, ("N", 3))],
+                             [("w", w), ("b", numpy.ones(3, numpy.float32))])
+
+
+def test_initializers_that_runs_give(tmp_path):
+    model, path = overridable_model(), tmp_path / "model.onnx"
+    onnx.save(model, path)
+    old = onnx.ModelProto()
+    old.CopyFrom(model)
+    old.ir_version = 3  # which means constants
+    x, w, b = numpy.ones((2, 2), numpy.float32), numpy.full((2, 3), 5, numpy.float32), numpy.full(3, 7, numpy.float32)
+    for module in (rewire, onnxruntime):
+        assert module.InferenceSession(old.SerializeToString()).get_overridable_initializers() == []
+    for source in (str(path), model.SerializeToString()):
+        ours, theirs = rewire.InferenceSession(source), onnxruntime.InferenceSession(source)
+        for given, expected in zip(ours.get_overridable_initializers(), theirs.get_overridable_initializers(), strict=True):
+            assert (given.name, given.type, given.shape) == (expected.name, expected.type, expected.shape)
+        assert [each.name for each in ours.get_inputs()] == [each.name for each in theirs.get_inputs()] == ["x"]
+        for feed in ({}, {"w": w}, {"b": b}, {"w": 2 * w, "b": b}, {"w": w}, {}):
+            [one], [other] = (session.run(None, {"x": x, **feed}) for session in (ours, theirs))
+            numpy.testing.assert_allclose(one, other, rtol=1e-6)
+    # Sessions of one file share each program.
+    assert rewire.InferenceSession(path)._program_for({"w"}) is rewire.InferenceSession(path)._program_for({"w", "x"})
+    # One that is given for all runs may be given for a single one, too.
+    options = rewire.SessionOptions()
+    options.add_initializer("w", rewire.OrtValue.ortvalue_from_numpy(3 * w))
+    session = rewire.InferenceSession(path, options)
+    for feed, factor in (({}, 3), ({"w": w}, 1), ({}, 3)):
+        numpy.testing.assert_allclose(session.run(None, {"x": x, **feed})[0], x @ (factor * w) + 1, rtol=1e-6)
+
+
+def test_bindings_of_initializers():
+    """Bindings of ONNX Runtime refuse them."""
+    x, w = numpy.ones((2, 2), numpy.float32), numpy.full((2, 3), 5, numpy.float32)
+    session = rewire.InferenceSession(overridable_model().SerializeToString())
+    io = session.io_binding()
+    io.bind_output("y")
+    io.bind_cpu_input("x", x)
+    for _ in range(2):
+        io.bind_cpu_input("w", w)
+        session.run_with_iobinding(io)
+        numpy.testing.assert_allclose(io.copy_outputs_to_cpu()[0], x @ w + 1, rtol=1e-6)
+        io.clear_binding_inputs()
+        io.bind_cpu_input("x", 2 * x)
+        session.run_with_iobinding(io)
+        numpy.testing.assert_allclose(io.copy_outputs_to_cpu()[0], 2 * x @ numpy.arange(6).reshape(2, 3) + 1, rtol=1e-6)
+        io.bind_cpu_input("x", x)
+
+
+def test_an_executable_has_no_initializers_to_give(tmp_path):
+    """Its model is not there to be compiled once more."""
+    rewire.compile(overridable_model(), tmp_path / "model.rwx")
+    session = rewire.InferenceSession(tmp_path / "model.rwx")
+    assert session.get_overridable_initializers() == []
+    with pytest.raises(rewire.Error, match="w"):
+        session.run(None, {"x": numpy.ones((1, 2), numpy.float32), "w": numpy.ones((2, 3), numpy.float32)})

@@ -113,6 +113,8 @@ class Executable:
 
     def _parameters(self) -> list[rewire.signature.Row]: ...
 
+    def _overridable(self) -> list[rewire.signature.DeclaredRow]: ...
+
     def _index(self, name: str) -> int | None:
         """The place of a function."""
 

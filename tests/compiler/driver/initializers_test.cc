@@ -12,6 +12,7 @@
 
 #include "rewire/compiler/c_api.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/emit/overridable.h"
 #include "rewire/tests/compiler/driver/weighted_models.h"
 #include "rewire/tests/compiler/model_builder.h"
 #include "rewire/tests/support/run_program.h"
@@ -154,7 +155,9 @@ TEST_CASE("initializers: files of external data in memory") {
 TEST_CASE("initializers: those that runs give are inputs, and the others stay constants") {
   compiler::CompileOptions options;
   const Outcome constant = CompileProto(Sum(true), options);
-  CHECK(constant.compiled.overridable == std::vector<std::string>{"w"});
+  const auto overridable = compiler::ReadOverridable(constant.compiled.module);
+  REQUIRE(overridable.size() == 1);
+  CHECK(overridable[0].name == "w");
   CHECK(RunWith(constant, {}, {2}) == std::vector<float>{1, 3});
   options.overridden = {"w"};
   Outcome input = CompileProto(Sum(true), options);
@@ -164,7 +167,77 @@ TEST_CASE("initializers: those that runs give are inputs, and the others stay co
                               {{"x", TensorView(x.data(), {2})}, {"w", TensorView(w.data(), {2})}});
   CHECK(answer.error.empty());
   CHECK(answer.values == std::vector<float>{101, 202});
-  CHECK(CompileProto(Sum(false)).compiled.overridable.empty());
+  CHECK(compiler::ReadOverridable(input.compiled.module).empty());
+  CHECK(compiler::ReadOverridable(CompileProto(Sum(false)).compiled.module).empty());
+  // Older models list all initializers among the inputs, and mean constants.
+  onnx::ModelProto old = Sum(true);
+  old.set_ir_version(3);
+  CHECK(compiler::ReadOverridable(CompileProto(old).compiled.module).empty());
+  CHECK_THAT(CompileProto(old, options).message, Catch::Contains("no initializer 'w' that is an input, too"));
+}
+
+Span<const std::byte> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+std::string TextOf(const OverridableInitializer& initializer) {
+  std::string text = initializer.name + " " + initializer.element_type;
+  if (!initializer.shape) return text;
+  for (const auto& [size, name] : *initializer.shape) text += " " + std::to_string(size) + name;
+  return text + " end";
+}
+
+TEST_CASE("initializers: an executable says which of them runs may give, with their declared types") {
+  onnx::ModelProto model = Sum(false);
+  onnx::GraphProto* const graph = model.mutable_graph();
+  const auto add = [&](const std::string& name, int type) {
+    onnx::TensorProto* const tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    tensor->add_dims(0);
+    onnx::ValueInfoProto* const input = graph->add_input();
+    input->set_name(name);
+    input->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+    return input->mutable_type()->mutable_tensor_type();
+  };
+  add("no shape", onnx::TensorProto::INT64);
+  add("scalar", onnx::TensorProto::DOUBLE)->mutable_shape();
+  onnx::TensorShapeProto* const shape = add("open", onnx::TensorProto::STRING)->mutable_shape();
+  shape->add_dim()->set_dim_value(2);
+  shape->add_dim()->set_dim_param("N");
+  shape->add_dim();
+  add("\xff", onnx::TensorProto::FLOAT);  // no text that an executable can hold
+  add("long" + std::string(std::size_t{1} << 20, 'x'), onnx::TensorProto::FLOAT);
+  const std::string bytes = model.SerializeAsString();
+  const Result<Compilation> made = rewire::CompileBytes(AsBytes(bytes), "", "sum");
+  REQUIRE(made);
+  std::vector<std::string> told;
+  for (const OverridableInitializer& each : OverridableInitializers(made->executable))
+    told.push_back(TextOf(each));
+  CHECK(told == std::vector<std::string>{"no shape i64", "scalar f64 end", "open string 2 -1N -1 end"});
+  CHECK(made->report.overridable == std::vector<std::string>{"no shape", "scalar", "open"});
+
+  // Anyone may have written the file.
+  Module module;
+  for (const char* text : {"no JSON", "[]", R"(["a", 1, null])", R"(["a", "f32", 5])",
+                           R"(["a", "f32", [true]])", R"(["b", "f32", [-7]])"})
+    module.metadata.emplace_back("overridable " + std::to_string(module.metadata.size()), text);
+  const auto read = compiler::ReadOverridable(module);
+  REQUIRE(read.size() == 1);
+  CHECK(TextOf(read[0]) == "b f32 -1 end");
+}
+
+TEST_CASE("initializers: a cached executable says which of them runs may give") {
+  const TempFolder folder;
+  const std::string model = Sum(true).SerializeAsString();
+  CompileOptions options;
+  options.cache = folder.path().string();
+  for (const bool from_cache : {false, true}) {
+    const Result<Compilation> made = rewire::CompileBytes(AsBytes(model), "", "sum", options);
+    REQUIRE(made);
+    CHECK(made->report.from_cache == from_cache);
+    CHECK(made->report.overridable == std::vector<std::string>{"w"});
+  }
 }
 
 TEST_CASE("initializers: what cannot be given") {
@@ -273,13 +346,22 @@ TEST_CASE("initializers: in C") {
   options.initializers = nullptr;
   options.external_file_count = 0;
   options.context = &told;
-  options.overridable = [](void* context, const char* name) { *static_cast<std::string*>(context) += name; };
+  options.overridable = [](void* context, const RewireOverridableInitializer* initializer) {
+    *static_cast<std::string*>(context) += std::string(initializer->name) + " " + initializer->element_type;
+    for (int i = 0; i < initializer->rank; ++i)
+      *static_cast<std::string*>(context) += " " + std::to_string(initializer->dims[i]);
+  };
+  std::tie(status, executable) = compile(inputs, options);
+  REQUIRE(status == kRewireOk);
+  CHECK(told == "w f32 2");
+  rewire_executable_destroy(executable);
+  told.clear();
   const char* const names[] = {"w"};
   options.overridden = names;
   options.overridden_count = 1;
   std::tie(status, executable) = compile(inputs, options);
   REQUIRE(status == kRewireOk);
-  CHECK(told == "w");
+  CHECK(told.empty());
   CHECK(sum(executable, 2) == std::vector<float>{101, 202});
   const RewireExternalFile nameless[] = {{nullptr, own, sizeof own}};
   options.external_files = nameless;
