@@ -36,7 +36,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char kDescription[] =
-    R"(Compiles an ONNX model into an executable (.rwx) for vm-run and the library.
+    R"(Compiles an ONNX model or a .tflite file into an executable (.rwx) for vm-run and the library.
 
   vm-compile model.onnx -o model.rwx
   vm-compile model.onnx --dim batch=1 --max-dim length=128
@@ -141,13 +141,15 @@ std::string UnboundedText(const Executable& executable) {
                      open.size() == 1 ? "is" : "are", open.front());
 }
 
-// A file that is no ONNX model, and is known as something else.
+// A file that is no model for the compiler, and is known as something else.
 Status RefuseOtherInput(const std::string& path, Span<const std::byte> content) {
   if (Status refused = RefuseForeignModel(path, content); !refused) return refused;
   const FileKind kind = FindFileKind(path, content);
   const bool compiled = IsExecutable(content);
   // The compiler tells of unknown content.
-  if (!compiled && (kind == FileKind::kOnnx || kind == FileKind::kExecutable)) return {};
+  const bool for_compiler =
+      kind == FileKind::kOnnx || kind == FileKind::kTflite || kind == FileKind::kExecutable;
+  if (!compiled && for_compiler) return {};
   return Fail(StatusCode::kUnsupported,
               fmt::format("{}: {}", path, KindAndTaker(compiled ? FileKind::kExecutable : kind)));
 }
@@ -331,7 +333,7 @@ int rewire::tools::VmCompileMain(int argc, char** argv) {
   using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
   CLI::App app(kDescription, "vm-compile");
   Options options;
-  app.add_option("FILE", options.input, "the ONNX model (.onnx)")->required()->type_name("");
+  app.add_option("FILE", options.input, "the model (.onnx or .tflite)")->required()->type_name("");
   app.add_option(
          "-o,--output", options.output,
          "write the executable here; default: the model's name with .rwx, or for a device with .DEVICE.rwx")

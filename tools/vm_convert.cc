@@ -46,6 +46,8 @@ Status CheckConvertible(const Options& options, const OpenedModel& model) {
       return Fail(StatusCode::kInvalidArgument, options.input + ": vm-as assembles text");
     case FileKind::kOnnx:
       return Fail(StatusCode::kInvalidArgument, options.input + ": vm-compile compiles ONNX models");
+    case FileKind::kTflite:
+      return Fail(StatusCode::kInvalidArgument, options.input + ": vm-compile compiles .tflite files");
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
     case FileKind::kSharedLibrary:

@@ -124,6 +124,7 @@ Result<int> Inspect(const Options& options) {
     }
     case FileKind::kAssembly:
     case FileKind::kOnnx:
+    case FileKind::kTflite:
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
     case FileKind::kParameterList:

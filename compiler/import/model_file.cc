@@ -10,6 +10,7 @@
 
 #include "rewire/base/mapped_file.h"
 #include "rewire/base/utf8.h"
+#include "rewire/compiler/import/read_tflite.h"
 
 namespace rewire::compiler {
 namespace {
@@ -53,25 +54,34 @@ Result<ModelFile> ModelFile::Read(const std::string& path, const std::vector<std
   return Parse(*bytes, std::move(external), path);
 }
 
-Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {
+namespace {
+
+Status ParseOnnx(const SharedBytes& bytes, onnx::ModelProto* model) {
   if (bytes.view.size() > std::numeric_limits<int>::max()) {
     return Fail(StatusCode::kInvalidFile,
-                fmt::format("{}: {} bytes; a protobuf message ends at 2 GiB, larger weights belong into "
+                fmt::format("{} bytes; a protobuf message ends at 2 GiB, larger weights belong into "
                             "external data",
-                            what, bytes.view.size()));
+                            bytes.view.size()));
   }
-  auto model = std::make_shared<onnx::ModelProto>();
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.view.data()),
                                                 static_cast<int>(bytes.view.size()));
   if (!model->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return Fail(StatusCode::kInvalidFile, fmt::format("{}: not an ONNX model, or a truncated one; copy it "
-                                                      "again, or export one as docs/from-pytorch.md says",
-                                                      what));
+    return Fail(
+        StatusCode::kInvalidFile,
+        "not an ONNX model, or a truncated one; copy it again, or export one as docs/from-pytorch.md says");
   }
-  if (!model->has_graph()) return Fail(StatusCode::kInvalidFile, fmt::format("{}: it has no graph", what));
-  if (model->opset_import().empty()) {
-    return Fail(StatusCode::kInvalidFile, fmt::format("{}: it imports no operator set", what));
-  }
+  if (!model->has_graph()) return Fail(StatusCode::kInvalidFile, "it has no graph");
+  if (model->opset_import().empty()) return Fail(StatusCode::kInvalidFile, "it imports no operator set");
+  return {};
+}
+
+}  // namespace
+
+// A .tflite file is known by its content, and becomes a model of operators of its own domain.
+Result<ModelFile> ModelFile::Parse(const SharedBytes& bytes, ExternalData external, const std::string& what) {
+  auto model = std::make_shared<onnx::ModelProto>();
+  const Status read = IsTflite(bytes.view) ? ReadTflite(bytes, model.get()) : ParseOnnx(bytes, model.get());
+  if (!read) return Forward(read, what);
   ModelFile file;
   file.external_ = std::move(external);
   file.external_.read = std::make_shared<std::set<std::string>>();

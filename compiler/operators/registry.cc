@@ -10,6 +10,7 @@
 #include "rewire/compiler/lower/own_operators.h"
 #include "rewire/compiler/operators/attribute_rules.h"
 #include "rewire/compiler/operators/host_function.h"
+#include "rewire/compiler/operators/tflite_operators.h"
 
 namespace rewire::compiler {
 namespace {
@@ -54,6 +55,10 @@ const std::vector<Domain>& Domains() {
         ContribGatherOperators()}},
       {"ai.onnx.preview", 1, {PreviewOperators()}},
       {"ai.onnx.preview.training", 1, {TrainingOperators()}},
+      {"tflite",
+       1,
+       {TfliteProductOperators(), TfliteMovementOperators(), TfliteActivationOperators(),
+        TfliteArithmeticOperators()}},
   };
   return kDomains;
 }

@@ -45,7 +45,7 @@ class RewireRecipe(ConanFile):
         if self.options.kernels:
             packages += ["libhwy-dev"]
         if self.options.compiler:
-            packages += ["libhwy-dev", "libonnx-dev", "libprotobuf-dev", "libutf8proc-dev"]
+            packages += ["libhwy-dev", "libflatbuffers-dev", "libonnx-dev", "libprotobuf-dev", "libutf8proc-dev"]
         if self.options.tools:
             packages += ["libcli11-dev"]
         Apt(self).install(sorted(set(packages)), check=True)

@@ -26,6 +26,9 @@ or a number. Whatever the operator, the compiler also refuses what [compiler.md]
 that are strings or of unknown rank are refused where the row does not name them.
 
 An attribute in the last column is refused as far as the column says. All others of the operator are supported.
+
+The domain `tflite` has the operators of [TensorFlow Lite's files](compiler.md#models-of-tensorflow-lite). They take float32, or 8-bit
+integers with scales and zero points; a mixture of the two is refused.
 """
 
 # What schemas of ONNX 1.23 and of ONNX Runtime 1.31 (without those of training) have and the table lacks, with the reason.

@@ -358,8 +358,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
 
 TEST_CASE("models and weights of other frameworks are told by their names, with what to do") {
   const Session session;
-  for (const char* extension :
-       {".pt", ".pth", ".pt2", ".tflite", ".pb", ".h5", ".keras", ".gguf", ".safetensors"}) {
+  for (const char* extension : {".pt", ".pth", ".pt2", ".pb", ".h5", ".keras", ".gguf", ".safetensors"}) {
     const std::string name = std::string("other") + extension;
     session.folder().Write(name, "whatever is in it");
     const bool are_weights = name == "other.gguf" || name == "other.safetensors";

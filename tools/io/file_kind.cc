@@ -17,6 +17,12 @@ bool StartsWith(Span<const std::byte> content, std::string_view start) {
   return content.size() >= start.size() && std::memcmp(content.data(), start.data(), start.size()) == 0;
 }
 
+// The identifier of flatbuffers' format, behind the place of the first table.
+bool IsTflite(Span<const std::byte> content) {
+  constexpr std::size_t kPlace = 4;
+  return content.size() > kPlace && StartsWith({content.data() + kPlace, content.size() - kPlace}, "TFL3");
+}
+
 // The first byte that is no space is a brace.
 bool LooksLikeJson(Span<const std::byte> content) {
   constexpr std::string_view kSpace = " \t\r\n";
@@ -31,6 +37,7 @@ bool LooksLikeJson(Span<const std::byte> content) {
 FileKind FindFileKind(std::string_view path, Span<const std::byte> content) {
   if (path.ends_with(".asm")) return FileKind::kAssembly;
   if (path.ends_with(".onnx")) return FileKind::kOnnx;
+  if (IsTflite(content)) return FileKind::kTflite;
   if (StartsWith(content,
                  "\x7f"
                  "ELF"))
@@ -90,7 +97,6 @@ std::string_view ForeignByContent(std::string_view text) {
     return kWebPageText;
   if (text.starts_with("\x93NUMPY")) return kArray;
   if (text.starts_with("\x89HDF\r\n\x1a\n")) return kTensorFlow;
-  if (text.size() >= kLength && text.substr(4, 4) == "TFL3") return kTensorFlow;
   // torch.save before version 1.6: a pickled number of its own.
   if (text.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20"sv)) return kPyTorch;
   if (const std::string_view first = FirstInZip(text); !first.empty()) {
@@ -110,10 +116,9 @@ std::string_view ForeignByName(std::string_view path) {
     std::string_view extension, what;
   };
   static constexpr Row kRows[] = {
-      {".pt", kPyTorch},        {".pth", kPyTorch},   {".pt2", kPyTorch},
-      {".tflite", kTensorFlow}, {".pb", kTensorFlow}, {".h5", kTensorFlow},
-      {".keras", kTensorFlow},  {".gguf", kGguf},     {".safetensors", kSafetensors},
-      {".npz", kArrays},        {".npy", kArray},
+      {".pt", kPyTorch},    {".pth", kPyTorch},      {".pt2", kPyTorch}, {".pb", kTensorFlow},
+      {".h5", kTensorFlow}, {".keras", kTensorFlow}, {".gguf", kGguf},   {".safetensors", kSafetensors},
+      {".npz", kArrays},    {".npy", kArray},
   };
   for (const Row& row : kRows) {
     if (path.ends_with(row.extension)) return row.what;
@@ -162,6 +167,7 @@ std::string KindAndTaker(FileKind kind) {
     case FileKind::kAssembly:
       return taken("vm-as makes an executable of it");
     case FileKind::kOnnx:
+    case FileKind::kTflite:
       return taken("vm-compile makes an executable of it");
     case FileKind::kRelayExecutable:
     case FileKind::kGraph:
@@ -183,6 +189,8 @@ std::string_view FileKindName(FileKind kind) {
       return "text assembly";
     case FileKind::kOnnx:
       return "an ONNX model";
+    case FileKind::kTflite:
+      return "a model of TensorFlow Lite";
     case FileKind::kRelayExecutable:
       return "a Relay VM executable of TVM";
     case FileKind::kGraph:

@@ -17,6 +17,7 @@ enum class FileKind : std::uint8_t {
   kExecutable,       // Rewire's own, and every unknown file: the reader then says what is wrong
   kAssembly,         // text assembly, recognized by its name: .asm
   kOnnx,             // an ONNX model, recognized by its name: .onnx
+  kTflite,           // a model of TensorFlow Lite
   kRelayExecutable,  // a VM executable of TVM; also of Relax, which its reader refuses by name
   kGraph,            // JSON: a graph-executor artifact of TVM
   kSharedLibrary,    // kernels; one that TVM exported may contain a model

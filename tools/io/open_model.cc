@@ -104,6 +104,7 @@ Result<Imported> ReadModule(FileKind kind, const std::string& path, const Shared
     case FileKind::kAssembly:
       return WithoutParameters(AssembleFile(path));
     case FileKind::kOnnx:
+    case FileKind::kTflite:
       return WithoutParameters(OpenOnnx(path, kernels));
     case FileKind::kRelayExecutable:
       return WithoutParameters(tvm::ImportRelayExecutable(bytes));
@@ -154,7 +155,7 @@ Result<OpenedModel> OpenModel(const std::string& path, const std::vector<std::st
   }
   Result<Imported> imported = ReadModule(kind, path, *bytes, parameters, kernels);
   // The assembler's messages begin with file and line, the compiler's with the file.
-  const bool names_file = kind == FileKind::kAssembly || kind == FileKind::kOnnx;
+  const bool names_file = kind == FileKind::kAssembly || kind == FileKind::kOnnx || kind == FileKind::kTflite;
   if (!imported) return names_file ? Forward(imported) : Forward(imported, path);
   Result<Executable> executable = Executable::FromModule(std::move(imported->module), options.limits);
   if (!executable) return Forward(executable, path);

@@ -24,32 +24,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from c_table import Function, empty
 from digits import KERNELS, PASSES, ROOT
-
-DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
-          "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "bool": np.bool_, "f16": np.float16}
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int32),
-                ("dims", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_uint64)]
-
-
-class Function(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
-                ("input_count", ctypes.c_int32), ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int32),
-                ("sizes", ctypes.c_void_p), ("size_count", ctypes.c_int32), ("output_dims", ctypes.c_void_p),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
-
 
 def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
-
-
-def empty(tensor):
-    if tensor.dtype.decode() not in DTYPES:
-        return None
-    return np.zeros([tensor.dims[i] for i in range(tensor.rank)], DTYPES[tensor.dtype.decode()])
 
 
 def inputs_of(model, tensors):
@@ -70,10 +49,6 @@ def inputs_of(model, tensors):
             array = random.integers(0, 2, array.shape).astype(array.dtype)
         made.append(np.ascontiguousarray(array).reshape(array.shape))
     return made
-
-
-def addresses(arrays):
-    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
 
 
 def reason_of(message):
@@ -107,9 +82,7 @@ def compare(build, model, folder):
     names = [function.inputs[i].name.decode() for i in range(function.input_count)]
     np.savez(folder / "in.npz", **dict(zip(names, inputs)))
     ran = run(build / "bin/vm-run", rwx, *(["-i", f"@{folder}/in.npz"] if inputs else []), "-o", f"@{folder}/out.npz")
-    arena = np.full(function.arena_bytes + 64, 0xA5, np.uint8)
-    begin = arena[-arena.ctypes.data % 16:]
-    code = function.run(None, begin.ctypes.data, None, None, addresses(inputs), addresses(outputs))
+    code = function.call(inputs, outputs)
     if ran.returncode or code:
         same = bool(ran.returncode) == bool(code)
         return ("both fail" if same else "one fails"), f"{code} {ran.stderr[-300:]}"
