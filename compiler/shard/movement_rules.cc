@@ -133,14 +133,14 @@ std::optional<Rule> SliceRule(const ShardCall& call) {
                             steps = IntsAttribute(call.node, "steps");
   if (!x.IsSplit() || !starts || !ends) return std::nullopt;
   Rule rule = Through(call, x);
-  const std::int64_t size = *call.dims(0)[static_cast<std::size_t>(x.axis)].constant();
+  const auto size = call.dims(0)[static_cast<std::size_t>(x.axis)].constant();
   for (std::size_t i = 0; i < starts->size(); ++i) {
     std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
     if (axis < 0) axis += call.rank(0);
     if (axis != x.axis) continue;
-    if (steps && (*steps)[i] != 1) return std::nullopt;
+    if (!size || (steps && (*steps)[i] != 1)) return std::nullopt;
     const auto held = [&](std::int64_t at) {
-      return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+      return std::clamp<std::int64_t>(at < 0 ? at + *size : at, 0, *size);
     };
     const std::optional<Piece> piece = PieceOf(x, held((*starts)[i]), held((*ends)[i]), call.ranks);
     if (!piece) return std::nullopt;

@@ -144,7 +144,8 @@ Value* WeightCutter::CutConstant(Value* value, const Sharding& sharding) {
   tensor.shape[axis] = whole.shape[axis] / ranks_;
   const std::size_t size = whole.bytes.view.size();
   // The elements of a position along the axis lie behind each other, so also those of a part.
-  const std::size_t step = size / static_cast<std::size_t>(before * sharding.RowSize());
+  const auto steps = static_cast<std::size_t>(before * sharding.RowSize());
+  const std::size_t step = steps == 0 ? 0 : size / steps;
   std::byte* to = nullptr;
   tensor.bytes = AllocateBytes(size / static_cast<std::size_t>(ranks_), &to);
   const std::byte* from = whole.bytes.view.data();
