@@ -14,7 +14,7 @@ class Tensor(ctypes.Structure):
 
 
 class Function(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
+    _fields_ = [("name", ctypes.c_char_p), ("executable", ctypes.c_uint64), ("arena_bytes", ctypes.c_uint64), ("inputs", ctypes.POINTER(Tensor)),
                 ("input_count", ctypes.c_int32), ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int32),
                 ("sizes", ctypes.c_void_p), ("size_count", ctypes.c_int32), ("output_dims", ctypes.c_void_p),
                 ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
