@@ -124,19 +124,22 @@ void WriteTensors(std::uint64_t hash, const Function& function, const Array<Save
 // The failure that a code of the reader means.
 Status StateFailure(RewireStateError error, Span<const std::byte> state) {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(state.data());
-  if (error == kRewireStateForeign)
-    return Fail(StatusCode::kInvalidFile, "it is no state file: it does not begin with RWXSTATE");
+  if (error == kRewireStateForeign) {
+    return Fail(StatusCode::kInvalidFile,
+                "it does not begin with RWXSTATE as a state file does; write one with vm-run --save-state");
+  }
   if (error == kRewireStateNewer) {
-    return Fail(
-        StatusCode::kUnsupported,
-        "the state file has version {}, and this library reads version {}; save it with this one, or load "
-        "it with the library that has saved it",
-        RewireStateRead32(bytes + 8), REWIRE_STATE_VERSION);
+    return Fail(StatusCode::kUnsupported,
+                "the state file has version {}, and this library reads version {}; load it with the library "
+                "that has saved it, or save it with this one",
+                RewireStateRead32(bytes + 8), REWIRE_STATE_VERSION);
   }
   if (error == kRewireStateTruncated) {
-    return Fail(StatusCode::kInvalidFile, "the state file is cut off: it has {} bytes", state.size());
+    return Fail(StatusCode::kInvalidFile, "the state file is cut off: it has {} bytes; write it again",
+                state.size());
   }
-  return Fail(StatusCode::kInvalidFile, "the state file is damaged: its checksum or a record is wrong");
+  return Fail(StatusCode::kInvalidFile,
+              "the state file is damaged: its checksum or a record is wrong; write it again");
 }
 
 // A tensor of the file as a value for a leaf of this type.

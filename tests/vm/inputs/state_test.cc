@@ -208,8 +208,8 @@ TEST_CASE("a state that is damaged, cut off, newer or another executable's is re
     REQUIRE(!set);
     CHECK(set.error().code() == StatusCode::kInvalidFile);
   }
-  Check(part(0), StatusCode::kInvalidFile, "it does not begin with RWXSTATE");
-  Check(part(100), StatusCode::kInvalidFile, "the state file is cut off: it has 100 bytes");
+  Check(part(0), StatusCode::kInvalidFile, "it does not begin with RWXSTATE as a state file does");
+  Check(part(100), StatusCode::kInvalidFile, "the state file is cut off: it has 100 bytes; write it again");
   for (std::size_t at = 0; at < state.size(); ++at) {
     Array<std::byte> flipped = state;
     flipped[at] ^= std::byte{16};
@@ -230,7 +230,7 @@ TEST_CASE("a state that is damaged, cut off, newer or another executable's is re
   Check(vm.TrySetState(Changed(state, 80, 3)), StatusCode::kInvalidFile,
         "its shape does not go with its 16 bytes");
   Check(vm.TrySetState(Changed(state, 52, 3)), StatusCode::kInvalidFile,
-        "the state file is damaged: its checksum or a record is wrong");
+        "the state file is damaged: its checksum or a record is wrong; write it again");
   CHECK(vm.State() == state);
 
   VirtualMachine other(ProgramOf(kKinds));
