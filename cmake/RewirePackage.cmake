@@ -37,7 +37,7 @@ function(rewire_host_library name)
   else()
     set(exports ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/librewire_c.map)
   endif()
-  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code,-z,now ${packed_relocations}
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,noseparate-code,-z,now ${packed_relocations} ${no_unwind_of_calls}
                       -Wl,--version-script=${exports})
   if(NOT REWIRE_SANITIZE AND NOT REWIRE_HOST_SANITIZES)  # whose runtime is the program's
     target_link_options(${name} PRIVATE -Wl,-z,defs)
@@ -58,11 +58,14 @@ endfunction()
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,-z,pack-relative-relocs REWIRE_PACKED_RELOCATIONS)
 set(packed_relocations $<$<BOOL:${REWIRE_PACKED_RELOCATIONS}>:-Wl,-z,pack-relative-relocs>)
+# Nothing throws out of the linker's own entries for calls of other libraries.
+check_linker_flag(CXX -Wl,--no-ld-generated-unwind-info REWIRE_NO_UNWIND_OF_CALLS)
+set(no_unwind_of_calls $<$<BOOL:${REWIRE_NO_UNWIND_OF_CALLS}>:-Wl,--no-ld-generated-unwind-info>)
 
 rewire_host_library(rewire)
 # It calls librewire's C++ interface.
 if(REWIRE_EXPORT_CXX OR NOT BUILD_SHARED_LIBS)
-  rewire_host_library(rewire_prepare PUBLIC rewire)
+  rewire_host_library(rewire_prepare PUBLIC rewire COPIES rewire_base)
   set(pkg_configs rewire rewire-prepare)
   if(TARGET rewire_onnx_compiler)
     find_package(Protobuf REQUIRED)  # what the folder found is known there alone

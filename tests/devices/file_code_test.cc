@@ -123,7 +123,7 @@ TEST_CASE("device code of an executable needs the host's permission") {
   CHECK(
       program.error().message() ==
       "the executable has 2 kernels of its own for devices, such as 'test.scale': native code, which nothing "
-      "checks. If you trust the file, set LinkOptions::trust_device_code (--trust-device-code)");
+      "checks; if you trust it, set LinkOptions::trust_device_code (--trust-device-code)");
 }
 
 TEST_CASE("the best blob is taken, and the next one if the driver refuses it") {

@@ -63,7 +63,7 @@ Status AllowDeviceCode(const Module& module, const LinkOptions& options) {
   return Fail(
       StatusCode::kLinkFailed,
       "the executable has {} kernels of its own for devices, such as '{}': native code, which nothing "
-      "checks. If you trust the file, set LinkOptions::trust_device_code (--trust-device-code)",
+      "checks; if you trust it, set LinkOptions::trust_device_code (--trust-device-code)",
       module.device_kernels.size(), module.device_kernels[0].name);
 }
 

@@ -72,8 +72,8 @@ Result<Array<tvm::DeviceModule>> ReadClassicBlob(Span<const std::byte> bytes) {
     } else if (kind == "AotExecutorFactory") {
       return Fail(
           StatusCode::kUnsupported,
-          "it is a model for TVM's ahead-of-time executor (AotExecutorFactory), whose kernels are called "
-          "by machine code of its own; export it with the graph executor or for the Relay VM");
+          "it is a model for TVM's ahead-of-time executor (AotExecutorFactory); export it with the graph "
+          "executor or for the Relay VM");
     } else {
       return Fail(StatusCode::kUnsupported,
                   "it carries a module of the kind '{}', for which there is no loader; export it for the "

@@ -70,9 +70,9 @@ TEST_CASE("device code is read, of every module in order") {
 TEST_CASE("a model of the ahead-of-time executor is called by its name") {
   BytesBuilder blob;
   CHECK(ErrorOf(blob.U64(1).Text("AotExecutorFactory").Text("x")) ==
-        "it is a model for TVM's ahead-of-time executor (AotExecutorFactory), whose kernels are called by "
-        "machine "
-        "code of its own; export it with the graph executor or for the Relay VM");
+        "it is a model for TVM's ahead-of-time executor (AotExecutorFactory); export it with the graph "
+        "executor "
+        "or for the Relay VM");
 }
 
 TEST_CASE("a blob cut at any byte is refused") {
