@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import enum
 import inspect
+import tempfile
 import threading
 import warnings
 
@@ -74,6 +75,23 @@ def by_callback(scene):
     return given
 
 
+def other_machine(scene):
+    """A machine of the same program that does not run."""
+    machine = rewire.VirtualMachine(scene.program)
+    machine.set_input("x", W)
+    return machine
+
+
+def with_state_file(call):
+    """A call that is given a file with a state."""
+    def run(scene):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/x.state"
+            other_machine(scene).save_state(path)
+            return call(scene, path)
+    return run
+
+
 BUSY = "BusyError"
 CANCELS = "the run ends"
 ADDRESS = {"element_type": numpy.float32, "shape": (4,)}
@@ -111,13 +129,17 @@ TABLE = {
         "clear_outputs": (lambda s: s.vm.clear_outputs(), BUSY),
         "donate": (lambda s: s.vm.donate("x", "y"), BUSY),
         "invoke": (lambda s: s.vm.invoke(timeout=1), BUSY),
+        "load_state": (with_state_file(lambda s, path: s.vm.load_state(path)), BUSY),
         "output": (lambda s: s.vm.output("y"), BUSY),
         "output_report": (lambda s: s.vm.output_report("y"), BUSY),
         "outputs": (lambda s: s.vm.outputs(), BUSY),
         "require_zero_copy": (lambda s: s.vm.require_zero_copy(), BUSY),
+        "save_state": (with_state_file(lambda s, path: s.vm.save_state(path)), BUSY),
         "set_input": (lambda s: s.vm.set_input("x", W), BUSY),
         "set_limits": (lambda s: s.vm.set_limits(steps=1), BUSY),
         "set_output": (lambda s: s.vm.set_output("y", numpy.zeros(4, numpy.float32)), BUSY),
+        "set_state": (lambda s: s.vm.set_state(other_machine(s).state()), BUSY),
+        "state": (lambda s: s.vm.state(), BUSY),
         "trim": (lambda s: s.vm.trim(), BUSY),
     }),
     rewire.tvm.VirtualMachine: (Scene.by_tvm, {

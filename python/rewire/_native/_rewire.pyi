@@ -299,7 +299,9 @@ class VirtualMachine:
         """Writes state() to a file."""
 
     def load_state(self, path: rewire.types.Path) -> str:
-        """Reads a file of save_state(), vm-run or a C program as set_state() does."""
+        """
+        Reads a file of save_state(), vm-run or a C program as set_state() does.
+        """
 
     def clear_inputs(self, function: str | None = None) -> None:
         """Forgets the inputs that are set, and lets go of the arrays."""

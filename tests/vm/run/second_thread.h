@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "rewire/tests/support/paths.h"
+#include "rewire/tests/support/run_program.h"
 #include "rewire/tests/vm/test_program.h"
 #include "rewire/vm/host_function.h"
 #include "rewire/vm/virtual_machine.h"
@@ -66,6 +67,23 @@ inline Program GatedProgram(Gate* gate, LinkOptions options = {}) {
       ret %x
     .end)",
                    std::move(options));
+}
+
+// A state that a VM of this program takes while it does not run.
+inline Array<std::byte> StateOf(const Program& program) {
+  VirtualMachine vm(program);
+  vm.SetInput("x", Floats({4, 5, 6}));
+  return vm.State("main");
+}
+
+// The same in a file.
+inline const std::string& StateFileOf(const Program& program) {
+  static const TempFolder folder;
+  static const std::string path = (folder.path() / "x.state").string();
+  VirtualMachine vm(program);
+  vm.SetInput("x", Floats({4, 5, 6}));
+  vm.SaveState(path, "main");
+  return path;
 }
 
 // The run that goes on while `call` is made, and what comes of it.

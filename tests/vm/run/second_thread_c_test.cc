@@ -121,6 +121,22 @@ std::vector<CRow> CRows() {
        [](RewireVm* vm) { return rewire_vm_output_shape(vm, output, nullptr, 0, &rank); }},
       {"rewire_vm_output_report",
        [](RewireVm* vm) { return rewire_vm_output_report(vm, output, &copied, nullptr, 0, nullptr); }},
+      {"rewire_vm_state",
+       [](RewireVm* vm) {
+         std::size_t size = 0;
+         return rewire_vm_state(vm, nullptr, nullptr, 0, &size);
+       }},
+      {"rewire_vm_save_state",
+       [](RewireVm* vm) { return rewire_vm_save_state(vm, nullptr, "not_written.state"); }},
+      {"rewire_vm_set_state",
+       [](RewireVm* vm) {
+         const Array<std::byte> state = StateOf(vm->machine.program());
+         return rewire_vm_set_state(vm, state.data(), state.size(), nullptr);
+       }},
+      {"rewire_vm_load_state",
+       [](RewireVm* vm) {
+         return rewire_vm_load_state(vm, StateFileOf(vm->machine.program()).c_str(), nullptr);
+       }},
       {"rewire_vm_invoke_async", [](RewireVm* vm) { return rewire_vm_invoke_async(vm, "free"); }},
       {"rewire_vm_wait", [](RewireVm* vm) { return rewire_vm_wait(vm); }},
       {"rewire_vm_set_stream", [](RewireVm* vm) { return rewire_vm_set_stream(vm, device, nullptr); }},

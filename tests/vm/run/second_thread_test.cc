@@ -44,6 +44,12 @@ std::vector<VmRow> VmRows() {
        [](VirtualMachine& vm) {
          return vm.TrySetInputs(0U, {&view, 1});
        }},
+      {"TryInput", [status](VirtualMachine& vm) { return status(vm.TryInput("x")); }},
+      {"TryState", [status](VirtualMachine& vm) { return status(vm.TryState()); }},
+      {"TrySaveState", [](VirtualMachine& vm) { return vm.TrySaveState("not_written.state"); }},
+      {"TrySetState", [status](VirtualMachine& vm) { return status(vm.TrySetState(StateOf(vm.program()))); }},
+      {"TryLoadState",
+       [status](VirtualMachine& vm) { return status(vm.TryLoadState(StateFileOf(vm.program()))); }},
       {"TryClearInputs", [](VirtualMachine& vm) { return vm.TryClearInputs(); }},
       {"TrySetOutput", [](VirtualMachine& vm) { return vm.TrySetOutput(0, view); }},
       {"TrySetOutput", [](VirtualMachine& vm) { return vm.TrySetOutput(0, value.tensor()); }},
