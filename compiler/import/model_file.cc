@@ -15,8 +15,8 @@
 namespace rewire::compiler {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 256;  // of a stranger's name, in a message
-constexpr int kAttributeProtoField = 11;     // FunctionProto.attribute_proto, of ONNX 1.13
+constexpr std::size_t kMostFunctionNameBytes = 256;  // of a stranger's name, in a message
+constexpr int kAttributeProtoField = 11;             // FunctionProto.attribute_proto, of ONNX 1.13
 
 // `real` is the model's path after links are followed.
 ExternalData BesideModel(const std::filesystem::path& path, const std::filesystem::path& real,
@@ -96,8 +96,8 @@ Status ModelFile::AddFunctions() {
     if (!functions_.emplace(std::pair(DomainOf(function.domain()), function.name()), &function).second) {
       return Fail(StatusCode::kUnsupported,
                   fmt::format("there are two functions '{}' of domain '{}'; overloads are not supported",
-                              Printable(function.name(), kMostNameBytes),
-                              Printable(function.domain(), kMostNameBytes)));
+                              Printable(function.name(), kMostFunctionNameBytes),
+                              Printable(function.domain(), kMostFunctionNameBytes)));
     }
     // The classes that this is built with may be older than the field.
     const google::protobuf::UnknownFieldSet& unknown = function.GetReflection()->GetUnknownFields(function);
@@ -109,8 +109,9 @@ Status ModelFile::AddFunctions() {
       }
       onnx::AttributeProto attribute;
       if (!attribute.ParseFromString(field.length_delimited())) {
-        return Fail(StatusCode::kInvalidFile, fmt::format("function '{}': attribute_proto cannot be read",
-                                                          Printable(function.name(), kMostNameBytes)));
+        return Fail(StatusCode::kInvalidFile,
+                    fmt::format("function '{}': attribute_proto cannot be read",
+                                Printable(function.name(), kMostFunctionNameBytes)));
       }
       const std::string name = attribute.name();
       defaults_.emplace(std::pair(&function, name), std::move(attribute));

@@ -3,6 +3,8 @@
 // Names of the kernels of convolution and pooling.
 #pragma once
 
+#include <cstdint>
+
 #include "rewire/kernels/contract/work_rule.h"
 
 namespace rewire::names {
@@ -83,3 +85,36 @@ inline constexpr WorkRule kConvolutionWork[] = {
 };
 
 }  // namespace rewire::names
+
+namespace rewire::contract {
+
+// The attributes of pools besides those of their window (window.h). `Given` reads them by Bool and Int, as
+// kernel::Attributes does.
+struct MaxPoolAttributes {
+  bool column_major = false;  // indices count along the columns of an image
+
+  template <typename Given>
+  void Read(Given& given) {
+    column_major = given.Bool("storage_order", false);
+  }
+};
+
+struct AveragePoolAttributes {
+  bool count_pad = false;  // padding counts as elements that are 0
+
+  template <typename Given>
+  void Read(Given& given) {
+    count_pad = given.Bool("count_include_pad", false);
+  }
+};
+
+struct LpPoolAttributes {
+  std::int64_t p = 2;  // the power
+
+  template <typename Given>
+  void Read(Given& given) {
+    p = given.Int("p", 2, 1);
+  }
+};
+
+}  // namespace rewire::contract

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The attributes of kernels that move elements, as kernels of every kind read them. `Given` reads attributes
-// by Require, Ints and Bool, as kernel::Attributes does.
+// by Require, Int, Ints and Bool, as kernel::Attributes does.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,25 @@ struct PadAttributes {
   void Read(Given& given) {
     given.Require("pads");
     pads = given.Ints("pads", {});
+  }
+};
+
+struct ConcatAttributes {
+  std::int64_t axis = 0;
+
+  template <typename Given>
+  void Read(Given& given) {
+    given.Require("axis");
+    axis = given.Int("axis", 0);
+  }
+};
+
+struct SplitAttributes {
+  std::int64_t axis = 0;
+
+  template <typename Given>
+  void Read(Given& given) {
+    axis = given.Int("axis", 0);
   }
 };
 

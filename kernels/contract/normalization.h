@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of the kernels of normalization.
+// Names and attributes of the kernels of normalization. Kernels of every kind, passes and the writer of C
+// source read the attributes by these structs: `Given` reads by Int and Float, as kernel::Attributes does.
 #pragma once
+
+#include <cstdint>
 
 #include "rewire/kernels/contract/cost.h"
 
@@ -23,3 +26,59 @@ inline constexpr Cost kNormalizationCosts[] = {
 };
 
 }  // namespace rewire::names
+
+namespace rewire::contract {
+
+// This is added to a variance or mean square, unless the attribute epsilon says another number.
+inline constexpr double kUsualEpsilon = 1e-5;
+
+template <typename Given>
+double ReadEpsilon(Given& given) {
+  return given.Float("epsilon", kUsualEpsilon);
+}
+
+// Softmax and its logarithm have these.
+struct SoftmaxAttributes {
+  std::int64_t axis = -1;
+
+  template <typename Given>
+  void Read(Given& given) {
+    axis = given.Int("axis", -1);
+  }
+};
+
+// LayerNorm and RmsNorm normalize the dimensions from `axis` on.
+struct RowNormAttributes {
+  std::int64_t axis = -1;
+  double epsilon = kUsualEpsilon;
+
+  template <typename Given>
+  void Read(Given& given) {
+    axis = given.Int("axis", -1);
+    epsilon = ReadEpsilon(given);
+  }
+};
+
+// The attribute `layout` stands apart (layout_attribute.h), because a device's kernel has none.
+struct GroupNormAttributes {
+  std::int64_t groups = 0;  // 0: as many as channels
+  double epsilon = kUsualEpsilon;
+
+  template <typename Given>
+  void Read(Given& given) {
+    groups = given.Int("num_groups", 0, 0);
+    epsilon = ReadEpsilon(given);
+  }
+  std::int64_t GroupsOf(std::int64_t channels) const { return groups == 0 ? channels : groups; }
+};
+
+struct BatchNormAttributes {
+  double epsilon = kUsualEpsilon;
+
+  template <typename Given>
+  void Read(Given& given) {
+    epsilon = ReadEpsilon(given);
+  }
+};
+
+}  // namespace rewire::contract

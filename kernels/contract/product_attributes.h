@@ -20,6 +20,8 @@ struct GemmAttributes {
     transpose_a = given.Bool("transA", false);
     transpose_b = given.Bool("transB", false);
   }
+  // Whether this is a * b + c, where b may be transposed.
+  bool IsPlain() const { return alpha == 1 && beta == 1 && !transpose_a; }
 };
 
 }  // namespace rewire::contract

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of the kernels that quantize.
+// Names and attributes of the kernels that quantize. Kernels of every kind, passes and the writer of C source
+// read the attributes by these structs: `Given` reads by Int and Bool, as kernel::Attributes does.
 #pragma once
+
+#include <cstdint>
+#include <limits>
 
 #include "rewire/kernels/contract/cost.h"
 
@@ -24,3 +28,39 @@ inline constexpr Cost kQuantizationCosts[] = {
 };
 
 }  // namespace rewire::names
+
+namespace rewire::contract {
+
+// Scales are those of the entries of `axis`, or of blocks of `block_size` of them.
+struct ScaleAttributes {
+  std::int64_t axis = 1;
+  std::int64_t block_size = 0;  // 0: no blocks
+
+  template <typename Given>
+  void Read(Given& given) {
+    axis = given.Int("axis", 1);
+    block_size = given.Int("block_size", 0, 0, std::numeric_limits<std::int64_t>::max());
+  }
+};
+
+struct QuantizeAttributes : ScaleAttributes {
+  bool saturate = true;  // floats of 8 bits are held in their range, rather than made infinite
+
+  template <typename Given>
+  void Read(Given& given) {
+    ScaleAttributes::Read(given);
+    saturate = given.Bool("saturate", true);
+  }
+};
+
+// From the sums of an integer product to integers.
+struct RequantizeAttributes {
+  std::int64_t axis = 1;  // of the scales of the weights
+
+  template <typename Given>
+  void Read(Given& given) {
+    axis = given.Int("axis", 1);
+  }
+};
+
+}  // namespace rewire::contract

@@ -15,9 +15,9 @@ using AttentionArguments = ::Attention;
 namespace rewire::kernel::device {
 namespace {
 
-constexpr std::int64_t kTile = 64;         // of queries and of elements (code/tiles.h)
-constexpr std::int64_t kRowColumns = 256;  // elements that a group computes of one query (code/attention.h)
-constexpr std::int64_t kFewRows = 8;       // for which a tile is not worth it
+constexpr std::int64_t kAttentionTile = 64;  // of queries and of elements (code/tiles.h)
+constexpr std::int64_t kRowColumns = 256;    // elements that a group computes of one query (code/attention.h)
+constexpr std::int64_t kFewRows = 8;         // for which a tile is not worth it
 
 int HeldInInt(std::int64_t value) {
   return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
@@ -90,8 +90,8 @@ struct Attention {
     call.Value(arguments);
     const std::int64_t images = shapes.batch * shapes.groups;
     if (few) return call.Groups(images * rows, (shapes.value_size + kRowColumns - 1) / kRowColumns, 1, 64, 1);
-    const std::int64_t tiles = (rows + kTile - 1) / kTile;
-    return call.Groups(images * tiles, (shapes.value_size + kTile - 1) / kTile, 1, 16, 16);
+    const std::int64_t tiles = (rows + kAttentionTile - 1) / kAttentionTile;
+    return call.Groups(images * tiles, (shapes.value_size + kAttentionTile - 1) / kAttentionTile, 1, 16, 16);
   }
 };
 

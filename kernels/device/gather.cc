@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -33,11 +34,10 @@ Status RunGather(TensorView x, TensorView indices, TensorView out, int along, co
   return call.Each(out.size());
 }
 
-struct Gather {
+struct Gather : contract::GatherAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kGather>;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Gather* gather) {
-    gather->axis = attributes.Int("axis", 0);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -58,11 +58,10 @@ struct Gather {
   }
 };
 
-struct GatherElements {
+struct GatherElements : contract::GatherAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kGatherElements>;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherElements* gather) {
-    gather->axis = attributes.Int("axis", 0);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -82,11 +81,10 @@ struct GatherElements {
   }
 };
 
-struct GatherND {
+struct GatherND : contract::GatherNdAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kGatherNd>;
-  std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherND* gather) {
-    gather->batch_dims = attributes.Int("batch_dims", 0, 0, cpu::kMaxKernelRank);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -105,11 +103,10 @@ struct GatherND {
   }
 };
 
-struct OneHot {
+struct OneHot : contract::OneHotAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kOneHot>;
-  std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHot* one_hot) {
-    one_hot->axis = attributes.Int("axis", -1);
+    one_hot->Read(attributes);
     return Status();
   }
   Status operator()(TensorView indices, TensorView values, TensorView out) const {

@@ -129,12 +129,10 @@ Status MovePart(TensorView whole, TensorView part, int axis, std::int64_t first,
   return to_whole ? moving.Run(part, whole) : moving.Run(whole, part);
 }
 
-struct Concat {
+struct Concat : contract::ConcatAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kConcat>;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Concat* concat) {
-    attributes.Require("axis");
-    concat->axis = attributes.Int("axis", 0);
+    concat->Read(attributes);
     return Status();
   }
   Status operator()(TensorList tensors) const {
@@ -163,11 +161,10 @@ struct Concat {
   }
 };
 
-struct Split {
+struct Split : contract::SplitAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kSplit>;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Split* split) {
-    split->axis = attributes.Int("axis", 0);
+    split->Read(attributes);
     return Status();
   }
   Status operator()(TensorList tensors) const {

@@ -22,12 +22,11 @@ Status CheckFactor(const char* what, TensorView factor, TensorView x, ShapeView 
 }
 
 template <bool kLog>
-struct Softmax {
+struct Softmax : contract::SoftmaxAttributes {
   static constexpr const char* kName =
       kLog ? names::kOnDevice<names::kLogSoftmax> : names::kOnDevice<names::kSoftmax>;
-  std::int64_t axis = -1;
   static Status Make(Attributes& attributes, Softmax* softmax) {
-    softmax->axis = attributes.Int("axis", -1);
+    softmax->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -74,13 +73,7 @@ struct RowNorm {
 };
 
 // Normalization of the dimensions from an axis on.
-struct TailNorm {
-  std::int64_t axis = -1;
-  double epsilon = 1e-5;
-  void Read(Attributes& attributes) {
-    axis = attributes.Int("axis", -1);
-    epsilon = attributes.Float("epsilon", 1e-5);
-  }
+struct TailNorm : contract::RowNormAttributes {
   Status Run(bool centered, TensorView x, TensorView scale, const std::optional<TensorView>& bias,
              TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;
@@ -120,20 +113,17 @@ struct RmsNorm {
   }
 };
 
-struct GroupNorm {
+struct GroupNorm : contract::GroupNormAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kGroupNorm>;
-  std::int64_t groups = 0;
-  double epsilon = 1e-5;
   static Status Make(Attributes& attributes, GroupNorm* norm) {
-    norm->groups = attributes.Int("num_groups", 0, 0);
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    norm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
     const std::int64_t channels = x.dim(1);
-    const std::int64_t parts = groups == 0 ? channels : groups;
+    const std::int64_t parts = GroupsOf(channels);
     if (parts > 0 && channels % parts != 0) {
       return ValueError("x has ", channels, " channels, no multiple of ", parts, " groups");
     }
@@ -148,11 +138,10 @@ struct GroupNorm {
   }
 };
 
-struct BatchNorm {
+struct BatchNorm : contract::BatchNormAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kBatchNorm>;
-  double epsilon = 1e-5;
   static Status Make(Attributes& attributes, BatchNorm* norm) {
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    norm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView mean, TensorView variance,

@@ -34,13 +34,7 @@ Status TypeOf(const char* what, TensorView tensor, IntegerType* type) {
 }
 
 // Both quantize_linear and dequantize_linear take an integer and a float tensor of one shape.
-struct Linear {
-  std::int64_t axis = 1;
-  std::int64_t block_size = 0;
-  void Read(Attributes& attributes) {
-    axis = attributes.Int("axis", 1);
-    block_size = cpu::BlockSize(attributes);
-  }
+struct Linear : contract::ScaleAttributes {
   Status Run(const char* code, const char* stored_name, TensorView stored, const char* real_name,
              TensorView x, TensorView scale, const std::optional<TensorView>& zero, TensorView out) const {
     const TensorView real = stored_name[0] == 'x' ? out : x;
@@ -66,8 +60,9 @@ struct QuantizeLinear {
   static constexpr const char* kName = names::kOnDevice<names::kQuantizeLinear>;
   Linear linear;
   static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
-    quantize->linear.Read(attributes);
-    (void)attributes.Bool("saturate", true);  // of floats of 8 bits, which are not quantized here
+    contract::QuantizeAttributes given;
+    given.Read(attributes);  // floats of 8 bits, which may saturate, are not quantized here
+    quantize->linear = {given};
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
@@ -107,11 +102,10 @@ struct DynamicQuantizeLinear {
   }
 };
 
-struct Requantize {
+struct Requantize : contract::RequantizeAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kRequantize>;
-  std::int64_t axis = 1;
   static Status Make(Attributes& attributes, Requantize* requantize) {
-    requantize->axis = attributes.Int("axis", 1);
+    requantize->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView x_scale, TensorView w_scale, TensorView y_scale, TensorView zero,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -62,12 +63,11 @@ int SharersOf(std::int64_t lines, std::int64_t length, std::int64_t places) {
   return static_cast<int>(std::clamp<std::int64_t>(kThreads / lines, 1, std::max<std::int64_t>(most, 1)));
 }
 
-struct ScatterElements {
+struct ScatterElements : contract::GatherAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kScatterElements>;
-  std::int64_t axis = 0;
   ScatterReduction reduction = ScatterReduction::kNone;
   static Status Make(Attributes& attributes, ScatterElements* scatter) {
-    scatter->axis = attributes.Int("axis", 0);
+    scatter->Read(attributes);
     scatter->reduction = cpu::ReadScatterReduction(attributes);
     return Status();
   }

@@ -182,7 +182,7 @@ struct MaxPool {
   cpu::WindowAttributes attributes;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
-    (void)given.Bool("storage_order", false);  // of indices, which are not given here
+    contract::MaxPoolAttributes().Read(given);  // the order is that of indices, which are not given here
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
@@ -197,13 +197,12 @@ struct MaxPool {
   }
 };
 
-struct AveragePool {
+struct AveragePool : contract::AveragePoolAttributes {
   static constexpr const char* kName = names::kOnDevice<names::kAvgPool>;
   cpu::WindowAttributes attributes;
-  bool count_pad = false;
   static Status Make(Attributes& given, AveragePool* pool) {
     pool->attributes.Read(given, true, true);
-    pool->count_pad = given.Bool("count_include_pad", false);
+    pool->Read(given);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {

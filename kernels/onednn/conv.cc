@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/layout_attribute.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/pace.h"
@@ -53,7 +54,7 @@ struct ConvSpec {
 Status ConvSpec::Read(Attributes& attributes) {
   window.Read(attributes, false, false);
   groups = attributes.Int("group", 1, 1);
-  channels_last = attributes.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
+  channels_last = contract::ReadChannelsLast(attributes);
   attributes.Require("weights");
   weights = attributes.Ints("weights", {1, 1, 1});
   sizes = attributes.Ints("sizes", {});

@@ -32,7 +32,7 @@ KNAME = re.compile(r"\bkName =([^;]*);|REWIRE_\w+\(([^)]*)\)|\bMath<([^>]*)>|(?:
 OPERATOR = re.compile(r"^\| (\w+) \| \d", re.M)
 TEST_SUFFIXES = {".cc", ".h", ".c", ".asm", ".py", ".txt"}
 NO_TESTS = {"ci", "faults", "bench"}
-MOST_WITHOUT_TEST = 20
+MOST_WITHOUT_TEST = 18
 
 
 def code_of(text):

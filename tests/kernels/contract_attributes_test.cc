@@ -12,10 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
+#include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/contract/product_attributes.h"
+#include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/vm/kernel_set.h"
 
@@ -113,7 +116,17 @@ void CheckAll(Libraries* libraries, std::initializer_list<const char*> kernels) 
 TEST_CASE("rows show the attributes and the defaults that kernels read") {
   using namespace contract;
   Libraries libraries;
+  CheckAll<SoftmaxAttributes>(&libraries, {"rewire.softmax", "rewire.log_softmax"});
+  CheckAll<RowNormAttributes>(&libraries, {"rewire.layer_norm", "rewire.rms_norm"});
+  CheckAll<GroupNormAttributes>(&libraries, {"rewire.group_norm"});
+  CheckAll<BatchNormAttributes>(&libraries, {"rewire.batch_norm"});
+  CheckAll<GatherAttributes>(&libraries, {"rewire.gather", "rewire.shape.gather", "rewire.gather_elements",
+                                          "rewire.scatter_elements"});
+  CheckAll<GatherNdAttributes>(&libraries, {"rewire.gather_nd", "rewire.shape.gather_nd"});
+  CheckAll<OneHotAttributes>(&libraries, {"rewire.one_hot", "rewire.shape.one_hot"});
   CheckAll<TopKAttributes>(&libraries, {"rewire.top_k"});
+  CheckAll<ConcatAttributes>(&libraries, {"rewire.concat", "rewire.shape.concat"});
+  CheckAll<SplitAttributes>(&libraries, {"rewire.split", "rewire.shape.split"});
   CheckAll<TransposeAttributes>(&libraries, {"rewire.transpose"});
   CheckAll<SliceAttributes>(&libraries, {"rewire.slice"});
   CheckAll<TriluAttributes>(&libraries, {"rewire.trilu"});
@@ -123,6 +136,12 @@ TEST_CASE("rows show the attributes and the defaults that kernels read") {
       &libraries, {"rewire.reduce_sum", "rewire.reduce_mean", "rewire.reduce_max", "rewire.reduce_min"});
   CheckAll<ArgReduceAttributes>(&libraries, {"rewire.argmax", "rewire.argmin"});
   CheckAll<RunningAttributes>(&libraries, {"rewire.cumsum", "rewire.cumprod"});
+  CheckAll<QuantizeAttributes>(&libraries, {"rewire.quantize_linear"});
+  CheckAll<ScaleAttributes>(&libraries, {"rewire.dequantize_linear"});
+  CheckAll<RequantizeAttributes>(&libraries, {"rewire.requantize"});
+  CheckAll<MaxPoolAttributes>(&libraries, {"rewire.max_pool"});
+  CheckAll<AveragePoolAttributes>(&libraries, {"rewire.avg_pool"});
+  CheckAll<LpPoolAttributes>(&libraries, {"rewire.lp_pool"});
   CheckAll<GeluAttributes>(&libraries, {"rewire.gelu"});
   CheckAll<IsInfAttributes>(&libraries, {"rewire.isinf"});
   for (const NumberedKernel& kernel : kNumberedKernels) {

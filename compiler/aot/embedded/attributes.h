@@ -19,13 +19,15 @@ class Attributes {
  public:
   explicit Attributes(const KernelImport& import) : import_(import) {}
 
-  std::int64_t Int(const char* name, std::int64_t otherwise) const {
+  // The structs of kernels/contract read by these. Kernels have accepted the values before, so that limits
+  // are not asked again.
+  std::int64_t Int(const char* name, std::int64_t otherwise, std::int64_t /*least*/ = 0,
+                   std::int64_t /*most*/ = 0) const {
     return Get<std::int64_t>(name, otherwise);
   }
-  std::string Text(const char* name, const char* otherwise) const {
+  std::string String(const char* name, const char* otherwise) const {
     return Get<std::string>(name, otherwise);
   }
-  // The structs of kernels/contract read by these. Kernels have accepted the values before.
   std::vector<std::int64_t> Ints(const char* name, const std::vector<std::int64_t>& otherwise) const {
     return Find(name) == nullptr ? otherwise : List(name, 0, 0);
   }
@@ -35,10 +37,9 @@ class Attributes {
     const auto* found = std::find(choices.begin(), choices.end(), value);
     return found == choices.end() ? otherwise : static_cast<int>(found - choices.begin());
   }
-  double Float(const char* name, double otherwise) const { return Number(name, otherwise); }
   void Require(const char* /*name*/) const {}
   // A number may be given as an integer.
-  double Number(const char* name, double otherwise) const {
+  double Float(const char* name, double otherwise) const {
     const Attribute* found = Find(name);
     if (found == nullptr) return otherwise;
     if (const auto* integer = std::get_if<std::int64_t>(&found->value)) return static_cast<double>(*integer);

@@ -72,8 +72,7 @@ Status EmbeddedCall::NeedFloats() const {
   return NeedOutput(kFloat32);
 }
 
-Result<std::size_t> EmbeddedCall::Axis(std::int64_t otherwise, std::size_t rank) const {
-  std::int64_t axis = attributes.Int("axis", otherwise);
+Result<std::size_t> EmbeddedCall::Axis(std::int64_t axis, std::size_t rank) const {
   if (axis < 0) axis += static_cast<std::int64_t>(rank);
   if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) {
     return Refuse(fmt::format("axis {} is none of its {} axes", axis, rank));
@@ -89,7 +88,7 @@ Result<Dims> EmbeddedCall::List(const char* attribute, std::size_t size, std::in
 
 std::string EmbeddedCall::Activation(const std::string& attribute_prefix) {
   const auto number = [&](const char* name, double otherwise) {
-    return attributes.Number((attribute_prefix + name).c_str(), otherwise);
+    return attributes.Float((attribute_prefix + name).c_str(), otherwise);
   };
   std::string next = "0";
   const double scale = number("post_scale", 1);
@@ -99,7 +98,7 @@ std::string EmbeddedCall::Activation(const std::string& attribute_prefix) {
         "&" + definitions().Struct("activation", fmt::format("{{rewire_embedded_activate_move, {}, {}, 0}}",
                                                              FloatText(scale), FloatText(shift)));
   }
-  const std::string function = attributes.Text((attribute_prefix + "activation").c_str(), "none");
+  const std::string function = attributes.String((attribute_prefix + "activation").c_str(), "none");
   if (function == "none") return next;
   return "&" + definitions().Struct("activation", fmt::format("{{rewire_embedded_activate_{}, {}, {}, {}}}",
                                                               function, FloatText(number("alpha", 0)),

@@ -71,8 +71,15 @@ class EmbeddedCall {
   // All inputs and outputs are f32, and there is one output.
   Status NeedFloats() const;
 
-  // The attribute as a position among so many axes, from their end if it is negative.
-  Result<std::size_t> Axis(std::int64_t otherwise, std::size_t rank) const;
+  // The attributes of the kernel, by its struct in kernels/contract.
+  template <typename Given>
+  Given Read() const {
+    Given given;
+    given.Read(attributes);
+    return given;
+  }
+  // An axis as a position among so many axes. A negative one counts from their end.
+  Result<std::size_t> Axis(std::int64_t axis, std::size_t rank) const;
   // The attribute as a list of so many numbers.
   Result<Dims> List(const char* attribute, std::size_t size, std::int64_t otherwise) const;
 

@@ -126,7 +126,7 @@ Result<std::string> BitShift(EmbeddedCall& call) {
   const DLDataType dtype = call.OutputValue().dtype;
   if (!IsInteger(dtype) || dtype.code == kInt) return OwnRowOfOneType(call, {});
   const char* const shifted =
-      call.attributes.Text("direction", "LEFT") == "LEFT" ? "(uint64_t)a << b" : "a >> b";
+      call.attributes.String("direction", "LEFT") == "LEFT" ? "(uint64_t)a << b" : "a >> b";
   return OwnRowOfOneType(call, fmt::format("b >= {} ? 0 : {}", static_cast<int>(dtype.bits), shifted));
 }
 
@@ -204,16 +204,15 @@ Result<std::string> NumberedRow(EmbeddedCall& call) {
                     [&](const contract::NumberedKernel& each) { return call.name() == each.kernel; });
   std::vector<double> numbers;
   for (const contract::NumberAttribute& number : row.numbers) {
-    if (number.name != nullptr) numbers.push_back(call.attributes.Number(number.name, number.otherwise));
+    if (number.name != nullptr) numbers.push_back(number.Read(call.attributes));
   }
   return RowCall(call, RowName(call), numbers);
 }
 
 Result<std::string> Gelu(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  contract::GeluAttributes given;
-  given.Read(call.attributes);
-  return RowCall(call, given.tanh ? "rewire_embedded_gelu_tanh_f32" : "rewire_embedded_gelu_f32");
+  const bool is_tanh = call.Read<contract::GeluAttributes>().tanh;
+  return RowCall(call, is_tanh ? "rewire_embedded_gelu_tanh_f32" : "rewire_embedded_gelu_f32");
 }
 
 // Floats are truncated and held in the range of an integer, and NaN becomes 0. Integers wrap.

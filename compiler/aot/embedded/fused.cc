@@ -67,7 +67,7 @@ Result<std::string> Fused(EmbeddedCall& call) {
     reads += fmt::format("    const float a{0} = (float)*x{0};\n", i);
     steps += fmt::format(", x{0} += steps[{0}]", i);
   }
-  const std::string program = call.attributes.Text("program", "");
+  const std::string program = call.attributes.String("program", "");
   std::string_view rest = program;
   std::string lines;
   std::size_t step = 0;

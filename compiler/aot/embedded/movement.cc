@@ -8,6 +8,7 @@
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/movement_attributes.h"
 
@@ -90,7 +91,7 @@ Result<std::string> Copy(EmbeddedCall& call) {
 
 Result<std::string> Transpose(EmbeddedCall& call) {
   const Dims& x = call.InputDims(0);
-  Dims perm = call.attributes.List("perm", 0, 0);
+  Dims perm = call.Read<contract::TransposeAttributes>().perm;
   while (perm.size() < x.size()) perm.push_back(static_cast<std::int64_t>(x.size() - 1 - perm.size()));
   const Dims strides = StridesOf(x);
   Dims sorted = perm;
@@ -139,7 +140,9 @@ Result<std::string> Tile(EmbeddedCall& call) {
 // The statements of several copies.
 Result<std::string> Parts(EmbeddedCall& call, bool is_split) {
   const Dims& whole = is_split ? call.InputDims(0) : call.OutputDims();
-  const Result<std::size_t> axis = call.Axis(0, whole.size());
+  const std::int64_t along =
+      is_split ? call.Read<contract::SplitAttributes>().axis : call.Read<contract::ConcatAttributes>().axis;
+  const Result<std::size_t> axis = call.Axis(along, whole.size());
   if (!axis) return Forward(axis);
   const Dims strides = StridesOf(whole);
   std::string text;
@@ -162,12 +165,11 @@ Result<std::string> Split(EmbeddedCall& call) { return Parts(call, true); }
 
 Result<std::string> Slice(EmbeddedCall& call) {
   const Dims& x = call.InputDims(0);
-  const Dims starts = call.attributes.List("starts", 0, 0);
-  const Dims axes = call.attributes.List("axes", 0, 0);
-  const Result<Dims> steps = call.List("steps", starts.size(), 1);
-  if (!steps) return Forward(steps);
-  if (starts.size() > x.size() || (!axes.empty() && axes.size() != starts.size())) {
-    return call.Refuse("its attributes starts and axes do not fit the input");
+  const auto given = call.Read<contract::SliceAttributes>();
+  const Dims &starts = given.starts, &axes = given.axes, &steps = given.steps;
+  const auto fits = [&](const Dims& list) { return list.empty() || list.size() == starts.size(); };
+  if (starts.size() > x.size() || !fits(axes) || !fits(steps)) {
+    return call.Refuse("its attributes starts, axes and steps do not fit the input");
   }
   Side from{Given(call, 0), 0, StridesOf(x)};
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -177,7 +179,7 @@ Result<std::string> Slice(EmbeddedCall& call) {
       return call.Refuse(fmt::format("axis {} is none of its {} axes", axis, x.size()));
     }
     const auto at = static_cast<std::size_t>(axis);
-    const std::int64_t step = (*steps)[i];
+    const std::int64_t step = steps.empty() ? 1 : steps[i];
     std::int64_t start = starts[i] < 0 ? starts[i] + x[at] : starts[i];
     start = std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(x[at] - 1, 0) : x[at]);
     from.begin += start * from.steps[at];
@@ -191,7 +193,7 @@ Result<std::string> Slice(EmbeddedCall& call) {
 Result<std::string> Gather(EmbeddedCall& call) {
   const DLDataType indices = call.InputValue(1).dtype;
   const Dims& x = call.InputDims(0);
-  const Result<std::size_t> axis = call.Axis(0, x.size());
+  const Result<std::size_t> axis = call.Axis(call.Read<contract::GatherAttributes>().axis, x.size());
   if (!axis) return Forward(axis);
   if (indices != kInt32 && indices != kInt64) return call.Refuse("its indices are no integers");
   const std::string sizes = call.definitions().Struct(
@@ -207,7 +209,7 @@ Result<std::string> GatherElements(EmbeddedCall& call) {
   const DLDataType indices = call.InputValue(1).dtype;
   const Dims& x = call.InputDims(0);
   const Dims& out = call.OutputDims();
-  const Result<std::size_t> axis = call.Axis(0, x.size());
+  const Result<std::size_t> axis = call.Axis(call.Read<contract::GatherAttributes>().axis, x.size());
   if (!axis) return Forward(axis);
   if (indices != kInt32 && indices != kInt64) return call.Refuse("its indices are no integers");
   if (out.size() > kMostEmbeddedRank) return call.Refuse("it has more than 8 axes");

@@ -4,18 +4,18 @@
 
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
+#include "rewire/kernels/contract/layout_attribute.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/normalization.h"
 
 namespace rewire::aot {
 namespace {
 
-std::string Epsilon(const EmbeddedCall& call) { return FloatText(call.attributes.Number("epsilon", 1e-5)); }
-
 Result<std::string> Softmax(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
   const Dims& x = call.InputDims(0);
-  const Result<std::size_t> axis = call.Axis(-1, x.size());
+  const auto given = call.Read<contract::SoftmaxAttributes>();
+  const Result<std::size_t> axis = call.Axis(given.axis, x.size());
   if (!axis) return Forward(axis);
   const std::string sizes = call.definitions().Struct(
       "along", Braced({Product(x, 0, *axis), x[*axis], Product(x, *axis + 1, x.size())}));
@@ -31,10 +31,12 @@ Result<std::string> Rows(EmbeddedCall& call) {
       return call.Refuse(fmt::format("argument {} is {}, only f32 is taken", i, TensorText(value)));
   }
   const Dims& x = call.InputDims(0);
-  const Result<std::size_t> axis = call.Axis(-1, x.size());
+  const auto given = call.Read<contract::RowNormAttributes>();
+  const Result<std::size_t> axis = call.Axis(given.axis, x.size());
   if (!axis) return Forward(axis);
-  return call.definitions().Struct("row_norm", fmt::format("{{{}, {}, {}}}", Product(x, 0, *axis),
-                                                           Product(x, *axis, x.size()), Epsilon(call)));
+  return call.definitions().Struct(
+      "row_norm", fmt::format("{{{}, {}, {}}}", Product(x, 0, *axis), Product(x, *axis, x.size()),
+                              FloatText(given.epsilon)));
 }
 
 Result<std::string> LayerNorm(EmbeddedCall& call) {
@@ -57,27 +59,28 @@ Result<std::string> RmsNorm(EmbeddedCall& call) {
 
 Result<std::string> GroupNorm(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  if (call.attributes.Text("layout", "NCHW") != "NCHW") return call.Refuse("its channels are last");
+  if (contract::ReadChannelsLast(call.attributes)) return call.Refuse("its channels are last");
   const Dims& x = call.InputDims(0);
-  std::int64_t groups = call.attributes.Int("num_groups", 0);
-  if (groups == 0) groups = x[1];
+  const auto given = call.Read<contract::GroupNormAttributes>();
+  const std::int64_t groups = given.GroupsOf(x[1]);
   if (groups < 1) return call.Refuse("its attribute num_groups is negative");
   if (call.InputDims(1) != Dims{x[1]} || call.InputDims(2) != Dims{x[1]}) {
     return call.Refuse("scale and bias have an element for each group, not for each channel");
   }
   const std::string sizes = call.definitions().Struct(
       "group_norm", fmt::format("{{{}, {}, {}, {}, {}}}", x[0], groups, x[1] / groups,
-                                Product(x, 2, x.size()), Epsilon(call)));
+                                Product(x, 2, x.size()), FloatText(given.epsilon)));
   return fmt::format("rewire_embedded_group_norm_f32(&{}, {}, {}, {}, {});", sizes, call.Input(0),
                      call.Input(1), call.Input(2), call.Output());
 }
 
 Result<std::string> BatchNorm(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
+  const auto given = call.Read<contract::BatchNormAttributes>();
   const Dims& x = call.InputDims(0);
   const std::string sizes = call.definitions().Struct(
       "batch_norm",
-      fmt::format("{{{{{}, {}, {}}}, {}}}", x[0], x[1], Product(x, 2, x.size()), Epsilon(call)));
+      fmt::format("{{{{{}, {}, {}}}, {}}}", x[0], x[1], Product(x, 2, x.size()), FloatText(given.epsilon)));
   return fmt::format("rewire_embedded_batch_norm_f32(&{}, {}, {}, {}, {}, {}, {});", sizes, call.Input(0),
                      call.Input(1), call.Input(2), call.Input(3), call.Input(4), call.Output());
 }

@@ -8,15 +8,14 @@
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/compiler/aot/embedded/window.h"
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/layout_attribute.h"
 
 namespace rewire::aot {
 namespace {
 
-bool IsChannelsLast(const EmbeddedCall& call) { return call.attributes.Text("layout", "NCHW") == "NHWC"; }
-
 // The content of a struct rewire_embedded_pool; `window` is what it was made of.
 Result<std::string> Pool(EmbeddedCall& call, Window* window) {
-  const bool is_last = IsChannelsLast(call);
+  const bool is_last = contract::ReadChannelsLast(call.attributes);
   const ImageAxes x = AxesOf(call.InputDims(0), is_last);
   Result<Window> found = WindowOf(call, x.spatial, AxesOf(call.OutputDims(), is_last).spatial);
   if (!found) return Forward(found);
@@ -44,14 +43,15 @@ Result<std::string> AvgPool(EmbeddedCall& call) {
   const Result<std::string> pool = Pool(call, &window);
   if (!pool) return pool;
   const std::string sizes = call.definitions().Struct(
-      "avg_pool", fmt::format("{{{}, {}, {}, {}}}", *pool, call.attributes.Int("count_include_pad", 0),
-                              window.after.size() == 2 ? window.after[0] : 0, window.after.back()));
+      "avg_pool",
+      fmt::format("{{{}, {}, {}, {}}}", *pool, call.Read<contract::AveragePoolAttributes>().count_pad ? 1 : 0,
+                  window.after.size() == 2 ? window.after[0] : 0, window.after.back()));
   return fmt::format("rewire_embedded_avg_pool_f32(&{}, {}, {});", sizes, call.Input(0), call.Output());
 }
 
 // Without padding in front, a window begins at or behind the output's own place.
 bool PoolInPlace(const EmbeddedCall& call) {
-  const bool is_last = IsChannelsLast(call);
+  const bool is_last = contract::ReadChannelsLast(call.attributes);
   const Result<Window> window =
       WindowOf(call, AxesOf(call.InputDims(0), is_last).spatial, AxesOf(call.OutputDims(), is_last).spatial);
   return window && std::all_of(window->before.begin(), window->before.end(),

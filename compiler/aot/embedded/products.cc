@@ -6,6 +6,7 @@
 #include "rewire/compiler/aot/embedded/window.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 
 namespace rewire::aot {
 namespace {
@@ -96,8 +97,8 @@ std::string Steps(bool is_transposed, std::int64_t rows, std::int64_t columns) {
 
 Result<std::string> Gemm(EmbeddedCall& call) {
   if (Status need = call.NeedFloats(); !need) return need;
-  const bool left = call.attributes.Int("transA", 0) != 0;
-  const bool right = call.attributes.Int("transB", 0) != 0;
+  const auto given = call.Read<contract::GemmAttributes>();
+  const bool left = given.transpose_a, right = given.transpose_b;
   const Dims& out = call.OutputDims();
   const std::int64_t m = out[0];
   const std::int64_t n = out[1];
@@ -110,10 +111,10 @@ Result<std::string> Gemm(EmbeddedCall& call) {
     c_column = c.back() == 1 ? 0 : 1;
     c_row = c.size() < 2 || c[c.size() - 2] == 1 ? 0 : c.back();
   }
-  const std::string sizes = call.definitions().Struct(
-      "gemm", fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", m, n, k, Steps(left, m, k),
-                          Steps(right, k, n), c_row, c_column, FloatText(call.attributes.Number("alpha", 1)),
-                          FloatText(call.attributes.Number("beta", 1))));
+  const std::string sizes =
+      call.definitions().Struct("gemm", fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", m, n, k,
+                                                    Steps(left, m, k), Steps(right, k, n), c_row, c_column,
+                                                    FloatText(given.alpha), FloatText(given.beta)));
   return fmt::format("rewire_embedded_gemm_f32(&{}, {}, {}, {}, {});", sizes, call.Input(0), call.Input(1),
                      call.Input(2), call.Output());
 }

@@ -15,11 +15,12 @@ Result<std::string> Linear(EmbeddedCall& call, const Value& bytes) {
   if (bytes.dtype != kInt8 && bytes.dtype != kUInt8) {
     return call.Refuse(fmt::format("its integers are {}", DTypeName(bytes.dtype)));
   }
-  if (call.attributes.Int("block_size", 0) != 0) return call.Refuse("its scales are those of blocks");
+  const auto given = call.Read<contract::ScaleAttributes>();
+  if (given.block_size != 0) return call.Refuse("its scales are those of blocks");
   const Dims& x = call.InputDims(0);
   Dims view = {1, 1, Product(x)};
   if (Product(call.InputDims(1)) != 1) {
-    const Result<std::size_t> axis = call.Axis(1, x.size());
+    const Result<std::size_t> axis = call.Axis(given.axis, x.size());
     if (!axis) return Forward(axis);
     view = {Product(x, 0, *axis), x[*axis], Product(x, *axis + 1, x.size())};
   }
@@ -43,7 +44,7 @@ Result<std::string> AddQuantized(EmbeddedCall& call) {
   }
   const std::int64_t least = dtype == kInt8 ? -128 : 0;
   const auto number = [&](const char* name, double otherwise) {
-    return FloatText(call.attributes.Number(name, otherwise));
+    return FloatText(call.attributes.Float(name, otherwise));
   };
   const std::string sizes = call.definitions().Struct(
       "add_quantized", fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}}}", Product(call.OutputDims()),

@@ -18,7 +18,7 @@ std::int64_t GatesOf(const EmbeddedCall& call) { return IsLstm(call) ? 4 : 3; }
 
 // Whether the attributes ask for the activations that the kernels have.
 bool HasUsualActivations(const EmbeddedCall& call, std::int64_t directions) {
-  const std::string given = call.attributes.Text("activations", "");
+  const std::string given = call.attributes.String("activations", "");
   const std::string once = IsLstm(call) ? "Sigmoid,Tanh,Tanh" : "Sigmoid,Tanh";
   return given.empty() || given == (directions == 1 ? once : once + "," + once);
 }
@@ -29,9 +29,9 @@ Result<std::string> Recurrent(EmbeddedCall& call) {
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     if (Status need = call.NeedInput(i, i == 4 ? kInt32 : kFloat32); !need) return need;
   }
-  const std::string direction = call.attributes.Text("direction", "forward");
+  const std::string direction = call.attributes.String("direction", "forward");
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
-  if (call.attributes.Number("clip", 0) != 0) return call.Refuse("its sums are clipped");
+  if (call.attributes.Float("clip", 0) != 0) return call.Refuse("its sums are clipped");
   if (!HasUsualActivations(call, directions)) return call.Refuse("its activations are not ONNX's default");
   if (call.attributes.Bool("input_forget", false)) return call.Refuse("its gates input and forget are one");
   const bool packed = call.attributes.Bool("packed", false);

@@ -40,8 +40,7 @@ Result<std::string> Reduce(EmbeddedCall& call) {
   if (Status need = call.NeedInput(0, taken); !need) return need;
   if (Status need = call.NeedOutput(taken); !need) return need;
   const Dims& x = call.InputDims(0);
-  contract::ReduceAttributes given;
-  given.Read(call.attributes);
+  const auto given = call.Read<contract::ReduceAttributes>();
   Dims axes = given.axes;
   if (call.Has(1)) {
     if (!call.IntegersOf(1)) return call.Refuse("its axes are known only when the program runs");
@@ -79,9 +78,8 @@ Result<std::string> ArgReduce(EmbeddedCall& call) {
   const DLDataType out = call.OutputValue().dtype;
   if (x.dtype != kFloat32 && x.dtype != kInt8 && x.dtype != kUInt8)
     return call.Refuse(fmt::format("its input is {}", TensorText(x)));
-  contract::ArgReduceAttributes given;
-  given.Read(call.attributes);
-  const Result<std::size_t> axis = call.Axis(0, x.dims.size());
+  const auto given = call.Read<contract::ArgReduceAttributes>();
+  const Result<std::size_t> axis = call.Axis(given.axis, x.dims.size());
   if (!axis) return Forward(axis);
   const std::string sizes = call.definitions().Struct(
       "arg_reduce",

@@ -12,10 +12,13 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/check/checks.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 
 namespace rewire::compiler {
 namespace {
@@ -139,20 +142,15 @@ class ShapesCheck {
     const Shape& in = node.inputs[0]->type.dims;
     const auto rank = static_cast<std::int64_t>(in.size());
     std::vector<bool> reduced(in.size(), false);
-    const auto axes = IntsAttribute(node, "axes");
-    if (!axes || axes->empty()) reduced.assign(in.size(), IntAttribute(node, "noop_with_empty_axes", 0) == 0);
-    for (const std::int64_t given : axes.value_or(std::vector<std::int64_t>())) {
+    const auto reduce = AttributesOf<contract::ReduceAttributes>(node);
+    if (reduce.axes.empty()) reduced.assign(in.size(), !reduce.keep_without_axes);
+    for (const std::int64_t given : reduce.axes) {
       const std::int64_t axis = given < 0 ? given + rank : given;
       if (axis < 0 || axis >= rank)
         return Broken(&node, node.inputs[0], "an axis of it", fmt::format("axis {}", given));
       reduced[static_cast<std::size_t>(axis)] = true;
     }
-    Shape expected;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      if (!reduced[i]) expected.push_back(in[i]);
-      if (reduced[i] && IntAttribute(node, "keepdims", 1) != 0) expected.emplace_back(1);
-    }
-    return Equal(node, node.outputs[0], expected);
+    return Equal(node, node.outputs[0], contract::ReducedSizes<Shape>(in, reduced, reduce.keepdims));
   }
 
   // Matrices of rank 2 and more: rows of the first, columns of the second.

@@ -16,6 +16,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/sources.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/attention.h"
 #include "rewire/kernels/contract/elementwise.h"
@@ -139,7 +140,7 @@ class AttentionFusing {
     const Node* softmax = ProducerOf(weights, names::kSoftmax);
     if (softmax == nullptr || !IsInner(weights)) return std::nullopt;
     const int rank = weights->type.rank();
-    const std::int64_t axis = IntAttribute(*softmax, "axis", -1);
+    const std::int64_t axis = AttributesOf<contract::SoftmaxAttributes>(*softmax).axis;
     if ((rank != 3 && rank != 4) || (axis != -1 && axis != rank - 1)) return std::nullopt;
     Match match;
     const Node* product = ScoresOf(softmax->inputs[0], &match);

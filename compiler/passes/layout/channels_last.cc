@@ -15,11 +15,14 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/layout/image_axes.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
@@ -257,7 +260,9 @@ class Layout {
       return false;
     }
     for (Value*& input : node->inputs) input = Last(input);
-    SetAttribute(node, "axis", AxisOfLast(IntAttribute(*node, "axis", 0), node->outputs[0]->type.rank()));
+    SetAttribute(
+        node, "axis",
+        AxisOfLast(AttributesOf<contract::ConcatAttributes>(*node).axis, node->outputs[0]->type.rank()));
     MakeNhwcCopy(node);
     return true;
   }
@@ -284,7 +289,9 @@ class Layout {
 
   bool MoveSplit(Node* node) {
     if (node->inputs.size() != 1 || !HasNhwcCopy(node->inputs[0])) return false;
-    SetAttribute(node, "axis", AxisOfLast(IntAttribute(*node, "axis", 0), node->inputs[0]->type.rank()));
+    SetAttribute(
+        node, "axis",
+        AxisOfLast(AttributesOf<contract::SplitAttributes>(*node).axis, node->inputs[0]->type.rank()));
     node->inputs[0] = Last(node->inputs[0]);
     MakeNhwcCopy(node);
     return true;
@@ -330,7 +337,7 @@ class Layout {
     Ints moved;
     for (const std::int64_t axis : *axes) moved.push_back(AxisOfLast(axis, rank));
     std::sort(moved.begin(), moved.end());
-    const bool image = IntAttribute(*node, "keepdims", 1) != 0;
+    const bool image = AttributesOf<contract::ReduceAttributes>(*node).keepdims;
     const auto spatial = std::count_if(moved.begin(), moved.end(),
                                        [&](std::int64_t axis) { return axis != 0 && axis != rank - 1; });
     if (!image && moved.back() != rank - 1 && spatial != rank - 2) return false;
@@ -387,7 +394,8 @@ class Layout {
 
   // With a scale for each channel or one for all.
   bool MoveRequantize(Node* node) {
-    if (!HasNhwcCopy(node->inputs[0]) || IntAttribute(*node, "axis", 1) != 1) return false;
+    if (!HasNhwcCopy(node->inputs[0]) || AttributesOf<contract::RequantizeAttributes>(*node).axis != 1)
+      return false;
     node->inputs[0] = Last(node->inputs[0]);
     SetAttribute(node, "axis", std::int64_t{node->outputs[0]->type.rank() - 1});
     MakeNhwcCopy(node);

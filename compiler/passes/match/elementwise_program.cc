@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/elementwise_program.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/fused_operations.h"
 
@@ -139,10 +140,10 @@ void ElementwiseProgram::AddNode(const Node& node) {
     return;
   }
   const names::FusedForm& form = *FormOf(node.kernel);
-  for (const names::FusedForm::Number& number : form.numbers) {
-    if (number.attribute == nullptr) continue;
-    operands.push_back(
-        NumberText(static_cast<float>(FloatAttribute(node, number.attribute, number.otherwise))));
+  const NodeAttributes attributes(node);
+  for (const contract::NumberAttribute& number : form.numbers) {
+    if (number.name == nullptr) continue;
+    operands.push_back(NumberText(static_cast<float>(number.Read(attributes))));
   }
   if (node.kernel == names::kCast) operands.emplace_back("0");
   if (node.kernel == names::kGreater || node.kernel == names::kGreaterEqual)

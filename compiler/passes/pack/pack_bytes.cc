@@ -13,11 +13,13 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/pack/byte_weights.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/recurrent.h"
 
@@ -79,11 +81,8 @@ class BytePacking : public Packing {
   }
 
   void PackGemm(Node* node) {
-    if (FloatAttribute(*node, "alpha", 1) != 1 || FloatAttribute(*node, "beta", 1) != 1 ||
-        IntAttribute(*node, "transA", 0) != 0) {
-      return;
-    }
-    Pack(node, IntAttribute(*node, "transB", 0) != 0 ? 0 : 1, OptionalInput(*node, 2));
+    const auto gemm = AttributesOf<contract::GemmAttributes>(*node);
+    if (gemm.IsPlain()) Pack(node, gemm.transpose_b ? 0 : 1, OptionalInput(*node, 2));
   }
 
   // The product by weights whose columns are along `axis`, of two.
@@ -130,7 +129,7 @@ class BytePacking : public Packing {
     const float* values = FloatsOf(weights.scale);
     if (ScalarOf(weights.scale)) return std::vector<float>(static_cast<std::size_t>(columns), values[0]);
     if (weights.node->kernel == names::kMul) return PerChannel(weights.scale, 2, axis, columns);
-    const std::int64_t along = IntAttribute(*weights.node, "axis", 1);
+    const std::int64_t along = AttributesOf<contract::ScaleAttributes>(*weights.node).axis;
     if ((along < 0 ? along + 2 : along) != axis || weights.scale->constant->shape != Ints{columns})
       return std::nullopt;
     return std::vector<float>(values, values + columns);

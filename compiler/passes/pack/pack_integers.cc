@@ -15,6 +15,7 @@
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/convolution.h"
@@ -231,7 +232,9 @@ class IntegerPacking : public Packing {
     const std::optional<float> x_scale = ScalarOf(next->inputs[1]), y_scale = ScalarOf(next->inputs[3]);
     const std::optional<Floats> w_scales = PerColumn(next->inputs[2], product.columns);
     const std::optional<std::int64_t> zero = ByteOf(next->inputs[4]);
-    if (!x_scale || !y_scale || !w_scales || !zero || IntAttribute(*next, "axis", 1) != product.axis) return;
+    if (!x_scale || !y_scale || !w_scales || !zero ||
+        AttributesOf<contract::RequantizeAttributes>(*next).axis != product.axis)
+      return;
     tail->scales = *w_scales;
     for (float& scale : tail->scales) scale = *x_scale * scale / *y_scale;
     tail->attributes = {{"zero", *zero}};

@@ -15,10 +15,12 @@
 
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/recurrent.h"
 
 namespace rewire::compiler {
@@ -110,11 +112,9 @@ class ProductPacking : public Packing {
 
   void PackGemm(Node* node) {
     Value* weights = node->inputs[1];
-    if (!IsFloats(weights) || FloatAttribute(*node, "alpha", 1) != 1 ||
-        FloatAttribute(*node, "beta", 1) != 1 || IntAttribute(*node, "transA", 0) != 0) {
-      return;
-    }
-    const bool transposed = IntAttribute(*node, "transB", 0) != 0;
+    const auto gemm = AttributesOf<contract::GemmAttributes>(*node);
+    if (!IsFloats(weights) || !gemm.IsPlain()) return;
+    const bool transposed = gemm.transpose_b;
     const Ints dims = weights->constant->shape;
     const std::int64_t depth = dims[transposed ? 1 : 0];
     const std::int64_t columns = dims[transposed ? 0 : 1];

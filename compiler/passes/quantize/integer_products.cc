@@ -9,10 +9,12 @@
 
 #include "rewire/compiler/passes/match/packing.h"
 #include "rewire/compiler/passes/match/quantization.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
@@ -35,7 +37,8 @@ std::optional<Dequantized> DequantizedOf(const Value* value) {
   Value* zero = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
   if (WantedFloatsOf(node->inputs[1]) == nullptr || (zero != nullptr && !zero->IsConstant()))
     return std::nullopt;
-  return Dequantized{node->inputs[0], zero, node->inputs[1], IntAttribute(*node, "axis", 1)};
+  return Dequantized{node->inputs[0], zero, node->inputs[1],
+                     AttributesOf<contract::ScaleAttributes>(*node).axis};
 }
 
 // One scale, which may be that of any shape with one element.
@@ -96,13 +99,11 @@ class IntegerProductRewriter {
   }
 
   bool MoveGemm(const Node& node) {
-    if (node.kernel != names::kGemm || FloatAttribute(node, "alpha", 1) != 1 ||
-        FloatAttribute(node, "beta", 1) != 1 || IntAttribute(node, "transA", 0) != 0) {
-      return false;
-    }
+    const auto gemm = AttributesOf<contract::GemmAttributes>(node);
+    if (node.kernel != names::kGemm || !gemm.IsPlain()) return false;
     const std::optional<Dequantized> w = DequantizedOf(node.inputs[1]);
     if (!w || !w->stored->IsConstant() || w->stored->type.rank() != 2) return false;
-    const bool transposed = IntAttribute(node, "transB", 0) != 0;
+    const bool transposed = gemm.transpose_b;
     const Ints& dims = w->stored->constant->shape;
     const std::int64_t columns = dims[transposed ? 0 : 1];
     const Value* bias = node.inputs.size() > 2 ? node.inputs[2] : nullptr;

@@ -9,9 +9,11 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/packing.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/factors.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/contract/recurrent.h"
 
@@ -58,11 +60,9 @@ FloatProduct ConsiderConv(const Node& node, const std::vector<std::int64_t>& dim
 }
 
 FloatProduct ConsiderGemm(const Node& node, const std::vector<std::int64_t>& dims) {
-  if (dims.size() != 2 || FloatAttribute(node, "alpha", 1) != 1 || FloatAttribute(node, "beta", 1) != 1 ||
-      IntAttribute(node, "transA", 0) != 0) {
-    return StaysFloat(kNoKernel);
-  }
-  const std::int64_t axis = IntAttribute(node, "transB", 0) != 0 ? 0 : 1;
+  const auto gemm = AttributesOf<contract::GemmAttributes>(node);
+  if (dims.size() != 2 || !gemm.IsPlain()) return StaysFloat(kNoKernel);
+  const std::int64_t axis = gemm.transpose_b ? 0 : 1;
   const Value* bias = OptionalInput(node, 2);
   if (bias != nullptr && !PerChannel(bias, 2, 1, dims[static_cast<std::size_t>(axis)]))
     return StaysFloat(kNoKernel);

@@ -10,8 +10,10 @@
 
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
@@ -38,7 +40,7 @@ class Gathers {
  private:
   static bool IsGatherOfRows(const Node& node) {
     return node.kind == NodeKind::kKernel && node.kernel == names::kGather &&
-           IntAttribute(node, "axis", 0) == 0 && node.extents.size() == 1 &&
+           AttributesOf<contract::GatherAttributes>(node).axis == 0 && node.extents.size() == 1 &&
            node.extents[0].shape == nullptr && node.inputs[0]->type.rank() == 2;
   }
 

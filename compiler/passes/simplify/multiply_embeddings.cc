@@ -14,9 +14,11 @@
 
 #include "rewire/compiler/ir/half.h"
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/recurrent.h"
 
@@ -58,7 +60,7 @@ class Embeddings {
   Node* GatherOf(const Node& reader) const {
     Node* gather = reader.inputs[0]->producer;
     if (gather == nullptr || gather->kind != NodeKind::kKernel || gather->kernel != names::kGather ||
-        IntAttribute(*gather, "axis", 0) != 0 || gather->extents.size() != 1 ||
+        AttributesOf<contract::GatherAttributes>(*gather).axis != 0 || gather->extents.size() != 1 ||
         gather->extents[0].shape != nullptr || edit_.OnlyUser(reader.inputs[0]) != &reader) {
       return nullptr;
     }

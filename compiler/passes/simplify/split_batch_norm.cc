@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rewire/compiler/passes/edit.h"
+#include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/simplify/batch_norm.h"
 #include "rewire/kernels/contract/elementwise.h"
@@ -56,7 +57,7 @@ std::optional<AffineConstants> AffineOfBatchNorm(const Node& node, std::int64_t 
     at_load = at_load || input->at_load;
   }
   const Value* scale = node.inputs[1];
-  const double epsilon = FloatAttribute(node, "epsilon", 1e-5);
+  const double epsilon = AttributesOf<contract::BatchNormAttributes>(node).epsilon;
   if (at_load) return AffineAtLoad(node, epsilon, dims, graph);
   std::vector<float> factors(static_cast<std::size_t>(channels)), terms(factors.size());
   for (std::size_t c = 0; c < factors.size(); ++c) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
 #include "rewire/kernels/cpu/indexing/key_table.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
@@ -17,11 +18,10 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct Gather {
+struct Gather : contract::GatherAttributes {
   static constexpr const char* kName = names::kGather;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Gather* gather) {
-    gather->axis = attributes.Int("axis", 0);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -81,11 +81,10 @@ struct Gather {
   }
 };
 
-struct GatherElements {
+struct GatherElements : contract::GatherAttributes {
   static constexpr const char* kName = names::kGatherElements;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherElements* gather) {
-    gather->axis = attributes.Int("axis", 0);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -198,11 +197,10 @@ struct LookUp {
   }
 };
 
-struct OneHot {
+struct OneHot : contract::OneHotAttributes {
   static constexpr const char* kName = names::kOneHot;
-  std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHot* one_hot) {
-    one_hot->axis = attributes.Int("axis", -1);
+    one_hot->Read(attributes);
     return Status();
   }
   Status operator()(TensorView indices, TensorView values, TensorView out) const {
@@ -265,11 +263,10 @@ struct OneHot {
   }
 };
 
-struct OneHotShape {
+struct OneHotShape : contract::OneHotAttributes {
   static constexpr const char* kName = names::kShapeOneHot;
-  std::int64_t axis = -1;
   static Status Make(Attributes& attributes, OneHotShape* one_hot) {
-    one_hot->axis = attributes.Int("axis", -1);
+    one_hot->Read(attributes);
     return Status();
   }
   Status operator()(TensorView indices, TensorView depth, TensorView out) const {

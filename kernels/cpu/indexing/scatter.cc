@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/contract/indexing.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/cpu/indexing/indices.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -88,12 +89,11 @@ Status CopyWhole(TensorView x, TensorView out) {
   return CopyAll(out.raw_data(), x.raw_data(), Times(x.size(), x.element_bytes()));
 }
 
-struct ScatterElements {
+struct ScatterElements : contract::GatherAttributes {
   static constexpr const char* kName = names::kScatterElements;
-  std::int64_t axis = 0;
   Reduction reduction = Reduction::kNone;
   static Status Make(Attributes& attributes, ScatterElements* scatter) {
-    scatter->axis = attributes.Int("axis", 0);
+    scatter->Read(attributes);
     scatter->reduction = ReadScatterReduction(attributes);
     return Status();
   }
@@ -252,11 +252,12 @@ class Tuples {
   std::int64_t count_ = 0, per_batch_ = 1, batch_stride_ = 0, run_ = 0;
 };
 
-struct GatherND {
+static_assert(contract::GatherNdAttributes::kMostBatchDims == kMaxKernelRank);
+
+struct GatherND : contract::GatherNdAttributes {
   static constexpr const char* kName = names::kGatherNd;
-  std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherND* gather) {
-    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
@@ -295,11 +296,10 @@ struct GatherND {
   }
 };
 
-struct GatherNDShape {
+struct GatherNDShape : contract::GatherNdAttributes {
   static constexpr const char* kName = names::kShapeGatherNd;
-  std::int64_t batch_dims = 0;
   static Status Make(Attributes& attributes, GatherNDShape* gather) {
-    gather->batch_dims = attributes.Int("batch_dims", 0, 0, kMaxKernelRank);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {

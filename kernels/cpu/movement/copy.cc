@@ -2,6 +2,7 @@
 //
 // Copies that keep the order of elements: reshape into other memory, broadcast, join and split.
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -72,12 +73,10 @@ Status CopyStretch(TensorView whole, TensorView part, int axis, std::int64_t sta
                     : CopyStrided(layout, bytes, part.raw_data(), in_whole);
 }
 
-struct Concat {
+struct Concat : contract::ConcatAttributes {
   static constexpr const char* kName = names::kConcat;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Concat* concat) {
-    attributes.Require("axis");
-    concat->axis = attributes.Int("axis", 0);
+    concat->Read(attributes);
     return Status();
   }
   Status operator()(const TensorList& tensors) const {
@@ -118,11 +117,10 @@ struct Concat {
   }
 };
 
-struct Split {
+struct Split : contract::SplitAttributes {
   static constexpr const char* kName = names::kSplit;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, Split* split) {
-    split->axis = attributes.Int("axis", 0);
+    split->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, const TensorList& outs) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rewire/kernels/contract/layout_attribute.h"
 #include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/cpu/normalization/spread.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -14,15 +15,12 @@
 
 namespace rewire::kernel::cpu {
 
-struct GroupNorm {
+struct GroupNorm : contract::GroupNormAttributes {
   static constexpr const char* kName = names::kGroupNorm;
-  std::int64_t groups = 0;
-  double epsilon = 1e-5;
   bool channels_last = false;
   static Status Make(Attributes& attributes, GroupNorm* norm) {
-    norm->groups = attributes.Int("num_groups", 0, 0);
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
-    norm->channels_last = attributes.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
+    norm->Read(attributes);
+    norm->channels_last = contract::ReadChannelsLast(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView out) const {
@@ -33,7 +31,7 @@ struct GroupNorm {
     Form form;
     form.images = x.dim(0);
     form.channels = x.dim(channels_last ? x.ndim() - 1 : 1);
-    form.parts = groups == 0 ? form.channels : groups;
+    form.parts = GroupsOf(form.channels);
     if (form.parts != 0 && form.channels % form.parts != 0)
       return ValueError("x has shape ", x.dims(), ": ", form.channels, " channels are no multiple of ",
                         form.parts, " groups");

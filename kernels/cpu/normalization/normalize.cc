@@ -14,13 +14,10 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct LayerNorm {
+struct LayerNorm : contract::RowNormAttributes {
   static constexpr const char* kName = names::kLayerNorm;
-  std::int64_t axis = -1;
-  double epsilon = 1e-5;
   static Status Make(Attributes& attributes, LayerNorm* norm) {
-    norm->axis = attributes.Int("axis", -1);
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    norm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> bias, TensorView out,
@@ -69,13 +66,10 @@ struct LayerNorm {
   }
 };
 
-struct RmsNorm {
+struct RmsNorm : contract::RowNormAttributes {
   static constexpr const char* kName = names::kRmsNorm;
-  std::int64_t axis = -1;
-  double epsilon = 1e-5;
   static Status Make(Attributes& attributes, RmsNorm* norm) {
-    norm->axis = attributes.Int("axis", -1);
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    norm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, TensorView out) const {
@@ -155,11 +149,10 @@ struct LocalResponseNorm {
   }
 };
 
-struct BatchNorm {
+struct BatchNorm : contract::BatchNormAttributes {
   static constexpr const char* kName = names::kBatchNorm;
-  double epsilon = 1e-5;
   static Status Make(Attributes& attributes, BatchNorm* norm) {
-    norm->epsilon = attributes.Float("epsilon", 1e-5);
+    norm->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView mean, TensorView variance,

@@ -16,11 +16,10 @@ namespace rewire::kernel::cpu {
 namespace {
 
 template <bool kLog>
-struct Softmax {
+struct Softmax : contract::SoftmaxAttributes {
   static constexpr const char* kName = kLog ? names::kLogSoftmax : names::kSoftmax;
-  std::int64_t axis = -1;
   static Status Make(Attributes& attributes, Softmax* softmax) {
-    softmax->axis = attributes.Int("axis", -1);
+    softmax->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView out) const {

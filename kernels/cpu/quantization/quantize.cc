@@ -212,15 +212,10 @@ Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& cha
       });
 }
 
-struct QuantizeLinear {
+struct QuantizeLinear : contract::QuantizeAttributes {
   static constexpr const char* kName = names::kQuantizeLinear;
-  std::int64_t axis = 1;
-  std::int64_t block_size = 0;
-  bool saturate = true;
   static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
-    quantize->axis = attributes.Int("axis", 1);
-    quantize->saturate = attributes.Bool("saturate", true);
-    quantize->block_size = BlockSize(attributes);
+    quantize->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
@@ -237,13 +232,10 @@ struct QuantizeLinear {
   }
 };
 
-struct DequantizeLinear {
+struct DequantizeLinear : contract::ScaleAttributes {
   static constexpr const char* kName = names::kDequantizeLinear;
-  std::int64_t axis = 1;
-  std::int64_t block_size = 0;
   static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
-    dequantize->axis = attributes.Int("axis", 1);
-    dequantize->block_size = BlockSize(attributes);
+    dequantize->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
@@ -311,11 +303,10 @@ struct DynamicQuantizeLinear {
   }
 };
 
-struct Requantize {
+struct Requantize : contract::RequantizeAttributes {
   static constexpr const char* kName = names::kRequantize;
-  std::int64_t axis = 1;
   static Status Make(Attributes& attributes, Requantize* requantize) {
-    requantize->axis = attributes.Int("axis", 1);
+    requantize->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView x_scale, TensorView w_scale, TensorView out_scale,

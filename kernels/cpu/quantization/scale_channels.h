@@ -68,9 +68,4 @@ struct ScaleChannels {
   }
 };
 
-// The attribute of a kernel with ScaleChannels.
-inline std::int64_t BlockSize(Attributes& attributes) {
-  return attributes.Int("block_size", 0, 0, std::numeric_limits<std::int64_t>::max());
-}
-
 }  // namespace rewire::kernel::cpu

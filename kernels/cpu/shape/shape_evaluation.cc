@@ -58,12 +58,12 @@ struct EvaluateShape {
   }
 };
 
-constexpr std::int64_t kMost = 1024;  // numbers, and blocks: they lie on the stack
+constexpr std::int64_t kMostNumbers = 1024;  // numbers, and blocks: they lie on the stack
 
 Status MakeShort(Attributes& attributes, ShapeProgram* program) {
   if (Status s = ShapeProgram::Make(attributes, program); !s.ok()) return s;
-  if (program->stores() <= kMost) return Status();
-  return ValueError("attribute 'program' stores more than ", kMost, " numbers");
+  if (program->stores() <= kMostNumbers) return Status();
+  return ValueError("attribute 'program' stores more than ", kMostNumbers, " numbers");
 }
 
 struct EvaluateSizes {
@@ -96,7 +96,7 @@ struct EvaluateSizes {
                         " tensors");
     for (int i = 0; i < inputs; ++i)
       if (Status s = CheckShape("a shape", tensors[i], 1); !s.ok()) return s;
-    std::int64_t numbers[kMost];
+    std::int64_t numbers[kMostNumbers];
     bool overflow = false;
     if (Status s = program.Run(tensors, numbers, &overflow); !s.ok()) return s;
     if (overflow) return ValueError("a shape has too many elements");
@@ -149,7 +149,7 @@ struct LayOut {
           !s.ok())
         return s;
     }
-    std::int64_t numbers[kMost], offsets[kMost], ends[kMost];
+    std::int64_t numbers[kMostNumbers], offsets[kMostNumbers], ends[kMostNumbers];
     bool overflow = false;
     if (Status s = program.Run(tensors, numbers, &overflow); !s.ok()) return s;
     std::int64_t total = 0;
@@ -179,7 +179,7 @@ struct LayOut {
       block.size = numbers[i++];
       const std::int64_t count = i < numbers.size() ? numbers[i++] : -1;
       if (block.size < 0 || block.size >= program.stores() || count < 0 ||
-          count > static_cast<std::int64_t>(numbers.size() - i) || blocks.size() == kMost)
+          count > static_cast<std::int64_t>(numbers.size() - i) || blocks.size() == kMostNumbers)
         return ValueError("attribute 'blocks': no block at ", i);
       block.begin_on = on.size();
       for (; on.size() - block.begin_on < static_cast<std::size_t>(count); ++i) {

@@ -3,6 +3,7 @@
 // Shape functions of operators that only move elements or give axes new names.
 #include <algorithm>
 
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
@@ -65,13 +66,12 @@ struct TileShape {
   }
 };
 
-struct SplitShape {
+struct SplitShape : contract::SplitAttributes {
   static constexpr const char* kName = names::kShapeSplit;
-  std::int64_t axis = 0;
   std::int64_t index = 0;
   static Status Make(Attributes& attributes, SplitShape* split) {
     attributes.Require("index");
-    split->axis = attributes.Int("axis", 0);
+    split->Read(attributes);
     split->index = attributes.Int("index", 0, 0);
     return Status();
   }
@@ -94,17 +94,17 @@ struct SplitShape {
   }
 };
 
-constexpr const char kInts[] = "i64 i32; out i64";
+constexpr const char kIntegersOnly[] = "i64 i32; out i64";
 
 }  // namespace
 
 std::span<const Kernel> MoveShapeFunctionKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<SqueezeShape>("x, axes? -> out", kInts, "",
+      Describe<SqueezeShape>("x, axes? -> out", kIntegersOnly, "",
                              "x's shape without the axes named, or without all that are 1"),
-      Describe<UnsqueezeShape>("x, axes -> out", kInts, "",
+      Describe<UnsqueezeShape>("x, axes -> out", kIntegersOnly, "",
                                "x's shape with 1 at the axes of the result named"),
-      Describe<TileShape>("x, repeats -> out", kInts, "", "of rewire.tile: x's shape times repeats"),
+      Describe<TileShape>("x, repeats -> out", kIntegersOnly, "", "of rewire.tile: x's shape times repeats"),
       Describe<SplitShape>("x, split -> out", "x i64 i32; split, out i64", "index, axis = 0",
                            "of output number index of rewire.split, from the parts' lengths"),
   };

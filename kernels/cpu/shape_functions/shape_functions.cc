@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
@@ -90,12 +91,10 @@ struct PoolShape {
   }
 };
 
-struct ConcatShape {
+struct ConcatShape : contract::ConcatAttributes {
   static constexpr const char* kName = names::kShapeConcat;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, ConcatShape* concat) {
-    attributes.Require("axis");
-    concat->axis = attributes.Int("axis", 0);
+    concat->Read(attributes);
     return Status();
   }
   Status operator()(const TensorList& tensors) const {
@@ -241,11 +240,10 @@ struct SliceShape {
   }
 };
 
-struct GatherShape {
+struct GatherShape : contract::GatherAttributes {
   static constexpr const char* kName = names::kShapeGather;
-  std::int64_t axis = 0;
   static Status Make(Attributes& attributes, GatherShape* gather) {
-    gather->axis = attributes.Int("axis", 0);
+    gather->Read(attributes);
     return Status();
   }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {

@@ -244,7 +244,7 @@ FAULTS = [
     Fault("passes", "a batch normalization's term has its mean", "split_batch_norm.cc",
           "values[1][c] - «values[2][c] * factor»", "0", PACKING),
     Fault("passes", "a concat's axis moves with the channels", "channels_last.cc",
-          "«AxisOfLast(IntAttribute(*node, \"axis\", 0), node->outputs[0]->type.rank())»);", "std::int64_t{3}", PACKING),
+          "«AxisOfLast(AttributesOf<contract::ConcatAttributes>(*node).axis, node->outputs[0]->type.rank())»);", "std::int64_t{3}", PACKING),
     Fault("passes", "only views that drop or add axes of size 1 keep the channels last", "channels_last.cc",
           "if («ShapeText(WithoutOnes(node->inputs[0])) != ShapeText(WithoutOnes(node->outputs[0]))»)", "false", PACKING),
     Fault("passes", "what is large and folded is left to load only if that saves three quarters",

@@ -13,13 +13,12 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct LpPool {
+struct LpPool : contract::LpPoolAttributes {
   static constexpr const char* kName = names::kLpPool;
   WindowAttributes attributes;
-  std::int64_t p = 2;
   static Status Make(Attributes& given, LpPool* pool) {
     pool->attributes.Read(given, true, true);
-    pool->p = given.Int("p", 2, 1);
+    pool->Read(given);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/layout_attribute.h"
 #include "rewire/kernels/cpu/convolution/pool/largest_places.h"
 #include "rewire/kernels/cpu/convolution/pool/narrow_planes.h"
 #include "rewire/kernels/cpu/convolution/pool/pool_channels_last.h"
@@ -17,15 +18,14 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct MaxPool {
+struct MaxPool : contract::MaxPoolAttributes {
   static constexpr const char* kName = names::kMaxPool;
   WindowAttributes attributes;
-  bool column_major = false;
   bool channels_last = false;
   static Status Make(Attributes& given, MaxPool* pool) {
     pool->attributes.Read(given, true, true);
-    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
-    pool->column_major = given.Bool("storage_order", false);
+    pool->channels_last = contract::ReadChannelsLast(given);
+    pool->Read(given);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out, std::optional<TensorView> out_indices) const {
@@ -153,15 +153,14 @@ struct MaxPool {
   }
 };
 
-struct AveragePool {
+struct AveragePool : contract::AveragePoolAttributes {
   static constexpr const char* kName = names::kAvgPool;
   WindowAttributes attributes;
-  bool count_pad = false;
   bool channels_last = false;
   static Status Make(Attributes& given, AveragePool* pool) {
     pool->attributes.Read(given, true, true);
-    pool->channels_last = given.Choice("layout", {"NCHW", "NHWC"}, 0) == 1;
-    pool->count_pad = given.Bool("count_include_pad", false);
+    pool->channels_last = contract::ReadChannelsLast(given);
+    pool->Read(given);
     return pool->attributes.Check();
   }
   Status operator()(TensorView x, TensorView out) const {
