@@ -142,8 +142,6 @@ function(rewire_kernel_library suffix)
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
-  # Highway compiles a source once for each instruction set, so sources do not share a compilation.
-  set_target_properties(${name}_objects PROPERTIES UNITY_BUILD OFF)
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
   # Sanitized, they are compiled for the tests alone, and optimizing them would take most of that build.
   if(REWIRE_SANITIZE)
@@ -188,6 +186,8 @@ endfunction()
 function(rewire_command_line target)
   if(REWIRE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 

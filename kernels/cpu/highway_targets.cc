@@ -15,7 +15,6 @@ int64_t SupportedTargets() {
     if (supported) targets |= target;
     return supported;
   };
-  if (!add(HWY_SSSE3, __builtin_cpu_supports("ssse3") != 0)) return targets;
   const bool sse4 = __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0 &&
                     __builtin_cpu_supports("aes") != 0;
   if (!add(HWY_SSE4, sse4)) return targets;

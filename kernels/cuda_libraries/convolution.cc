@@ -36,7 +36,7 @@ struct ConvolutionPlan {
   std::size_t workspace_bytes = 0;
 };
 
-bool Ok(CudnnStatus status) { return status == kCudnnSuccess; }
+bool CudnnOk(CudnnStatus status) { return status == kCudnnSuccess; }
 
 bool MakeTensor(int type, int rank, const std::int32_t* dims, void** tensor) {
   int strides[2 + Convolution::kMostSpatial];
@@ -45,8 +45,8 @@ bool MakeTensor(int type, int rank, const std::int32_t* dims, void** tensor) {
     strides[i] = stride;
     stride *= dims[i];
   }
-  return Ok(Cudnn()->cudnnCreateTensorDescriptor(tensor)) &&
-         Ok(Cudnn()->cudnnSetTensorNdDescriptor(*tensor, type, rank, dims, strides));
+  return CudnnOk(Cudnn()->cudnnCreateTensorDescriptor(tensor)) &&
+         CudnnOk(Cudnn()->cudnnSetTensorNdDescriptor(*tensor, type, rank, dims, strides));
 }
 
 bool Describe(ConvolutionPlan* plan) {
@@ -59,14 +59,15 @@ bool Describe(ConvolutionPlan* plan) {
   std::int32_t bias[2 + Convolution::kMostSpatial] = {1, convolution.y[1], 1, 1, 1};
   return MakeTensor(type, rank, convolution.x, &plan->x) && MakeTensor(type, rank, convolution.y, &plan->y) &&
          (!plan->key.has_bias || MakeTensor(type, rank, bias, &plan->bias)) &&
-         Ok(library.cudnnCreateFilterDescriptor(&plan->w)) &&
-         Ok(library.cudnnSetFilterNdDescriptor(plan->w, type, kCudnnChannelsFirst, rank, convolution.w)) &&
-         Ok(library.cudnnCreateConvolutionDescriptor(&plan->convolution)) &&
-         Ok(library.cudnnSetConvolutionNdDescriptor(plan->convolution, convolution.spatial, convolution.pads,
-                                                    convolution.strides, convolution.dilations,
-                                                    kCudnnCrossCorrelation, kCudnnFloat)) &&
-         Ok(library.cudnnSetConvolutionGroupCount(plan->convolution, convolution.groups)) &&
-         Ok(library.cudnnSetConvolutionMathType(plan->convolution, math));
+         CudnnOk(library.cudnnCreateFilterDescriptor(&plan->w)) &&
+         CudnnOk(
+             library.cudnnSetFilterNdDescriptor(plan->w, type, kCudnnChannelsFirst, rank, convolution.w)) &&
+         CudnnOk(library.cudnnCreateConvolutionDescriptor(&plan->convolution)) &&
+         CudnnOk(library.cudnnSetConvolutionNdDescriptor(
+             plan->convolution, convolution.spatial, convolution.pads, convolution.strides,
+             convolution.dilations, kCudnnCrossCorrelation, kCudnnFloat)) &&
+         CudnnOk(library.cudnnSetConvolutionGroupCount(plan->convolution, convolution.groups)) &&
+         CudnnOk(library.cudnnSetConvolutionMathType(plan->convolution, math));
 }
 
 // The first of the algorithms, the quickest by cuDNN's guess first, that works with the memory we give it.
@@ -75,16 +76,17 @@ bool Choose(ConvolutionPlan* plan, void* handle) {
   const CudnnFunctions& library = *Cudnn();
   ConvolutionHeuristic results[kMost] = {};
   int found = 0;
-  if (!Ok(library.cudnnGetConvolutionForwardAlgorithm_v7(handle, plan->x, plan->w, plan->convolution, plan->y,
-                                                         kMost, &found, results)))
+  if (!CudnnOk(library.cudnnGetConvolutionForwardAlgorithm_v7(handle, plan->x, plan->w, plan->convolution,
+                                                              plan->y, kMost, &found, results)))
     return false;
   const int math = plan->key.half ? kCudnnTensorMath : kCudnnFusedMath;
   for (int i = 0; i < found && i < kMost; ++i) {
     // An algorithm may be listed once for each kind of arithmetic.
-    if (!Ok(results[i].status) || (!plan->key.half && results[i].math == kCudnnTensorMath)) continue;
+    if (!CudnnOk(results[i].status) || (!plan->key.half && results[i].math == kCudnnTensorMath)) continue;
     plan->algorithm = results[i].algorithm;
-    if (Ok(library.cudnnSetConvolutionMathType(plan->convolution, plan->key.half ? results[i].math : math)) &&
-        Ok(library.cudnnGetConvolutionForwardWorkspaceSize(
+    if (CudnnOk(library.cudnnSetConvolutionMathType(plan->convolution,
+                                                    plan->key.half ? results[i].math : math)) &&
+        CudnnOk(library.cudnnGetConvolutionForwardWorkspaceSize(
             handle, plan->x, plan->w, plan->convolution, plan->y, plan->algorithm, &plan->workspace_bytes)) &&
         plan->workspace_bytes <= kWorkspaceBytes)
       return true;
@@ -125,10 +127,10 @@ Status Convolve(const Convolution& convolution, TensorView x, TensorView w,
   CudnnStatus status = library->cudnnConvolutionForward(
       handle, &one, plan->x, x.raw_data(), plan->w, w.raw_data(), plan->convolution, plan->algorithm, scratch,
       plan->workspace_bytes, &zero, plan->y, y.raw_data());
-  if (!Ok(status)) return RuntimeError("cudnnConvolutionForward fails with status ", status);
+  if (!CudnnOk(status)) return RuntimeError("cudnnConvolutionForward fails with status ", status);
   if (bias) {
     status = library->cudnnAddTensor(handle, &one, plan->bias, bias->raw_data(), &one, plan->y, y.raw_data());
-    if (!Ok(status)) return RuntimeError("cudnnAddTensor fails with status ", status);
+    if (!CudnnOk(status)) return RuntimeError("cudnnAddTensor fails with status ", status);
   }
   *done = true;
   return Status();

@@ -37,25 +37,26 @@ struct ProductPlan {
   MatmulHeuristic best{};
 };
 
-bool Ok(CublasStatus status) { return status == kCublasSuccess; }
+bool CublasOk(CublasStatus status) { return status == kCublasSuccess; }
 
 // A matrix that lies in memory in rows of `columns` elements.
 bool MakeLayout(const ProductPlan::Key& key, std::int64_t rows, std::int64_t columns, std::int64_t step,
                 void** layout) {
   const CublasFunctions& library = *Cublas();
   const int type = key.half ? kReal16 : kReal32;
-  if (!Ok(library.cublasLtMatrixLayoutCreate(layout, type, static_cast<std::uint64_t>(columns),
-                                             static_cast<std::uint64_t>(rows), columns)))
+  if (!CublasOk(library.cublasLtMatrixLayoutCreate(layout, type, static_cast<std::uint64_t>(columns),
+                                                   static_cast<std::uint64_t>(rows), columns)))
     return false;
   if (key.product.batch == 1) return true;
   const auto batch = static_cast<std::int32_t>(key.product.batch);
-  return Ok(library.cublasLtMatrixLayoutSetAttribute(*layout, kLayoutBatchCount, &batch, sizeof(batch))) &&
-         Ok(library.cublasLtMatrixLayoutSetAttribute(*layout, kLayoutBatchOffset, &step, sizeof(step)));
+  return CublasOk(
+             library.cublasLtMatrixLayoutSetAttribute(*layout, kLayoutBatchCount, &batch, sizeof(batch))) &&
+         CublasOk(library.cublasLtMatrixLayoutSetAttribute(*layout, kLayoutBatchOffset, &step, sizeof(step)));
 }
 
 template <typename T>
 bool SetInDesc(void* desc, int attribute, T value) {
-  return Ok(Cublas()->cublasLtMatmulDescSetAttribute(desc, attribute, &value, sizeof(value)));
+  return CublasOk(Cublas()->cublasLtMatmulDescSetAttribute(desc, attribute, &value, sizeof(value)));
 }
 
 bool Describe(ProductPlan* plan, const void* bias) {
@@ -65,7 +66,7 @@ bool Describe(ProductPlan* plan, const void* bias) {
   const std::int64_t b_columns = product.b_transposed != 0 ? product.k : product.n;
   const std::int64_t a_rows = product.a_transposed != 0 ? product.k : product.m;
   const std::int64_t a_columns = product.a_transposed != 0 ? product.m : product.k;
-  if (!Ok(Cublas()->cublasLtMatmulDescCreate(&plan->desc, kCompute32, kReal32)) ||
+  if (!CublasOk(Cublas()->cublasLtMatmulDescCreate(&plan->desc, kCompute32, kReal32)) ||
       !MakeLayout(plan->key, b_rows, b_columns, product.b_step, &plan->left) ||
       !MakeLayout(plan->key, a_rows, a_columns, product.a_step, &plan->right) ||
       !MakeLayout(plan->key, product.m, product.n, size, &plan->addend) ||
@@ -92,22 +93,22 @@ bool Describe(ProductPlan* plan, const void* bias) {
 bool Choose(ProductPlan* plan, void* handle) {
   const CublasFunctions& library = *Cublas();
   void* preference = nullptr;
-  if (!Ok(library.cublasLtMatmulPreferenceCreate(&preference))) return false;
+  if (!CublasOk(library.cublasLtMatmulPreferenceCreate(&preference))) return false;
   const std::uint64_t most = kWorkspaceBytes;
-  bool set =
-      Ok(library.cublasLtMatmulPreferenceSetAttribute(preference, kPreferenceWorkspace, &most, sizeof(most)));
+  bool set = CublasOk(
+      library.cublasLtMatmulPreferenceSetAttribute(preference, kPreferenceWorkspace, &most, sizeof(most)));
   for (const int attribute :
        {kPreferenceAlignmentA, kPreferenceAlignmentB, kPreferenceAlignmentC, kPreferenceAlignmentD}) {
     const std::uint32_t alignment = plan->key.alignment;
-    set = set && Ok(library.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment,
-                                                                 sizeof(alignment)));
+    set = set && CublasOk(library.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment,
+                                                                       sizeof(alignment)));
   }
   int found = 0;
-  set = set &&
-        Ok(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->desc, plan->left, plan->right, plan->addend,
-                                                  plan->out, preference, 1, &plan->best, &found));
+  set = set && CublasOk(library.cublasLtMatmulAlgoGetHeuristic(handle, plan->desc, plan->left, plan->right,
+                                                               plan->addend, plan->out, preference, 1,
+                                                               &plan->best, &found));
   library.cublasLtMatmulPreferenceDestroy(preference);
-  return set && found >= 1 && Ok(plan->best.state) && plan->best.workspace_bytes <= kWorkspaceBytes;
+  return set && found >= 1 && CublasOk(plan->best.state) && plan->best.workspace_bytes <= kWorkspaceBytes;
 }
 
 std::uint32_t AlignmentOf(std::initializer_list<const void*> addresses) {
@@ -155,7 +156,7 @@ Status Multiply(const Product& product, TensorView a, TensorView b, const std::o
       handle, plan->desc, &alpha, b.raw_data(), plan->left, a.raw_data(), plan->right, &beta,
       product.addend == Product::kMatrix ? addend : out.raw_data(), plan->addend, out.raw_data(), plan->out,
       &plan->best.algorithm, bytes != 0 ? workspace.view().raw_data() : nullptr, bytes, stream);
-  if (!Ok(status)) return RuntimeError("cublasLtMatmul fails with status ", status);
+  if (!CublasOk(status)) return RuntimeError("cublasLtMatmul fails with status ", status);
   *done = true;
   return Status();
 }

@@ -14,7 +14,7 @@ using cpu::Times;
 
 // Bytes of OpenJPEG's records, with what malloc adds: 88 for a block, 256 for its first segments, 64 in two
 // trees; 56 for a precinct and 184 for the roots of its trees.
-constexpr std::int64_t kOfBlock = 512, kOfPrecinct = 512, kOfAll = std::int64_t{1} << 17;
+constexpr std::int64_t kOfCodeBlock = 512, kOfPrecinct = 512, kOfAll = std::int64_t{1} << 17;
 // A pass that is terminated takes 3 bits at least, and gets 24 bytes.
 constexpr std::int64_t kOfTerminatedByte = 96;
 // Styles in which passes are terminated one by one.
@@ -95,7 +95,7 @@ bool MeasureTile(const Codestream& stream, const Tile& tile, TileCost* cost) {
   const std::int64_t visits =
       Times(2 * (std::int64_t{tile.coding.layers} + 1), levels, stream.components, most_precincts);
   const std::int64_t of_data = (style & kTerminating) != 0 ? kOfTerminatedByte : 0;
-  cost->bytes = Plus(kOfAll, Plus(Times(kOfBlock, cost->blocks), Times(3 * kOfPrecinct, precincts)));
+  cost->bytes = Plus(kOfAll, Plus(Times(kOfCodeBlock, cost->blocks), Times(3 * kOfPrecinct, precincts)));
   cost->bytes = Plus(cost->bytes, Plus(visits, Times(2 + of_data, data)));
   // Each use of a block takes 6 bits of a packet at least.
   cost->uses = std::min(Times(cost->blocks, tile.coding.layers), Times(4, data) / 3);

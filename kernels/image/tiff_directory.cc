@@ -27,7 +27,7 @@ enum Tag : std::uint32_t {
   kFax4Options = 293,
   kPredictor = 317,
   kWhitePoint = 318,
-  kColors = 320,
+  kColorCount = 320,
   kTileWidth = 322,
   kTileHeight = 323,
   kTilePlaces = 324,
@@ -42,7 +42,7 @@ enum Tag : std::uint32_t {
   kReferences = 532,
 };
 
-constexpr std::int64_t kMostSamples = 16, kMostParts = std::int64_t{1} << 20;
+constexpr std::int64_t kMostSamples = 16, kMostStrips = std::int64_t{1} << 20;
 // One number for each part.
 constexpr std::int64_t kOfParts = -1;
 
@@ -66,7 +66,7 @@ constexpr KnownTag kKnownTags[] = {
     {kFax4Options, 1},
     {kPredictor, 1},
     {kWhitePoint, 2},
-    {kColors, 3 << 16},
+    {kColorCount, 3 << 16},
     {kTileWidth, 1},
     {kTileHeight, 1},
     {kTilePlaces, kOfParts},
@@ -198,7 +198,7 @@ bool TiffFile::Take(const Layout& layout, File entry, TiffDirectory* directory) 
     case kStripPlaces:
     case kTilePlaces:
       // Either strips or tiles.
-      if (directory->parts != 0 || count > kMostParts) return false;
+      if (directory->parts != 0 || count > kMostStrips) return false;
       directory->parts = count;
       places_ = {values, bytes};
       return is_whole;

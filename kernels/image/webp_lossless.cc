@@ -52,9 +52,9 @@ std::array<Neighbor, kNeighbors> ListNeighbors() {
   return list;
 }
 
-class Decoder {
+class LosslessDecoder {
  public:
-  Decoder(File file, Canvas& canvas) : bits_(file), memory_(canvas), canvas_(canvas) {}
+  LosslessDecoder(File file, Canvas& canvas) : bits_(file), memory_(canvas), canvas_(canvas) {}
 
   Outcome Decode(std::int64_t left, std::int64_t top, std::int64_t width, std::int64_t height) {
     for (const int bits : {8, 14, 14}) (void)bits_.Take(bits);  // what ReadLosslessSize reads
@@ -301,7 +301,7 @@ bool ReadLosslessSize(File file, std::int64_t* width, std::int64_t* height) {
 Outcome DecodeLossless(File file, std::int64_t left, std::int64_t top, Canvas& canvas) {
   std::int64_t width = 0, height = 0;
   if (!ReadLosslessSize(file, &width, &height)) return Outcome::kDamaged;
-  return Decoder(file, canvas).Decode(left, top, width, height);
+  return LosslessDecoder(file, canvas).Decode(left, top, width, height);
 }
 
 }  // namespace rewire::kernel::image

@@ -4,8 +4,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/attention/attention_rows.cc"
-// Halves of vectors are taken, which vectors of unknown size do not have.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
 #include <hwy/highway.h>

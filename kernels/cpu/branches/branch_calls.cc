@@ -49,7 +49,7 @@ std::int64_t LengthOf(const Inner& attributes, std::string_view name) {
 }
 
 // The argument of its kernel's row that each argument of a call is.
-struct Places {
+struct ArgumentPlaces {
   std::vector<std::uint32_t> index;
   std::int64_t written = 0;  // the last ones
 };
@@ -80,7 +80,7 @@ struct Side {
 
 // nullopt if the kernel has no call with so many arguments. As the VM counts them (docs/kernels.md): optional
 // ones are given from the first on, those that are read before those that are written.
-std::optional<Places> PlacesOf(const RowArguments& row, std::int64_t count, const Inner& attributes) {
+std::optional<ArgumentPlaces> PlacesOf(const RowArguments& row, std::int64_t count, const Inner& attributes) {
   Side read, written;
   for (std::uint32_t i = 0; i < row.count; ++i) {
     const RewireKernelArgument& argument = row.list[i];
@@ -97,7 +97,7 @@ std::optional<Places> PlacesOf(const RowArguments& row, std::int64_t count, cons
   const std::int64_t more = count - Plus(read.required, written.required);
   if (more < 0 || (read.list && written.list)) return std::nullopt;
   if (!read.list && !written.list && more > read.optional + written.optional) return std::nullopt;
-  Places places;
+  ArgumentPlaces places;
   places.written = written.required;
   if (written.list) {
     places.written += more;
@@ -194,7 +194,8 @@ class Reader {
     constexpr std::uint32_t kRefused = REWIRE_KERNEL_IMPURE | REWIRE_KERNEL_OBJECTS | REWIRE_KERNEL_RETURNS;
     if ((kernel->traits & kRefused) != 0)
       return Wrong("is of a kernel that keeps state, takes objects or returns a value");
-    const std::optional<Places> places = PlacesOf(kernel->arguments, std::ssize(call.arguments), attributes);
+    const std::optional<ArgumentPlaces> places =
+        PlacesOf(kernel->arguments, std::ssize(call.arguments), attributes);
     if (!places) return Wrong("has ", call.arguments.size(), " arguments, which the kernel does not take");
     if (Status s = CheckUses(branch, call, *kernel, *places); !s.ok()) return s;
     if (Status s = Make(*kernel, attributes, &call); !s.ok()) return s;
@@ -207,7 +208,8 @@ class Reader {
   }
 
   // A written argument belongs to the branch, and was written before it is read.
-  Status CheckUses(std::int64_t branch, const Call& call, const Kernel& kernel, const Places& places) {
+  Status CheckUses(std::int64_t branch, const Call& call, const Kernel& kernel,
+                   const ArgumentPlaces& places) {
     const std::int64_t read = std::ssize(call.arguments) - places.written;
     for (std::int64_t i = 0; i < read; ++i) {
       const std::int64_t output = OutputOf(MemoryOf(call.arguments[static_cast<std::size_t>(i)]));

@@ -161,7 +161,8 @@ struct Col2ImShape {
 constexpr const char kTransposed[] =
     "group = 1, strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET, SAME_UPPER, SAME_LOWER or "
     "VALID, output_padding = zeros, output_shape = none (given, it decides the pads)";
-constexpr const char kColumns[] = "strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET";
+constexpr const char kColumnAttributes[] =
+    "strides = ones, dilations = ones, pads = zeros, auto_pad = NOTSET";
 
 }  // namespace
 
@@ -174,9 +175,9 @@ std::span<const Kernel> ConvTransposeKernels() {
       Describe<ConvTransposeShape>("x, w -> out", "i64 i32; out i64", "as rewire.conv_transpose",
                                    "the shape of rewire.conv_transpose's out"),
       Describe<Col2Im>(
-          "x, image_shape, block_shape -> out", "x, out f32 f64; others i64 i32", kColumns,
+          "x, image_shape, block_shape -> out", "x, out f32 f64; others i64 i32", kColumnAttributes,
           "blocks [N, C * block elements, blocks] added up where they lie in the image [N, C, ...]"),
-      Describe<Col2ImShape>("x, image_shape, block_shape -> out", "i64 i32; out i64", kColumns,
+      Describe<Col2ImShape>("x, image_shape, block_shape -> out", "i64 i32; out i64", kColumnAttributes,
                             "the shape of rewire.col2im's out from x's shape and the two others themselves"),
   };
   return kKernels;

@@ -6,7 +6,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 
 ShapeView View(const std::vector<std::int64_t>& values) { return {values.data(), values.size()}; }
 
@@ -23,12 +23,12 @@ Status ConvTransposeAttributes::Read(Attributes& attributes) {
   output_padding = attributes.Ints("output_padding", {});
   output_shape = attributes.Ints("output_shape", {});
   for (std::int64_t padding : output_padding) {
-    if (padding < 0 || padding > kMost)
+    if (padding < 0 || padding > kMostExtent)
       return ValueError("attribute 'output_padding' is ", View(output_padding),
                         ", expected ints of at least 0");
   }
   for (std::int64_t dim : output_shape) {
-    if (dim < 0 || dim > kMost)
+    if (dim < 0 || dim > kMostExtent)
       return ValueError("attribute 'output_shape' is ", View(output_shape), ", expected dimensions");
   }
   return window.Check();
@@ -70,12 +70,12 @@ Status ConvTransposeAttributes::Extend(std::size_t i, WindowAxis* axis) const {
   const bool same = contract::IsSame(window.auto_pad);
   if (output_shape.empty() && !same) {
     axis->input = whole - axis->before - axis->after;
-    if (axis->input >= 0 && axis->input <= kMost) return Status();
+    if (axis->input >= 0 && axis->input <= kMostExtent) return Status();
     return ValueError("the pads ", axis->before, " and ", axis->after, " do not fit spatial axis ", i,
                       ", where windows cover ", whole);
   }
   axis->input = output_shape.empty() ? Times(axis->output, axis->stride) : output_shape[i];
-  if (axis->input > kMost || whole >= kMostSize)
+  if (axis->input > kMostExtent || whole >= kMostSize)
     return ValueError("spatial axis ", i, " of out would have ", axis->input,
                       " elements, where windows cover ", whole);
   contract::SetSamePads(window.auto_pad, whole, axis->input, axis);

@@ -8,8 +8,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/few_columns.cc"
-// Sums are held in arrays, which vectors of unknown size cannot be elements of.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/elementwise/activated-inl.h"

@@ -8,8 +8,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/convolution/integer_depthwise.cc"
-// Sums are held in structs, which vectors of unknown size cannot be members of.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/convolution/quads-inl.h"

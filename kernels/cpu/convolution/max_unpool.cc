@@ -122,17 +122,17 @@ struct MaxUnpoolShape {
   }
 };
 
-constexpr const char kAttributes[] = "kernel_shape, strides = ones, pads = zeros";
+constexpr const char kUnpoolAttributes[] = "kernel_shape, strides = ones, pads = zeros";
 
 }  // namespace
 
 std::span<const Kernel> MaxUnpoolKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<MaxUnpool>(
-          "x, indices -> out", "x, out f32 f64 i8 u8; indices i64", kAttributes,
+          "x, indices -> out", "x, out f32 f64 i8 u8; indices i64", kUnpoolAttributes,
           "each element of x at its index in the pooled shape, which out may be larger than; 0 "
           "elsewhere"),
-      Describe<MaxUnpoolShape>("x -> out", "i64 i32; out i64", kAttributes,
+      Describe<MaxUnpoolShape>("x -> out", "i64 i32; out i64", kUnpoolAttributes,
                                "the pooled shape of rewire.max_unpool"),
   };
   return kKernels;

@@ -29,7 +29,7 @@ std::string_view TakeText(std::string_view* rest, char separator) {
 }
 
 template <typename T>
-bool ReadNumber(std::string_view text, T* number) {
+bool ReadOperandNumber(std::string_view text, T* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -80,11 +80,11 @@ Status FusedProgram::ReadOperand(std::string_view text, FusedOperand* operand) c
   const bool is_input = text.size() > 1 && text[0] == 'x', is_result = text.size() > 1 && text[0] == 'r';
   if (!is_input && !is_result) {
     operand->kind = FusedOperand::kNumber;
-    if (ReadNumber(text, &operand->number)) return Status();
+    if (ReadOperandNumber(text, &operand->number)) return Status();
   } else {
     operand->kind = is_input ? FusedOperand::kInput : FusedOperand::kRegister;
     const auto end = static_cast<std::int16_t>(is_input ? kMostInputs : static_cast<int>(steps_.size()));
-    if (ReadNumber(text.substr(1), &operand->index) && operand->index >= 0 && operand->index < end)
+    if (ReadOperandNumber(text.substr(1), &operand->index) && operand->index >= 0 && operand->index < end)
       return Status();
   }
   return ValueError("attribute 'program': operand '", std::string(text), "' of step ", steps_.size(),

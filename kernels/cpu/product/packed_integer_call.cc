@@ -10,7 +10,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-using Bytes = Types<std::uint8_t, std::int8_t>;
+using ByteTypes = Types<std::uint8_t, std::int8_t>;
 
 // One element, or one for each column.
 Status CheckColumns(const char* name, TensorView tensor, std::int64_t columns) {
@@ -90,7 +90,7 @@ Status IntegerProduct::Prepare(const IntegerFinishAttributes& attributes, Tensor
   checks.Operands("x", x, "w", operands.w, out).Shape("w", operands.w, ShapeView(packed, 2));
   checks.Dense("sums", operands.sums).Shape("sums", operands.sums, ShapeView(&columns, 1));
   if (Status s = checks.NoOverlap("out", out, "sums", operands.sums).Take(); !s.ok()) return s;
-  if (!x.Is<std::uint8_t>() && !x.Is<std::int8_t>()) return WrongDType(Bytes(), "x", x);
+  if (!x.Is<std::uint8_t>() && !x.Is<std::int8_t>()) return WrongDType(ByteTypes(), "x", x);
   if (!operands.w.Is<std::int8_t>()) return WrongDType(Types<std::int8_t>(), "w", operands.w);
   if (!operands.sums.Is<std::int32_t>()) return WrongDType(Types<std::int32_t>(), "sums", operands.sums);
   if (Status s = ReadXZero(operands.x_zero, x, &x_zero); !s.ok()) return s;

@@ -200,7 +200,7 @@ struct Lstm {
   }
 };
 
-constexpr const char kAttributes[] =
+constexpr const char kRecurrentAttributes[] =
     "hidden_size = r's, direction = forward, reverse or bidirectional, layout = 0, packed = 0 (1: w and r "
     "are f32, each direction "
     "packed by rewire.packed.pack in order OI, one behind the other; without w, x [.., .., gates * "
@@ -213,7 +213,7 @@ constexpr const char kAttributes[] =
 std::span<const Kernel> RecurrentKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Rnn>("x, w?, r, b?, sequence_lens?, initial_h? -> out_y, out_h over initial_h",
-                    "f32 f64; sequence_lens i32", kAttributes,
+                    "f32 f64; sequence_lens i32", kRecurrentAttributes,
                     "ONNX RNN; out_y without elements is not wanted"),
       Describe<Gru>("x, w?, r, b?, sequence_lens?, initial_h? -> out_y, out_h over initial_h",
                     "f32 f64; sequence_lens i32", "as rewire.rnn, linear_before_reset = 0",

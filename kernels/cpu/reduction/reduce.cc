@@ -82,12 +82,12 @@ struct Reduce {
   }
 };
 
-constexpr const char kAttributes[] =
+constexpr const char kReduceAttributes[] =
     "axes = those of the argument or all, keepdims = 1, noop_with_empty_axes = 0";
 
 template <typename Op>
 constexpr Kernel Row(const char* meaning, const char* dtypes = "x, out f32 f64 i64 i32 i8 u8; axes i64 i32") {
-  return Describe<Reduce<Op>>("x, axes? -> out", dtypes, kAttributes, meaning);
+  return Describe<Reduce<Op>>("x, axes? -> out", dtypes, kReduceAttributes, meaning);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ std::span<const Kernel> ReduceKernels() {
       Row<SumOfSquares>("sum of squares; integers wrap"),
       Row<L1>("sum of magnitudes; integers wrap"),
       Row<L2>("square root of the sum of squares"),
-      Describe<LogSumExp>("x, axes? -> out", "x, out f32 f64 i64 i32; axes i64 i32", kAttributes,
+      Describe<LogSumExp>("x, axes? -> out", "x, out f32 f64 i64 i32; axes i64 i32", kReduceAttributes,
                           "logarithm of the sum of exp(x); of integers truncated toward zero"),
   };
   return kKernels;

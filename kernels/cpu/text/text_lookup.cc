@@ -210,7 +210,7 @@ bool TakeSign(std::string_view* text) {
   return minus;
 }
 
-bool ReadNumber(std::string_view text, double* number) {
+bool ReadTextNumber(std::string_view text, double* number) {
   text = WithoutSpaces(text);
   const bool minus = TakeSign(&text);
   if (text.empty() || text.front() == '-') return false;
@@ -227,7 +227,7 @@ bool ReadNumber(std::string_view text, double* number) {
 
 // A minus counts modulo 2^64, if the type has no sign.
 template <typename I>
-bool ReadNumber(std::string_view text, I* number) {
+bool ReadTextNumber(std::string_view text, I* number) {
   text = WithoutSpaces(text);
   const bool minus = TakeSign(&text);
   std::uint64_t magnitude = 0;
@@ -256,7 +256,7 @@ struct TextsToNumbers {
       Pace pace;
       return texts.ForEach(pace, [&](std::int64_t i, std::string_view text) -> Status {
         Number number{};
-        if (!ReadNumber(text, &number)) {
+        if (!ReadTextNumber(text, &number)) {
           return ValueError("string ", x.data<std::int64_t>()[i], " is no number that ",
                             std::is_floating_point_v<T> ? "f64"
                             : std::is_signed_v<T>       ? "i64"

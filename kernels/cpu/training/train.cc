@@ -131,20 +131,20 @@ struct Momentum {
   }
 };
 
-constexpr const char kDTypes[] = "f32 f64; r, t one number";
+constexpr const char kTrainTypes[] = "f32 f64; r, t one number";
 
 }  // namespace
 
 std::span<const Kernel> TrainKernels() {
   static constexpr Kernel kKernels[] = {
-      Describe<Adagrad>("r, t, x, g, h -> out_x over x|g|h, out_h over x|g|h", kDTypes,
+      Describe<Adagrad>("r, t, x, g, h -> out_x over x|g|h, out_h over x|g|h", kTrainTypes,
                         "decay_factor = 0.0, epsilon = 1e-6, norm_coefficient = 0.0",
                         "one step of Adagrad: gradient g, sum of squares h"),
       Describe<Adam>(
-          "r, t, x, g, v, h -> out_x over x|g|v|h, out_v over x|g|v|h, out_h over x|g|v|h", kDTypes,
+          "r, t, x, g, v, h -> out_x over x|g|v|h, out_v over x|g|v|h, out_h over x|g|v|h", kTrainTypes,
           "alpha = 0.9, beta = 0.999, epsilon = 1e-6, norm_coefficient = 0.0, norm_coefficient_post = 0.0",
           "one step of Adam: gradient g, means v and h"),
-      Describe<Momentum>("r, t, x, g, v -> out_x over x|g|v, out_v over x|g|v", kDTypes,
+      Describe<Momentum>("r, t, x, g, v -> out_x over x|g|v, out_v over x|g|v", kTrainTypes,
                          "alpha, beta, mode, standard or nesterov, norm_coefficient",
                          "one step of gradient descent with momentum v"),
   };

@@ -164,17 +164,17 @@ struct NmsShape {
 
 constexpr const char kArguments[] =
     "boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold? -> out";
-constexpr const char kDTypes[] = "boxes, scores f32; others one number; out i64";
+constexpr const char kNmsTypes[] = "boxes, scores f32; others one number; out i64";
 
 }  // namespace
 
 std::span<const Kernel> NmsKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Nms>(
-          kArguments, kDTypes, "center_point_box = 0",
+          kArguments, kNmsTypes, "center_point_box = 0",
           "of boxes [N, B, 4] with scores [N, C, B] those kept as (batch, class, box), out [count, 3], by "
           "falling score"),
-      Describe<NmsShape>(kArguments, kDTypes, "center_point_box = 0",
+      Describe<NmsShape>(kArguments, kNmsTypes, "center_point_box = 0",
                          "the shape of rewire.nms' out from the same arguments"),
   };
   return kKernels;

@@ -311,8 +311,9 @@ class Strips {
       }
       is_nan = is_nan || !hn::AllFalse(d, nan);
       if constexpr (hn::MaxLanes(Lanes()) > 1) {
-        if (done * kStride < count)
-          Copy<kStride>(hn::CappedTag<T, hn::MaxLanes(Lanes()) / 2>(), from, count, done);
+        // The rest goes by vectors of a quarter: those of a half would double the code for little.
+        constexpr std::size_t kShorter = std::max<std::size_t>(1, hn::MaxLanes(Lanes()) / 4);
+        if (done * kStride < count) Copy<kStride>(hn::CappedTag<T, kShorter>(), from, count, done);
       } else {
         for (int r = 0; done * kStride + r < count; ++r) put(r, hn::Set(d, from[done * kStride + r]));
         is_nan = is_nan || !hn::AllFalse(d, nan);
