@@ -196,7 +196,7 @@ typedef struct RewireCompileOptions {
   const char* const* overridden;
   /* told of each initializer of the model that `overridden` may name, but for those that it names */
   void (*overridable)(void* context, const RewireOverridableInitializer* initializer);
-  /* The program of one of several ranks, as CompileOptions::shards, ::stages and ::rank explain them. 0
+  /* The program of one of several ranks, as the fields of CompileOptions of these names explain them. 0
    * shards and 0 stages are 1. */
   int64_t shards;
   int64_t stages;
