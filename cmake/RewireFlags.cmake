@@ -34,6 +34,16 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # There g++ takes a source for a header, and a class of one source with a member from its unnamed namespace for a mistake.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ collects its garbage when it has 128 MB, again and again. With 1 GB most sources are compiled without, in 12 % less time and a third
+  # more memory. The code is the same, so that ccache need not know.
+  add_compile_options(--param=ggc-min-heapsize=1048576)
+  foreach(language IN ITEMS C CXX)
+    if(CMAKE_${language}_COMPILER_LAUNCHER MATCHES "ccache$")
+      list(PREPEND CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_IGNOREOPTIONS=--param=ggc-*)
+    endif()
+  endforeach()
+endif()
 if(REWIRE_WERROR)
   add_compile_options(-Werror)
 endif()
