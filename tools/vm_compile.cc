@@ -35,7 +35,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char kDescription[] =
+constexpr const char kCompileDescription[] =
     R"(Compiles an ONNX model or a .tflite file into an executable (.rwx) for vm-run and the library.
 
   vm-compile model.onnx -o model.rwx
@@ -51,7 +51,7 @@ docs/compiler.md explains how models are compiled and what is not supported.
 
 constexpr std::uint64_t kMostRanks = 1024;
 
-struct Options {
+struct CompileCommand {
   std::string input;
   std::string output;
   std::vector<std::string> dims;
@@ -107,7 +107,7 @@ Result<CalibrationData> ReadSamples(const std::string& path) {
   return data;
 }
 
-Status ReadCalibration(const Options& options, CompileOptions* compile) {
+Status ReadCalibration(const CompileCommand& options, CompileOptions* compile) {
   compile->device = options.device;
   compile->least_device_work = options.device_work;
   compile->compress = options.compress == "auto";
@@ -154,7 +154,7 @@ Status RefuseOtherInput(const std::string& path, Span<const std::byte> content) 
               fmt::format("{}: {}", path, KindAndTaker(compiled ? FileKind::kExecutable : kind)));
 }
 
-Json SummaryJson(const Options& options, const CompileOptions& compile, const std::string& output,
+Json SummaryJson(const CompileCommand& options, const CompileOptions& compile, const std::string& output,
                  const CompileReport& report) {
   return {{"input", options.input},
           {"output", output},
@@ -187,7 +187,7 @@ Json SummaryJson(const Options& options, const CompileOptions& compile, const st
           {"nanoseconds", report.time.count()}};
 }
 
-void PrintSummary(const Options& options, const CompileOptions& compile, const std::string& output,
+void PrintSummary(const CompileCommand& options, const CompileOptions& compile, const std::string& output,
                   const Compilation& compiled) {
   const CompileReport& report = compiled.report;
   fmt::print(
@@ -227,8 +227,8 @@ void PrintSummary(const Options& options, const CompileOptions& compile, const s
 }
 
 // Compiles the model for one rank, or for all that there is, and writes the executable.
-Result<Json> CompileOne(const Options& options, const CompileOptions& for_rank, const std::string& folder,
-                        const std::string& output) {
+Result<Json> CompileOne(const CompileCommand& options, const CompileOptions& for_rank,
+                        const std::string& folder, const std::string& output) {
   CompileOptions compile = for_rank;
   Dump dump(folder);
   if (!folder.empty()) {
@@ -267,7 +267,7 @@ Result<Json> CompileOne(const Options& options, const CompileOptions& for_rank, 
   return Json();
 }
 
-Result<int> Run(const Options& options) {
+Result<int> Run(const CompileCommand& options) {
   std::string output = options.output;
   if (output.empty()) {
     // With the device in its name, a model for one device never takes the place of that for another.
@@ -331,8 +331,8 @@ Result<int> Run(const Options& options) {
 
 int rewire::tools::VmCompileMain(int argc, char** argv) {
   using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
-  CLI::App app(kDescription, "vm-compile");
-  Options options;
+  CLI::App app(kCompileDescription, "vm-compile");
+  CompileCommand options;
   app.add_option("FILE", options.input, "the model (.onnx or .tflite)")->required()->type_name("");
   app.add_option(
          "-o,--output", options.output,

@@ -14,7 +14,7 @@
 namespace rewire::tools {
 namespace {
 
-constexpr const char kDescription[] =
+constexpr const char kDebugDescription[] =
     R"(Runs a function of a Rewire executable step by step, and shows what its registers hold.
 
   $ vm-debug model.rwx --input image=@image.npy
@@ -33,7 +33,7 @@ Commands also come from files (-x FILE), and from standard input if it is no ter
 command that fails ends the session with its exit code.
 )";
 
-void AddOptions(CLI::App* app, DebugOptions* options) {
+void AddDebugOptions(CLI::App* app, DebugOptions* options) {
   const auto list = [app](const char* name, std::vector<std::string>* values, const char* type,
                           const char* help) {
     app->add_option(name, *values, help)->allow_extra_args(false)->type_name(type);
@@ -69,8 +69,8 @@ void AddOptions(CLI::App* app, DebugOptions* options) {
 }  // namespace rewire::tools
 
 int rewire::tools::VmDebugMain(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-debug");
+  CLI::App app(rewire::tools::kDebugDescription, "vm-debug");
   rewire::tools::DebugOptions options;
-  rewire::tools::AddOptions(&app, &options);
+  rewire::tools::AddDebugOptions(&app, &options);
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Debug(options); });
 }

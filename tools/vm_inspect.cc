@@ -23,7 +23,7 @@
 namespace rewire::tools {
 namespace {
 
-struct Options {
+struct InspectCommand {
   std::string file;
   std::string map;  // of vm-strip
   bool all = false;
@@ -35,7 +35,7 @@ struct Options {
   MemoryRequest request;
 };
 
-void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& text) {
+void PrintAnswer(bool as_json, const nlohmann::ordered_json& json, const std::string& text) {
   if (as_json) {
     PrintJson(json);
   } else {
@@ -43,22 +43,22 @@ void Print(bool as_json, const nlohmann::ordered_json& json, const std::string& 
   }
 }
 
-Result<int> InspectOwn(const Options& options) {
+Result<int> InspectOwn(const InspectCommand& options) {
   const Result<SharedBytes> file = MapFile(options.file);
   if (file && IsBundle(file->view)) {
     const Result<BundleReport> bundle = InspectBundle(options.file, options.check);
     if (!bundle) return Forward(bundle);
-    Print(options.json, BundleJson(*bundle), BundleText(*bundle, options.all));
+    PrintAnswer(options.json, BundleJson(*bundle), BundleText(*bundle, options.all));
     return 0;
   }
   const Result<Inspection> inspection = InspectExecutable(options.file, options.check);
   if (!inspection) return Forward(inspection);
-  Print(options.json, InspectionJson(*inspection), InspectionText(*inspection, options.all));
+  PrintAnswer(options.json, InspectionJson(*inspection), InspectionText(*inspection, options.all));
   return inspection->whole() ? 0 : kExitNo;
 }
 
 // A model in another form, or with names from a map, as a program sees it.
-Result<int> InspectForeign(const Options& options) {
+Result<int> InspectForeign(const InspectCommand& options) {
   Result<OpenedModel> model = OpenModel(options.file);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
@@ -69,11 +69,11 @@ Result<int> InspectForeign(const Options& options) {
   json["metadata"] = MetadataJson(module);
   json["model"] = ModelJson(module);
   json.update(ListingJson(module));
-  Print(options.json, json, text + "\n" + (options.all ? ListingText(module) : InterfaceText(module)));
+  PrintAnswer(options.json, json, text + "\n" + (options.all ? ListingText(module) : InterfaceText(module)));
   return 0;
 }
 
-Result<int> InspectRuns(const Options& options) {
+Result<int> InspectRuns(const InspectCommand& options) {
   Result<OpenedModel> model = OpenModel(options.file);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
@@ -91,11 +91,11 @@ Result<int> InspectRuns(const Options& options) {
     fmt::print("{}", MemorySvg(functions));
     return 0;
   }
-  Print(options.json, {{"file", options.file}, {"memory", MemoryJson(*memory)}}, MemoryText(*memory));
+  PrintAnswer(options.json, {{"file", options.file}, {"memory", MemoryJson(*memory)}}, MemoryText(*memory));
   return 0;
 }
 
-Result<int> DrawFunctions(const Options& options) {
+Result<int> DrawFunctions(const InspectCommand& options) {
   Result<OpenedModel> model = OpenModel(options.file);
   if (!model) return Forward(model);
   if (Status named = RestoreNames(options.map, &*model); !named) return Forward(named);
@@ -106,7 +106,7 @@ Result<int> DrawFunctions(const Options& options) {
   return 0;
 }
 
-Result<int> Inspect(const Options& options) {
+Result<int> Inspect(const InspectCommand& options) {
   if (options.dot) return DrawFunctions(options);
   if (options.memory) return InspectRuns(options);
   if (!options.map.empty()) return InspectForeign(options);
@@ -119,7 +119,7 @@ Result<int> Inspect(const Options& options) {
     case FileKind::kSharedLibrary: {
       const Result<LibraryReport> library = InspectLibrary(options.file);
       if (!library) return Forward(library);
-      Print(options.json, LibraryJson(*library), LibraryText(*library, options.all));
+      PrintAnswer(options.json, LibraryJson(*library), LibraryText(*library, options.all));
       return 0;
     }
     case FileKind::kAssembly:
@@ -142,7 +142,7 @@ int rewire::tools::VmInspectMain(int argc, char** argv) {
       "Shows the content of an executable (.rwx), a model of TVM, or a kernel library (.so). A library is "
       "loaded for this, which runs its code.",
       "vm-inspect");
-  rewire::tools::Options options;
+  rewire::tools::InspectCommand options;
   app.add_option("FILE", options.file, "the executable, model of TVM, or kernel library")
       ->required()
       ->type_name("");

@@ -163,7 +163,7 @@ void AddLimitOptions(CLI::App* app, RunOptions* options) {
       ->group(group);
 }
 
-void AddOptions(CLI::App* app, RunOptions* options) {
+void AddRunOptions(CLI::App* app, RunOptions* options) {
   AddValue(
       app, "FILE", &options->file, "",
       "the model: an executable (.rwx), text assembly (.asm), an ONNX model (.onnx), a model of TVM, or the "
@@ -203,7 +203,7 @@ Result<int> ParseAndRun(const RunOptions& options) {
   return Run(options);
 }
 
-constexpr const char kDescription[] =
+constexpr const char kRunDescription[] =
     R"(Runs a function of a Rewire executable and prints, writes or checks its outputs.
 
   vm-run model.rwx --list
@@ -228,8 +228,8 @@ A VALUE is one of
 }  // namespace rewire::tools
 
 int rewire::tools::VmRunMain(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-run");
+  CLI::App app(rewire::tools::kRunDescription, "vm-run");
   rewire::tools::RunOptions options;
-  rewire::tools::AddOptions(&app, &options);
+  rewire::tools::AddRunOptions(&app, &options);
   return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::ParseAndRun(options); });
 }
