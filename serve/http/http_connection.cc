@@ -75,8 +75,8 @@ void HttpConnection::Advance() {
 long HttpConnection::Receive(void* memory, std::size_t room) {
   if (!readable_) return 0;
   const long got = socket_.Receive(memory, room);
-  // Events are told once, so what is left must be asked for.
-  if (got < static_cast<long>(room)) readable_ = false;
+  // Events are told once, so what is left must be asked for. That is the end, too, if it came with the bytes.
+  if (got < static_cast<long>(room)) readable_ = client_ended_ && got > 0;
   return got;
 }
 

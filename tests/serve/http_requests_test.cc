@@ -332,6 +332,24 @@ TEST_CASE("a client that goes while its request waits leaves nothing behind") {
   CHECK(third.Get("/v2").status == 200);
 }
 
+TEST_CASE("a client that goes in the middle of a request is gone at once") {
+  const rewire::test::TempFolder folder;
+  FrontEndLimits limits;
+  limits.header_time = limits.transfer_time = limits.idle_time = std::chrono::hours(1);
+  const TestServer server(OneModel(folder), limits);
+  const std::string request = "POST " + std::string(kInfer) + " HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                              std::to_string(sizeof kRequest - 1) + "\r\n\r\n" + kRequest;
+  // The end arrives together with the bytes, at least for some of them.
+  for (std::size_t bytes = 0; bytes <= request.size(); ++bytes) {
+    TestClient client(server.port());
+    client.Send(request.substr(0, bytes));
+    client.Close();
+  }
+  for (int i = 0; i < 2000 && server.open_connections() > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(server.open_connections() == 0);
+}
+
 TEST_CASE("a client that is too slow is told so, and one that says nothing is let go") {
   const rewire::test::TempFolder folder;
   FrontEndLimits limits;
