@@ -60,6 +60,11 @@ struct GeneratorSettings {
   std::string total;              // one element: how many positions there are
   std::vector<std::int64_t> end;  // tokens that end an answer
   std::int64_t context = 2048;    // positions of prompt and answer
+  // The symbolic dimension of all state that has a place for each position, as caches of attention have it. A
+  // place depends on the tokens up to its position, and those behind the last one are not read. Empty: the
+  // state is not looked into.
+  std::string cache_dimension;
+  std::uint64_t prefix_bytes = 0;  // of the state that is kept of prompts; 0: none is
   // The file of the tokenizer; empty: prompts and answers are tokens.
   std::string tokenizer;
   std::vector<std::int64_t> begin;  // tokens in front of a prompt that is a text
@@ -115,6 +120,14 @@ struct SequenceStatistics {
   std::uint64_t timed_out = 0;  // no step came
 };
 
+// PrefixStatistics: the state that is kept of prompts.
+struct PrefixStatistics {
+  std::uint64_t bytes = 0;
+  std::uint64_t evicted = 0;        // blocks
+  std::uint64_t prompt_tokens = 0;  // of prompts that were looked up
+  std::uint64_t reused_tokens = 0;  // of them: found
+};
+
 // Since the version was loaded.
 struct ModelStatistics {
   std::string name;
@@ -133,6 +146,7 @@ struct ModelStatistics {
   std::uint64_t waiting = 0;   // now in the queue
   std::vector<BatchStatistics> batches;
   SequenceStatistics sequences;
+  PrefixStatistics prefixes;
 };
 
 }  // namespace rewire::serve

@@ -7,6 +7,7 @@ void Request::Reset() {
   model = version = id = {};
   step = {};
   held = nullptr;
+  cache = {};
   parameters.clear();
   inputs.clear();
   wanted.clear();

@@ -19,6 +19,7 @@
 #include "rewire/base/span.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/core/arena.h"
+#include "rewire/serve/core/cache_block.h"
 
 namespace rewire::serve {
 
@@ -37,6 +38,18 @@ struct SequenceStep {
   std::variant<std::int64_t, std::string_view> id = std::int64_t{0};  // 0 or an empty text: in none
   bool start = false;                                                 // the first one
   bool end = false;                                                   // the last one
+};
+
+// CacheStep: the positions that a step of a held generator reads, writes and keeps in its caches
+// (GeneratorSettings::cache_dimension).
+struct CacheStep {
+  std::int64_t total = 0;  // positions that have been written behind the step; 0: there are none
+  CacheBlocks begin;       // what the first step of a sequence finds written
+  // The blocks that are to be kept behind the step: from the first number up to the second.
+  std::size_t keep_from = 0;
+  std::size_t keep_to = 0;
+  CacheBlocks kept;       // the answer; empty if there is no memory for them
+  std::int64_t room = 0;  // the Service's own: positions that the state is to have
 };
 
 // One input: a contiguous tensor in the receive buffer, or in a region of shared memory.
@@ -90,6 +103,7 @@ class Request {
   SequenceStep step;
   // In place of model, version and step: a step of what is held (Service::HoldGenerator).
   std::shared_ptr<HeldModel> held;
+  CacheStep cache;  // with `held` alone
   std::vector<Parameter> parameters;
   std::vector<InputTensor> inputs;
   std::vector<WantedOutput> wanted;

@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "rewire/base/span.h"
 #include "rewire/base/status.h"
+#include "rewire/serve/core/cache_block.h"
 #include "rewire/serve/core/description.h"
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/core/server_log.h"
@@ -41,6 +43,10 @@ class HeldModel {
  public:
   virtual ~HeldModel() = default;
   virtual const Generator& generator() const = 0;
+  // Blocks of the longest beginning of a prompt that is kept, without the prompt's last token. Thread-safe.
+  virtual CacheBlocks FindPrefix(Span<const std::int64_t> prompt) = 0;
+  // Keeps blocks of a prompt, of which the first has this number. Thread-safe.
+  virtual void KeepPrefix(Span<const std::int64_t> prompt, std::size_t first, const CacheBlocks& blocks) = 0;
 };
 
 class Service {

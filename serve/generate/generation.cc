@@ -67,6 +67,19 @@ Generation::Generation(std::shared_ptr<HeldModel> model, std::vector<std::int64_
                                            : Clock::now() + std::chrono::microseconds(generator_.timeout_us)),
       sampler_(options.temperature, options.top_p, options.seed) {
   if (tokens_.size() >= most_) state_ = State::kFull;
+  if (generator_.settings.prefix_bytes == 0 || state_ == State::kFull) return;
+  prefix_ = model_->FindPrefix(this->prompt());
+  reused_ = done_ = prefix_.size() * kCacheBlock;
+}
+
+// Says what the step finds in its state, and what is to be kept of it.
+void Generation::FillCache(std::size_t total, CacheStep* cache) const {
+  cache->total = static_cast<std::int64_t>(total);
+  if (done_ == prefix_.size() * kCacheBlock) cache->begin = prefix_;
+  const bool ends_prompt = done_ < prompt_size_ && total >= prompt_size_;
+  if (generator_.settings.prefix_bytes == 0 || !ends_prompt) return;
+  cache->keep_from = prefix_.size();
+  cache->keep_to = prompt_size_ / kCacheBlock;
 }
 
 Status Generation::FillStep(Request* request) {
@@ -88,6 +101,7 @@ Status Generation::FillStep(Request* request) {
         AddIntegers(generator_.total, 1, request, number(total))}) {
     if (!added) return added;
   }
+  if (!generator_.settings.cache_dimension.empty()) FillCache(total, &request->cache);
   request->wanted.emplace_back().name = generator_.settings.logits;
   return {};
 }
@@ -95,10 +109,12 @@ Status Generation::FillStep(Request* request) {
 Status Generation::TakeStep(const Request& request) {
   if (!request.status) return request.status;
   if (request.state_lost) {
-    done_ = 0;
+    done_ = prefix_.size() * kCacheBlock;
     return {};
   }
+  if (!request.cache.kept.empty()) model_->KeepPrefix(prompt(), request.cache.keep_from, request.cache.kept);
   done_ += step_;
+  if (done_ >= prompt_size_) prefix_.clear();
   if (done_ < tokens_.size()) return {};
   const OutputTensor& logits = request.results.front();
   const auto row = static_cast<std::size_t>(logits.shape.back());

@@ -54,18 +54,23 @@ class Generation {
     return {tokens_.data() + prompt_size_, tokens_.size() - prompt_size_};
   }
   std::size_t prompt_size() const { return prompt_size_; }
+  // Tokens of the prompt that were not read, because the state behind them was kept.
+  std::size_t reused() const { return reused_; }
   // How many tokens were chosen, with the one that ended the answer.
   std::size_t chosen() const { return chosen_; }
 
  private:
   Generation(std::shared_ptr<HeldModel> model, std::vector<std::int64_t> prompt,
              const GenerationOptions& options);
+  void FillCache(std::size_t total, CacheStep* cache) const;
 
   const std::shared_ptr<HeldModel> model_;
   const Generator& generator_;
   const std::size_t prompt_size_;
   const std::size_t most_;
   std::vector<std::int64_t> tokens_;
+  CacheBlocks prefix_;  // where the state begins, until the prompt is read
+  std::size_t reused_ = 0;
   std::size_t done_ = 0;  // tokens that the model has read
   std::size_t step_ = 0;  // tokens of the step that runs
   const Clock::time_point deadline_;

@@ -72,7 +72,12 @@ class Completion final : public TokenExchange {
     if (usage) {
       const std::uint64_t given = generation().prompt_size(), made = generation().chosen();
       json.Key("usage").Begin('{').Key("prompt_tokens").Number(given).Key("completion_tokens").Number(made);
-      json.Key("total_tokens").Number(given + made).End('}');
+      json.Key("total_tokens").Number(given + made);
+      if (generation().generator().settings.prefix_bytes != 0) {
+        const std::uint64_t reused = generation().reused();
+        json.Key("prompt_tokens_details").Begin('{').Key("cached_tokens").Number(reused).End('}');
+      }
+      json.End('}');
     }
     json.End('}');
     return text;

@@ -171,13 +171,19 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
     generator->version = std::to_string(file.version);
     generator->timeout_us = settings.timeout_us;
   }
+  std::optional<CacheLayout> cache;
+  if (generator && !settings.generator.cache_dimension.empty()) {
+    Result<CacheLayout> layout = ReadCacheLayout(settings.generator.cache_dimension, *signature, *state);
+    if (!layout) return Forward(layout, file.path);
+    cache = *std::move(layout);
+  }
   Limits limits;
   if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
   if (settings.steps != 0) limits.steps = settings.steps;
   if (settings.depth != 0) limits.depth = settings.depth;
   return std::make_shared<const ModelVersion>(ModelVersion{
       name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings, *std::move(program),
-      *std::move(signature), *std::move(state), limits, std::move(generator)});
+      *std::move(signature), *std::move(state), limits, std::move(generator), std::move(cache)});
 }
 
 }  // namespace rewire::serve

@@ -14,6 +14,7 @@
 
 #include "rewire/base/status.h"
 #include "rewire/serve/generate/generator.h"
+#include "rewire/serve/models/cache_layout.h"
 #include "rewire/serve/models/model_files.h"
 #include "rewire/serve/models/settings.h"
 #include "rewire/serve/models/signature.h"
@@ -23,12 +24,6 @@
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::serve {
-
-// An output whose value is an input of the next step of a sequence; both are numbers in the signature.
-struct StatePair {
-  std::uint32_t output = 0;
-  std::uint32_t input = 0;
-};
 
 struct ModelVersion {
   std::string name;
@@ -40,6 +35,7 @@ struct ModelVersion {
   std::vector<StatePair> state;  // empty: it keeps none
   Limits limits;                 // of one run
   std::optional<Generator> generator;
+  std::optional<CacheLayout> cache;  // of the generator's state
 };
 
 // Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of

@@ -173,10 +173,18 @@ Status ReadGenerator(const toml::table& table, const std::string& where, Generat
   reader.TextOfEach("roles", &generator->roles);
   reader.Text("message_end", &generator->message_end);
   reader.Number("context", 1, kMost, [&](std::int64_t n) { generator->context = n; });
+  reader.Text("cache_dimension", &generator->cache_dimension);
+  reader.Number("prefix_bytes", 0, kMost,
+                [&](std::int64_t n) { generator->prefix_bytes = static_cast<std::uint64_t>(n); });
   Status read = reader.Finish();
   if (read && (generator->tokens.empty() || generator->logits.empty())) {
     return Fail(StatusCode::kInvalidArgument,
                 "line {}: '{}tokens' and '{}logits' must name an input and an output",
+                table.source().begin.line, where, where);
+  }
+  if (read && generator->prefix_bytes != 0 && generator->cache_dimension.empty()) {
+    return Fail(StatusCode::kInvalidArgument,
+                "line {}: '{}prefix_bytes' needs '{}cache_dimension', along which prefixes are cut",
                 table.source().begin.line, where, where);
   }
   if (read && !generator->roles.empty() &&

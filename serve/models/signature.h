@@ -52,6 +52,12 @@ struct ModelSignature {
   std::int64_t most_rows = kNoLimit;  // the executable's own limit of it
 };
 
+// An output whose value is an input of the next step of a sequence; both are numbers in the signature.
+struct StatePair {
+  std::uint32_t output = 0;
+  std::uint32_t input = 0;
+};
+
 // `largest` names the input that is one integer for a batch; empty: none is. Errors: kUnsupported, naming
 // input or output, if a client could not give or take it. Then it is no tensor, its rank is unknown, or its
 // element type is not in the protocol.

@@ -24,6 +24,10 @@ class HeldSequence final : public HeldModel {
   }
 
   const Generator& generator() const override { return *queue_->model().generator; }
+  CacheBlocks FindPrefix(Span<const std::int64_t> prompt) override { return queue_->prefixes().Find(prompt); }
+  void KeepPrefix(Span<const std::int64_t> prompt, std::size_t first, const CacheBlocks& blocks) override {
+    queue_->prefixes().Keep(prompt, first, blocks);
+  }
   const std::shared_ptr<ModelQueue>& queue() const { return queue_; }
   const std::shared_ptr<Sequence>& sequence() const { return sequence_; }
 

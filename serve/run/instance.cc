@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rewire/serve/run/cache_places.h"
 #include "rewire/serve/run/classification.h"
 #include "rewire/serve/run/output_memory.h"
 #include "rewire/serve/run/request_check.h"
@@ -89,6 +90,7 @@ Status Instance::TryRunAlone(Request* request, RunTimes* times) {
   }
   if (Status good = CheckRequest(signature, request, &sizes_, !is_step); !good) return Forward(good);
   if (is_step) {
+    if (request->cache.total != 0) request->cache.room = RoomFor(model_, request->cache.total);
     Status filled = FillState(model_, sizes_, request);
     if (filled) filled = CheckRequest(signature, request, &sizes_);
     if (!filled) return filled;
@@ -220,7 +222,20 @@ Status Instance::KeepState(Request* request) {
     }
   }
   sequence.begun = true;
+  KeepPrefix(request);
   return {};
+}
+
+void Instance::KeepPrefix(Request* request) {
+  if (request->cache.keep_to <= request->cache.keep_from) return;
+  const Sequence& sequence = *request->sequence;
+  std::vector<const std::byte*> data;
+  for (std::size_t i = 0; i < model_.state.size(); ++i) {
+    const StateTensor& tensor = sequence.state[i];
+    data.push_back(sequence.rows == nullptr ? tensor.data
+                                            : state_rows_.past(i) + sequence.row * tensor.bytes);
+  }
+  KeepBlocks(model_, data, request);
 }
 
 void Instance::RunAlone(Request* request, RunTimes* times) {

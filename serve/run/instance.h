@@ -59,9 +59,12 @@ class Instance {
   Status BindState(Request* request);
   Status KeepState(Request* request);
   bool IsState(const ModelOutput& output) const;
+  // Behind a step: copies what it is to keep of its state, which may be a row.
+  void KeepPrefix(Request* request);
   // Batches. `invoked`: the run has begun, so that state that it writes in place is lost if it fails.
   Status TryRunBatch(std::vector<Request*>* members, std::int64_t padded, RunTimes* times, bool* invoked);
   Status GatherState(std::vector<Request*>* members);
+  Status MakeRoom(const std::vector<Request*>& members);
   Status GatherInputs(const std::vector<Request*>& members, std::int64_t padded, Arena* memory);
   Status BindBatch(const std::vector<Request*>& members, Arena* memory, std::vector<OutputTensor>* whole);
   void ScatterOutputs(const std::vector<OutputTensor>& whole, std::int64_t padded,

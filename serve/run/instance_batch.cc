@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "rewire/serve/run/cache_places.h"
 #include "rewire/serve/run/instance.h"
 #include "rewire/serve/run/output_memory.h"
 #include "rewire/serve/run/request_check.h"
@@ -26,8 +27,26 @@ std::int64_t IntegerOf(const InputTensor& tensor) {
 
 }  // namespace
 
+// Gives steps of generations as much room each as the longest of them needs, because rows have one shape.
+Status Instance::MakeRoom(const std::vector<Request*>& members) {
+  std::int64_t room = 0;
+  for (const Request* member : members) {
+    if (member->cache.total == 0) return {};
+    room = std::max(room, RoomFor(model_, member->cache.total));
+    if (member->sequence->begun) room = std::max(room, RoomOf(model_, *member->sequence));
+  }
+  for (Request* member : members) {
+    member->cache.room = room;
+    if (!member->sequence->begun || RoomOf(model_, *member->sequence) == room) continue;
+    if (Status out = state_rows_.TakeOut(member->sequence.get()); !out) return out;
+    if (Status grown = GrowState(model_, room, member->sequence.get()); !grown) return grown;
+  }
+  return {};
+}
+
 // Makes the state of steps the first rows of the instance's blocks.
 Status Instance::GatherState(std::vector<Request*>* members) {
+  if (Status made = MakeRoom(*members); !made) return made;
   for (Request* member : *members) {
     if (member->sequence->begun) continue;
     if (Status good = CheckRequest(model_.signature, member, &sizes_, false); !good) return good;
@@ -175,7 +194,10 @@ Status Instance::TryRunBatch(std::vector<Request*>* members, std::int64_t padded
   std::int64_t first = 0;
   for (Request* member : *members) {
     ScatterOutputs(whole, padded, memory, member, first);
-    if (is_step) member->sequence->begun = true;
+    if (is_step) {
+      member->sequence->begun = true;
+      KeepPrefix(member);
+    }
     first += member->rows;
   }
   return {};

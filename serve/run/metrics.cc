@@ -62,6 +62,15 @@ constexpr Metric kMetrics[] = {
      [](const ModelStatistics& s) { return std::to_string(s.sequences.evicted); }},
     {"rewire_sequences_timed_out_total", "counter", "Sequences that ended because no step came.",
      [](const ModelStatistics& s) { return std::to_string(s.sequences.timed_out); }},
+    {"rewire_prefix_bytes", "gauge", "Bytes of state that is kept of prompts.",
+     [](const ModelStatistics& s) { return std::to_string(s.prefixes.bytes); }},
+    {"rewire_prefix_blocks_evicted_total", "counter",
+     "Blocks of prompts that others have taken the memory of.",
+     [](const ModelStatistics& s) { return std::to_string(s.prefixes.evicted); }},
+    {"rewire_prompt_tokens_total", "counter", "Tokens of prompts that may begin with state that is kept.",
+     [](const ModelStatistics& s) { return std::to_string(s.prefixes.prompt_tokens); }},
+    {"rewire_prompt_tokens_reused_total", "counter", "Of these, tokens whose state was kept.",
+     [](const ModelStatistics& s) { return std::to_string(s.prefixes.reused_tokens); }},
 };
 
 }  // namespace

@@ -51,7 +51,10 @@ std::uint64_t InputBytes(const Instance& instance) {
 }  // namespace
 
 ModelQueue::ModelQueue(std::shared_ptr<const ModelVersion> model, Runners* runners)
-    : model_(std::move(model)), runners_(runners), sequences_(*model_) {
+    : model_(std::move(model)),
+      runners_(runners),
+      sequences_(*model_),
+      prefixes_(model_->settings.generator.prefix_bytes) {
   const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::uint32_t wanted = model_->settings.instances;
   const std::uint32_t count =
@@ -101,6 +104,8 @@ bool ModelQueue::Enqueue(Request* request) {
     request->deadline = request->submitted + std::chrono::microseconds(model_->settings.timeout_us);
   }
   Check(request);
+  std::vector<EvictedSequence> evicted;
+  bool waits = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::uint32_t room = model_->settings.max_queue_size;
@@ -111,14 +116,24 @@ bool ModelQueue::Enqueue(Request* request) {
       ++statistics_.rejected;
     }
     if (request->status) request->status = Join(request);
-    if (request->status) {
+    waits = static_cast<bool>(request->status);
+    if (waits) {
       waiting_.push_back(request);
-      return true;
+    } else {
+      Add(&statistics_.fail, Clock::now() - request->submitted);
     }
-    Add(&statistics_.fail, Clock::now() - request->submitted);
+    evicted = sequences_.TakeEvicted();
   }
-  Finish(request);
-  return false;
+  Tell(evicted);
+  if (!waits) Finish(request);
+  return waits;
+}
+
+void ModelQueue::Tell(const std::vector<EvictedSequence>& evicted) const {
+  for (const EvictedSequence& one : evicted) {
+    WriteLog(runners_->log, ServerLogLevel::kInfo, [&] { return one.why; });
+    if (runners_->evicted) runners_->evicted(model_->name, one.name, one.why);
+  }
 }
 
 Status ModelQueue::Join(Request* request) {
@@ -131,8 +146,12 @@ Status ModelQueue::Join(Request* request) {
 
 Result<std::shared_ptr<Sequence>> ModelQueue::BeginHeld() {
   if (model_->state.empty()) return std::shared_ptr<Sequence>();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return sequences_.BeginHeld();
+  std::unique_lock<std::mutex> lock(mutex_);
+  Result<std::shared_ptr<Sequence>> sequence = sequences_.BeginHeld();
+  const std::vector<EvictedSequence> evicted = sequences_.TakeEvicted();
+  lock.unlock();
+  Tell(evicted);
+  return sequence;
 }
 
 void ModelQueue::EndHeld(Sequence* sequence) {
@@ -252,6 +271,7 @@ bool ModelQueue::IsShort(const Instance& instance) const {
 
 Instance* ModelQueue::Take(bool* is_short) {
   Ended ended;
+  std::vector<EvictedSequence> evicted;
   Instance* instance = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -259,7 +279,9 @@ Instance* ModelQueue::Take(bool* is_short) {
     TakeLate(now, &ended);
     instance = NextBatch(now);
     *is_short = instance != nullptr && IsShort(*instance);
+    evicted = sequences_.TakeEvicted();
   }
+  Tell(evicted);
   for (Request* request : ended.requests) Finish(request);
   return instance;
 }
@@ -284,13 +306,16 @@ void ModelQueue::Work(Instance* instance) {
 void ModelQueue::RunOnce(Instance* instance) {
   const RunTimes times = instance->Run(instance->members, instance->rows, instance->padded);
   std::vector<Request*> done;
+  std::vector<EvictedSequence> evicted;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Count(*instance, times);
     for (Request* member : instance->members) sequences_.Leave(member, true, times.end);
     done.swap(instance->members);
     idle_.push_back(instance);
+    evicted = sequences_.TakeEvicted();
   }
+  Tell(evicted);
   for (Request* request : done) {
     runners_->traces->Record(
         model_->name, model_->version, request->id,
@@ -358,6 +383,7 @@ ModelStatistics ModelQueue::Statistics() const {
   copy.version = model_->version;
   copy.waiting = waiting_.size();
   copy.sequences = sequences_.statistics();
+  copy.prefixes = prefixes_.statistics();
   for (const auto& [size, batch] : batches_) copy.batches.push_back(batch);
   return copy;
 }

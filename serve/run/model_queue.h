@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "rewire/serve/core/description.h"
@@ -20,13 +22,19 @@
 #include "rewire/serve/models/model_version.h"
 #include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/instance.h"
+#include "rewire/serve/run/prefix_cache.h"
 #include "rewire/serve/run/sequences.h"
 #include "rewire/serve/run/worker_pool.h"
 
 namespace rewire::serve {
 
+// Is told of a sequence that the server has ended: its model, its name, and why.
+using SequenceListener =
+    std::function<void(const std::string& model, const std::string& sequence, const std::string& why)>;
+
 // Runners: shared by the queues of a server.
 struct Runners {
+  SequenceListener evicted = {};  // may be empty
   WorkerPool* workers = nullptr;
   Alarms* alarms = nullptr;
   Traces* traces = nullptr;
@@ -51,6 +59,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   // A sequence for HeldModel, which ends with EndHeld. Null if the model keeps no state.
   Result<std::shared_ptr<Sequence>> BeginHeld();
   void EndHeld(Sequence* sequence);
+  PrefixCache& prefixes() { return prefixes_; }
   ModelStatistics Statistics() const;
   // Finishes a request, and counts it as in flight no more.
   void Finish(Request* request);
@@ -81,6 +90,8 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   // Runs the instance's batch and finishes its members.
   void RunOnce(Instance* instance);
   void Count(const Instance& instance, const RunTimes& times);
+  // Without the lock: logs these sequences and tells the host.
+  void Tell(const std::vector<EvictedSequence>& evicted) const;
 
   const std::shared_ptr<const ModelVersion> model_;
   Runners* const runners_;
@@ -95,6 +106,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   ModelStatistics statistics_;
   std::map<std::uint64_t, BatchStatistics> batches_;
   Sequences sequences_;
+  PrefixCache prefixes_;
 };
 
 }  // namespace rewire::serve

@@ -57,6 +57,7 @@ class ModelService : public Service {
     runners_.alarms = &alarms_;
     runners_.traces = &traces_;
     runners_.log = log_;
+    runners_.evicted = hooks.sequence_evicted;
   }
 
   Status LoadAll() {

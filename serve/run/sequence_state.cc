@@ -8,14 +8,19 @@
 #include "rewire/base/dtype.h"
 #include "rewire/serve/core/sequence_step.h"
 #include "rewire/serve/core/shape_product.h"
+#include "rewire/serve/run/cache_places.h"
 
 namespace rewire::serve {
 namespace {
 
 // The size of a dimension when a sequence begins.
-std::int64_t FirstSize(const ModelVersion& model, Dim dim, const std::vector<std::int64_t>& sizes) {
+std::int64_t FirstSize(const ModelVersion& model, Dim dim, const std::vector<std::int64_t>& sizes,
+                       const CacheStep& cache) {
   if (dim >= 0) return dim;
   if (!IsSymbol(dim)) return 0;
+  if (cache.total != 0 && SymbolOf(dim) == model.cache->symbol) {
+    return model.cache->grows ? static_cast<std::int64_t>(cache.begin.size() * kCacheBlock) : cache.room;
+  }
   if (sizes[SymbolOf(dim)] >= 0) return sizes[SymbolOf(dim)];
   const auto& given = model.settings.sequence.sizes;
   const auto found = given.find(model.signature.symbols[SymbolOf(dim)]);
@@ -23,8 +28,8 @@ std::int64_t FirstSize(const ModelVersion& model, Dim dim, const std::vector<std
 }
 
 Status MakeZeroes(const ModelVersion& model, const ModelInput& input, const std::vector<std::int64_t>& sizes,
-                  StateTensor* tensor) {
-  for (const Dim dim : input.dims) tensor->shape.push_back(FirstSize(model, dim, sizes));
+                  const CacheStep& cache, StateTensor* tensor) {
+  for (const Dim dim : input.dims) tensor->shape.push_back(FirstSize(model, dim, sizes, cache));
   const std::optional<std::uint64_t> bytes = ShapeProduct(tensor->shape, ElementBytes(input.dtype));
   std::byte* const data =
       bytes ? tensor->memory.Allocate(std::max<std::size_t>(static_cast<std::size_t>(*bytes), 1)) : nullptr;
@@ -63,22 +68,25 @@ Status AddStateInputs(const ModelVersion& model, Request* request) {
 
 Status FillState(const ModelVersion& model, const std::vector<std::int64_t>& sizes, Request* request) {
   Sequence& sequence = *request->sequence;
+  const CacheStep& cache = request->cache;
   if (!sequence.begun) {
     sequence.state.clear();
     sequence.state.resize(model.state.size());
+  } else if (cache.total != 0 && !model.cache->grows && RoomOf(model, sequence) < cache.room) {
+    if (Status grown = GrowState(model, cache.room, &sequence); !grown) return grown;
   }
   for (std::size_t i = 0; i < model.state.size(); ++i) {
     InputTensor& input = request->inputs[model.state[i].input];
     if (!input.is_state) continue;
     StateTensor& tensor = sequence.state[i];
     if (!sequence.begun) {
-      Status made = MakeZeroes(model, model.signature.inputs[model.state[i].input], sizes, &tensor);
+      Status made = MakeZeroes(model, model.signature.inputs[model.state[i].input], sizes, cache, &tensor);
       if (!made) return made;
     }
     input.shape = tensor.shape;
     input.data = {tensor.data, static_cast<std::size_t>(tensor.bytes)};
   }
-  return {};
+  return sequence.begun || cache.begin.empty() ? Status() : WriteBlocks(model, cache.begin, &sequence);
 }
 
 }  // namespace rewire::serve

@@ -54,7 +54,8 @@ struct Sequence {
 Status AddStateInputs(const ModelVersion& model, Request* request);
 
 // Gives a step its state, whose inputs are in the model's order. New sequences begin with zeroes. `sizes` has
-// those dimensions that the request's own inputs give. The others are as the settings say, or 0. Errors:
+// those dimensions that the request's own inputs give. The others are as the settings say, or 0. A state of
+// positions has the room that the request asks for, and begins with the blocks that it brings. Errors:
 // kOutOfMemory.
 Status FillState(const ModelVersion& model, const std::vector<std::int64_t>& sizes, Request* request);
 

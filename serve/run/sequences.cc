@@ -52,8 +52,8 @@ Status Sequences::MakePlace() {
                 model_.name, most);
   }
   ++statistics_.evicted;
-  Drop(idle_.front(), Named(*idle_.front()) + " has given its place to a new one, because " +
-                          std::to_string(most) + " are the most (max_sequences)");
+  Evict(idle_.front(), Named(*idle_.front()) + " has given its place to a new one, because " +
+                           std::to_string(most) + " are the most (max_sequences)");
   return {};
 }
 
@@ -111,6 +111,11 @@ void Sequences::Drop(Sequence* sequence, std::string why) {
   Unlist(sequence);
 }
 
+void Sequences::Evict(Sequence* sequence, const std::string& why) {
+  evicted_.push_back({sequence->name, why});
+  Drop(sequence, why);
+}
+
 void Sequences::Leave(Request* request, bool ran, Clock::time_point now) {
   if (request->sequence == nullptr) return;
   const std::shared_ptr<Sequence> sequence = std::move(request->sequence);
@@ -133,9 +138,9 @@ void Sequences::Leave(Request* request, bool ran, Clock::time_point now) {
   const std::uint64_t most = model_.settings.sequence.max_bytes;
   while (most != 0 && bytes_ > most && !idle_.empty()) {
     ++statistics_.evicted;
-    Drop(idle_.front(), Named(*idle_.front()) + " has been evicted with its state of " +
-                            std::to_string(idle_.front()->bytes) + " bytes, because sequences may have " +
-                            std::to_string(most) + " (max_bytes)");
+    Evict(idle_.front(), Named(*idle_.front()) + " has been evicted with its state of " +
+                             std::to_string(idle_.front()->bytes) + " bytes, because sequences may have " +
+                             std::to_string(most) + " (max_bytes)");
   }
 }
 
@@ -146,8 +151,8 @@ Clock::time_point Sequences::EndIdle(Clock::time_point now) {
     const Clock::time_point end = idle_.front()->last_used + std::chrono::microseconds(time);
     if (end > now) return end;
     ++statistics_.timed_out;
-    Drop(idle_.front(), Named(*idle_.front()) + " has ended, because no step came for " +
-                            std::to_string(time) + " us (idle_us)");
+    Evict(idle_.front(), Named(*idle_.front()) + " has ended, because no step came for " +
+                             std::to_string(time) + " us (idle_us)");
   }
   return Clock::time_point::max();
 }

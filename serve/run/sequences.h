@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/serve/core/description.h"
@@ -23,6 +24,12 @@
 #include "rewire/serve/run/sequence_state.h"
 
 namespace rewire::serve {
+
+// EvictedSequence: one that the server has ended, and why.
+struct EvictedSequence {
+  std::string name;  // 5, or 'five' for a text
+  std::string why;
+};
 
 // One thread at a time: under the lock of the model's queue.
 class Sequences {
@@ -52,6 +59,8 @@ class Sequences {
   Clock::time_point EndIdle(Clock::time_point now);
 
   SequenceStatistics statistics() const;
+  // Returns those that have given their place or memory or were idle for too long, since the last call.
+  std::vector<EvictedSequence> TakeEvicted() { return std::exchange(evicted_, {}); }
 
  private:
   // Makes place for one more. Errors: kBusy.
@@ -59,6 +68,8 @@ class Sequences {
   std::shared_ptr<Sequence> Add(std::string name);
   // Takes it out of the table. `why` is told to the next request of its id.
   void Drop(Sequence* sequence, std::string why);
+  // The same, for one that has not ended by itself.
+  void Evict(Sequence* sequence, const std::string& why);
   void Unlist(Sequence* sequence);
   std::string Named(const Sequence& sequence) const;
 
@@ -73,6 +84,7 @@ class Sequences {
   std::deque<std::pair<std::string, std::uint64_t>>
       ended_order_;  // their names and numbers, the oldest first
   std::uint64_t ends_ = 0;
+  std::vector<EvictedSequence> evicted_;
   std::uint64_t held_ = 0;  // how many have begun
   std::uint64_t bytes_ = 0;
   SequenceStatistics statistics_;

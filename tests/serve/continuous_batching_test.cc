@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rewire/serve/generate/generation.h"
@@ -192,6 +193,52 @@ TEST_CASE("continuous batching: one that fails takes none of those that ran with
     const Span<const std::int64_t> made = all[i].generation->made();
     CHECK(Tokens(made.begin(), made.end()) == expected);
   }
+}
+
+TEST_CASE("continuous batching: a step of a client's sequence does not run with those of generations") {
+  GeneratorModels models;
+  ModelSettings& rows = models.settings.models["rows"];
+  rows.instances = 1;
+  rows.batching.max_batch_size = 8;
+  const std::unique_ptr<Service> service = ServiceOf(models.settings, models.Kernels());
+  models.ShutAt(1);
+  std::vector<Made> all(3);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].generation = *Generation::Begin(*service->HoldGenerator("rows"), Tokens{2}, GenerationOptions());
+    all[i].step = std::make_unique<TestRequest>(1, 0.0F);
+    REQUIRE(all[i].generation->FillStep(all[i].step.get()));
+    service->Submit(all[i].step.get(), nullptr);
+    models.WaitForRuns(1);
+  }
+  // The same tokens, by a client that keeps its sequence.
+  const std::int64_t token = 2, total = 1;
+  TestRequest client(1, 0.0F);
+  client.model = "rows";
+  client.step = {std::int64_t{7}, true, false};
+  client.inputs.clear();
+  for (const auto& [name, value] : {std::pair("tokens", &token), std::pair("total", &total)}) {
+    InputTensor& input = client.inputs.emplace_back();
+    input.name = name;
+    input.dtype = kInt64;
+    if (value == &token) input.shape = {1, 1};
+    input.data = {reinterpret_cast<const std::byte*>(value), sizeof *value};
+  }
+  service->Submit(&client, nullptr);
+  models.Open();
+  client.Wait();
+  INFO(client.message());
+  CHECK(client.status);
+  CHECK(client.results.size() == 1);
+  for (Made& one : all) {
+    one.step->Wait();
+    CHECK(one.generation->TakeStep(*one.step));
+  }
+  // One alone, the two that have waited, and the client's.
+  const ModelStatistics statistics = (*service->Statistics("rows", ""))[0];
+  CHECK(statistics.execution_count == 3);
+  REQUIRE(statistics.batches.size() == 2);
+  CHECK(statistics.batches[1].batch_size == 2);
+  CHECK(statistics.batches[1].compute_infer.count == 1);
 }
 
 TEST_CASE("continuous batching: a time limit of the model is that of a whole generation") {

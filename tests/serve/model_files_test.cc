@@ -163,6 +163,8 @@ TEST_CASE("wrong settings are refused with their line") {
       {"[models.a.sequence.state]\na = 1", "line 2: 'models.a.sequence.state' must be a table of texts"},
       {"[models.a.sequence]\nsizes = {a = -1}", "must be a table of whole numbers from 0"},
       {"[models.a.sequence]\nmax_sequences = 0", "must be a whole number from 1"},
+      {"[models.a.generator]\ntokens = \"t\"\nlogits = \"l\"\nprefix_bytes = 5",
+       "'models.a.generator.prefix_bytes' needs 'models.a.generator.cache_dimension'"},
       {"[models.a.batching]\nsize = 1", "there is no setting 'models.a.batching.size'"},
       {"[models.a.batching]\nmax_batch_size = 4\npreferred_sizes = [5]",
        "a size of batches is above max_batch_size, 4"},

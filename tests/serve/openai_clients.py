@@ -65,6 +65,21 @@ logits = "logits"
 last = "lengths"
 total = "total"
 context = {CAPACITY}
+[models.shared]
+file = "rows/step.onnx"
+instances = 1
+[models.shared.batching]
+max_batch_size = 8
+[models.shared.sequence]
+state = {{"present_*" = "past_*"}}
+[models.shared.generator]
+tokens = "tokens"
+logits = "logits"
+last = "lengths"
+total = "total"
+context = {2 * CAPACITY}
+cache_dimension = "capacity"
+prefix_bytes = 1000000
 """
 TEXT = "the server keeps the caches of a decoder and sends each token when it is made; users ask and the assistant answers US:A "
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(20))]
@@ -122,7 +137,7 @@ def refused(call, kind, words):
 
 
 def test_models_are_listed(client, _):
-    assert [model.id for model in client.models.list()] == ["chat", "rows", "step"]
+    assert [model.id for model in client.models.list()] == ["chat", "rows", "shared", "step"]
     assert client.models.retrieve("step").owned_by == "rewire"
     refused(lambda: client.models.retrieve("other"), openai.NotFoundError, "there is no model 'other'")
 
@@ -194,6 +209,33 @@ def test_clients_at_once_get_what_each_gets_alone(client, address):
         for thread in threads:
             thread.join()
         assert found == alone, (found, alone)
+
+
+def test_prompts_that_begin_alike_share_what_was_computed(client, address):
+    system = [(7 * i + 3) % 100 for i in range(40)]
+    prompts = [system + [index, 5] for index in range(6)]
+    alone = [likeliest(address, prompt, 20) for prompt in prompts]
+
+    def ask(index):
+        answer = client.completions.create(model="shared", prompt=prompts[index], max_tokens=20, temperature=0)
+        return answer.choices[0].token_ids, answer.usage.prompt_tokens_details.cached_tokens
+
+    assert ask(0) == (alone[0], 0)
+    assert ask(1) == (alone[1], 32)
+    # Together they share it, too.
+    found = [None] * len(prompts)
+
+    def keep(index):
+        found[index] = ask(index)
+
+    threads = [threading.Thread(target=keep, args=(index,)) for index in range(len(prompts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(tokens, 32) for tokens in alone], (found, alone)
+    # An answer goes beyond the 64 places that a state has at first.
+    assert client.completions.create(model="shared", prompt=system, max_tokens=60, temperature=0).usage.total_tokens == 100
 
 
 def test_a_text_is_continued(client, address):

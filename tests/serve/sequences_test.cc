@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -210,6 +211,61 @@ TEST_CASE("sequences: the one that was used longest ago gives its place and its 
                       "sequences may have 48 (max_bytes)"));
   CHECK(small.Step(2, 1) == std::vector<float>{2, 4, 6, 8});
   CHECK(small.Statistics().bytes == 48);
+}
+
+TEST_CASE(
+    "sequences: a host is told of each that gives its place or memory to others, or was idle for too long") {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  std::unique_ptr<Service> service;
+  SequenceModels models;
+  ServiceHooks hooks;
+  hooks.kernels = models.kernels.Set();
+  hooks.sequence_evicted = [&](const std::string& model, const std::string& sequence,
+                               const std::string& why) {
+    const std::size_t active =
+        (*service->Statistics(model, ""))[0].sequences.active;  // it may ask the service
+    const std::lock_guard<std::mutex> lock(mutex);
+    told.push_back(sequence + " beside " + std::to_string(active) + ": " + why);
+  };
+  const auto start = [&](std::int64_t id) {
+    StepRequest request(id, 1, "s");
+    service->Submit(&request, nullptr);
+    request.Wait();
+    CHECK(request.status);
+  };
+  const auto take = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return std::exchange(told, {});
+  };
+  ServeSettings settings = models.settings();
+  SequenceSettings& sequence = settings.models["steps"].sequence;
+  sequence.max_sequences = 2;
+  service = *MakeService(settings, hooks);
+  for (std::int64_t id = 1; id <= 3; ++id) start(id);
+  std::vector<std::string> now = take();
+  REQUIRE(now.size() == 1);
+  CHECK_THAT(now[0], Contains("1 beside 2: sequence 1 of model 'steps' has given its place to a new one"));
+  sequence.max_sequences = 100;
+  sequence.max_bytes = 48;
+  service = *MakeService(settings, hooks);
+  for (std::int64_t id = 1; id <= 4; ++id) start(id);
+  now = take();
+  REQUIRE(now.size() == 1);
+  CHECK_THAT(now[0], Contains("sequence 1 of model 'steps' has been evicted with its state of 16 bytes"));
+  sequence.idle_us = 1000;
+  service = *MakeService(settings, hooks);
+  start(1);
+  for (int i = 0; i < 6000 && now.size() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (std::string& one : take()) now.push_back(std::move(one));
+  }
+  CHECK_THAT(now.back(), Contains("sequence 1 of model 'steps' has ended, because no step came for 1000 us"));
+  // A sequence that ends by itself is not told.
+  StepRequest whole(2, 1, "se");
+  service->Submit(&whole, nullptr);
+  whole.Wait();
+  CHECK(take().empty());
 }
 
 TEST_CASE("sequences: the last 10,000 that have ended are told, also one that has ended twice") {
