@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What dynamic batching gives: rows a second of 32 clients, beside the same batches run directly and beside batching off.
+
+    serve_batching.py BUILD [--rounds 5] [--seconds 3] [--clients 32] [--json FILE]
+
+The model is an MLP 1024-2048-2048-1024, f32, for any number of rows. The server has one core, and the clients, with one row each, another one. The
+direct run has the server's core. Each round measures all three, one behind the other, and ratios are of one round.
+
+Runs in the environment of tests/serve/requirements/openai.txt.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests/serve"), str(ROOT / "tests/support")]
+from free_port import free_port  # noqa: E402
+from vm_server import server  # noqa: E402
+
+WIDTHS = (1024, 2048, 2048, 1024)
+
+
+def write_mlp(path):
+    random = np.random.default_rng(3)
+    nodes, weights, value = [], [], "x"
+    for layer, (rows, columns) in enumerate(zip(WIDTHS, WIDTHS[1:])):
+        array = random.standard_normal((rows, columns), dtype=np.float32) / np.float32(np.sqrt(rows))
+        weights.append(numpy_helper.from_array(array, f"w{layer}"))
+        last = layer + 2 == len(WIDTHS)
+        nodes.append(helper.make_node("MatMul", [value, f"w{layer}"], ["y" if last else f"h{layer}"]))
+        if not last:
+            nodes.append(helper.make_node("Relu", [f"h{layer}"], [f"r{layer}"]))
+            value = f"r{layer}"
+    graph = helper.make_graph(nodes, "mlp", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", WIDTHS[0]])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", WIDTHS[-1]])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def answers(binary, target, clients, rows, seconds, core):
+    """A second, by vm-bench on one core."""
+    command = [binary / "vm-bench", target, "--clients", str(clients), "--dim", f"N={rows}", "--duration", f"{seconds}s", "--warmup", "4", "--json"]
+    done = subprocess.run(["taskset", "-c", str(core), *map(str, command)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)
+    return json.loads(done.stdout)["loads"][0]["answers_per_second"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    binary = options.build.resolve() / "bin"
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        write_mlp("mlp.onnx")
+        subprocess.run([binary / "vm-compile", "mlp.onnx", "--output", "mlp.rwx"], check=True, stdout=subprocess.DEVNULL)
+        cores = sorted(os.sched_getaffinity(0))
+        of_server, of_clients = cores[0], cores[-1]
+        os.sched_setaffinity(0, {of_server})  # inherited by the servers
+        with contextlib.ExitStack() as servers:
+            grpc = {size: f"127.0.0.1:{free_port()}" for size in (0, options.clients)}
+            http = {size: servers.enter_context(server(binary, "mlp.rwx", "--grpc", grpc[size], "--loops", 1, "--instances", 1,
+                                                       *(["--max-batch", size] if size else []))) for size in grpc}
+            os.sched_setaffinity(0, set(cores))
+            rounds = []
+            for _ in range(options.rounds):
+                direct = options.clients * answers(binary, "mlp.rwx", 1, options.clients, options.seconds, of_server)
+                row = {"direct": direct}
+                for name, of in (("http", http), ("grpc", grpc)):
+                    for size, address in of.items():
+                        row[f"{name} {'batches' if size else 'single'}"] = answers(binary, f"{name}://{address}/mlp", options.clients, 1,
+                                                                                  options.seconds, of_clients)
+                rounds.append(row)
+    print(f"{statistics.median(row['direct'] for row in rounds):.0f} rows/s in batches of {options.clients} run directly")
+    figures = {"rounds": rounds}
+    for name in ("http", "grpc"):
+        of_direct = [row[f"{name} batches"] / row["direct"] for row in rounds]
+        of_single = [row[f"{name} batches"] / row[f"{name} single"] for row in rounds]
+        figures[name] = {"of_direct": statistics.median(of_direct), "of_single": statistics.median(of_single)}
+        print(f"{name}: {statistics.median(row[f'{name} batches'] for row in rounds):.0f} rows/s of {options.clients} clients, "
+              f"{statistics.median(of_direct):.2f} of direct ({min(of_direct):.2f} to {max(of_direct):.2f}), "
+              f"{statistics.median(of_single):.2f} times batching off ({min(of_single):.2f} to {max(of_single):.2f})")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
