@@ -132,10 +132,10 @@ template <class Rounding, class Window, class D>
 HWY_NOINLINE void RunChannels(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
                               std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t c = begin;
-  for (; c + lanes <= end; c += lanes) RunPositions<Rounding, Window>(d, row, position, c);
-  // The last vector overlaps the one before it. Only the row's last block of channels has one.
-  if (c < end) RunPositions<Rounding, Window>(d, row, position, row.channels - lanes);
+  for (std::int64_t c = begin; c < end; c += lanes) {
+    // The last vector overlaps the one before it. Only the row's last block of channels has one.
+    RunPositions<Rounding, Window>(d, row, position, c + lanes <= end ? c : row.channels - lanes);
+  }
 }
 
 // Each column of the image meets eight positions while it is in a register. Where fewer are left, some before
