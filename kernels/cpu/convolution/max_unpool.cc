@@ -83,9 +83,14 @@ struct MaxUnpool {
     if (!pace.Fill(to, out.size(), T{0})) return Stopped();
     const bool done = pace.For(x.size(), is_enlarged ? 8 : 2, [&](std::int64_t i, std::int64_t end) {
       if (wrong >= 0) return;
-      bool any = false;
-      for (std::int64_t k = i; k < end; ++k) any |= is_wrong(index[k]);
-      if (any) {
+      // The highest bit tells of an index below 0, and of one above the last.
+      const auto last = static_cast<std::uint64_t>(room) - 1;
+      std::uint64_t bits = 0;
+      for (std::int64_t k = i; k < end; ++k) {
+        const auto at = static_cast<std::uint64_t>(index[k]);
+        bits |= at | (last - at);
+      }
+      if (bits >> 63 != 0) {
         wrong = std::find_if(index + i, index + end, is_wrong) - index;
       } else if (is_enlarged) {
         for (; i < end; ++i) to[Enlarged(index[i], pooled, strides)] = from[i];

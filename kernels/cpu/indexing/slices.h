@@ -50,23 +50,37 @@ struct Slices {
   // Positions in order, equal ones next to each other and the earliest first.
   bool Sort(std::int64_t* order, Pace& pace) const {
     if constexpr (sizeof(T) <= 4) {
-      if (outer == 1 && inner == 1 && HasKeyedPositions<T>(count)) return SortKeyed(order, pace);
+      if (Work() > 0 && HasKeyedPositions<T>(count)) return SortKeyed(order, pace);
     }
-    if (!Enumerate(order, count, pace)) return false;
+    return Enumerate(order, count, pace) && SortWhole(order, order + count, pace);
+  }
+  // The same by integers that hold the key of a slice's first element and its position. Slices are compared
+  // whole only where those elements are equal.
+  bool SortKeyed(std::int64_t* order, Pace& pace) const {
+    const bool read = pace.For(count, 2, [this, order](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(data[i * inner]), i);
+    });
+    const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
+    if (!read || !PacedSort(is_less, 1, pace).Sort(order, order + count)) return false;
+    if (Work() == 1) return KeepPositions(order, count, pace);
+    for (std::int64_t begin = 0; begin < count;) {
+      std::int64_t end = begin + 1;
+      while (end < count && KeyPart(order[end]) == KeyPart(order[begin])) {
+        ++end;
+        if (!pace.Spend(1)) return false;
+      }
+      if (!KeepPositions(order + begin, end - begin, pace)) return false;
+      if (end - begin > 1 && !SortWhole(order + begin, order + end, pace)) return false;
+      begin = end;
+    }
+    return true;
+  }
+  bool SortWhole(std::int64_t* begin, std::int64_t* end, Pace& pace) const {
     const auto is_before = [this, &pace](std::int64_t a, std::int64_t b) {
       const int compared = Compare(a, b, pace);
       return compared != 0 ? compared < 0 : a < b;
     };
-    return PacedSort(is_before, Work(), pace).Sort(order, order + count);
-  }
-  // The same for single elements, by integers that hold an element's key and its position.
-  bool SortKeyed(std::int64_t* order, Pace& pace) const {
-    const bool read = pace.For(count, 2, [this, order](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(data[i]), i);
-    });
-    const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
-    return read && PacedSort(is_less, 1, pace).Sort(order, order + count) &&
-           KeepPositions(order, count, pace);
+    return PacedSort(is_before, Work(), pace).Sort(begin, end);
   }
   // The work of comparing two tensors that turn out equal.
   std::int64_t Work() const { return Times(outer, inner); }

@@ -4,12 +4,14 @@
 #include <cmath>
 
 #include "rewire/kernels/contract/normalization.h"
+#include "rewire/kernels/cpu/math/pair_math.h"
 #include "rewire/kernels/cpu/normalization/group_norm.h"
 #include "rewire/kernels/cpu/normalization/spread.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -132,20 +134,59 @@ struct LocalResponseNorm {
                              const std::int64_t last = std::min(channels - 1, Plus(c, size / 2)) - c;
                              const T* from = x.data<T>() + i * plane;
                              T* to = out.data<T>() + i * plane;
-                             for (std::int64_t j = 0; j < plane; ++j) {
-                               if (!pace.Spend(16 + last - first)) return;
-                               T squares = 0;
-                               for (std::int64_t k = first; k <= last; ++k) {
-                                 const T value = from[k * plane + j];
-                                 squares += value * value;
+                             const auto divide = [&](std::int64_t j, std::int64_t end_of_piece) {
+                               for (; j < end_of_piece; j += kBlock) {
+                                 const std::int64_t count = std::min(kBlock, end_of_piece - j);
+                                 Divide(from + j, plane, first, last, count, to + j);
                                }
-                               const T base = static_cast<T>(bias) +
-                                              static_cast<T>(alpha / static_cast<double>(size)) * squares;
-                               to[j] = from[j] / std::pow(base, static_cast<T>(beta));
-                             }
+                             };
+                             if (!pace.For(plane, 16 + last - first, divide)) return;
                            }
                          });
     });
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 256;
+
+  // `count` elements of a channel, by those of the channels from `first` to `last` beside it.
+  template <typename T>
+  void Divide(const T* from, std::int64_t plane, std::int64_t first, std::int64_t last, std::int64_t count,
+              T* to) const {
+    T bases[kBlock] = {};
+    WideLoop([=, squares = bases, low = static_cast<T>(bias),
+              factor = static_cast<T>(alpha / static_cast<double>(size))] {
+      for (std::int64_t k = first; k <= last; ++k) {
+        const T* row = from + k * plane;
+        for (std::int64_t j = 0; j < count; ++j) squares[j] += row[j] * row[j];
+      }
+      for (std::int64_t j = 0; j < count; ++j) squares[j] = low + factor * squares[j];
+    });
+    // The exponents that models have are roots.
+    if (beta == 0.75) {
+      WideLoop([=, base = bases] {
+        for (std::int64_t j = 0; j < count; ++j) {
+          const T root = std::sqrt(base[j]);
+          to[j] = from[j] / (root * std::sqrt(root));
+        }
+      });
+    } else if (beta == 0.5) {
+      WideLoop([=, base = bases] {
+        for (std::int64_t j = 0; j < count; ++j) to[j] = from[j] / std::sqrt(base[j]);
+      });
+    } else {
+      Raise(bases, count);
+      for (std::int64_t j = 0; j < count; ++j) to[j] = from[j] / bases[j];
+    }
+  }
+
+  void Raise(float* bases, std::int64_t count) const {
+    float exponents[kBlock];
+    std::fill_n(exponents, count, static_cast<float>(beta));
+    BestPairMath().pow(bases, exponents, bases, count);
+  }
+  void Raise(double* bases, std::int64_t count) const {
+    for (std::int64_t j = 0; j < count; ++j) bases[j] = std::pow(bases[j], beta);
   }
 };
 
@@ -171,12 +212,16 @@ struct BatchNorm : contract::BatchNormAttributes {
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const RowFunctions<T> rows = ChooseRowFunctions<T>();
+      const auto factor_of = [&](std::int64_t c) {
+        return scale.data<T>()[c] / std::sqrt(variance.data<T>()[c] + static_cast<T>(epsilon));
+      };
+      if (plane <= kShortPlane)
+        return RunShortPlanes(rows, x, plane, factor_of, mean.data<T>(), bias.data<T>(), out);
       return ParallelFor(Times(x.dim(0), channels), GrainOf(kGrain, plane),
                          [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                            for (std::int64_t i = begin; i < end; ++i) {
                              const std::int64_t c = i % channels;
-                             const T spread = std::sqrt(variance.data<T>()[c] + static_cast<T>(epsilon));
-                             const T factor = scale.data<T>()[c] / spread;
+                             const T factor = factor_of(c);
                              const T center = mean.data<T>()[c];
                              const T shift = bias.data<T>()[c];
                              const T* from = x.data<T>() + i * plane;
@@ -188,6 +233,39 @@ struct BatchNorm : contract::BatchNormAttributes {
                            }
                          });
     });
+  }
+
+ private:
+  static constexpr std::int64_t kShortPlane = 32;
+
+  // Planes of few elements, several channels at a time. What each element needs is written out once for all
+  // images.
+  template <typename T, typename FactorOf>
+  Status RunShortPlanes(const RowFunctions<T>& rows, TensorView x, std::int64_t plane,
+                        const FactorOf& factor_of, const T* means, const T* biases, TensorView out) const {
+    constexpr std::int64_t kElements = 512;
+    const std::int64_t channels = x.dim(1), images = x.dim(0);
+    const std::int64_t at_once = std::min(channels, kElements / plane);
+    const std::int64_t groups = (channels + at_once - 1) / at_once;
+    return ParallelFor(Times(groups, images), GrainOf(kGrain, at_once, plane),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         T centers[kElements], factors[kElements], shifts[kElements];
+                         std::int64_t written = -1;
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           const std::int64_t group = i / images, first = group * at_once;
+                           const std::int64_t count = std::min(at_once, channels - first);
+                           if (!pace.Spend(2 * count * plane)) return;
+                           for (std::int64_t c = 0; group != written && c < count; ++c) {
+                             std::fill_n(centers + c * plane, plane, means[first + c]);
+                             std::fill_n(factors + c * plane, plane, factor_of(first + c));
+                             std::fill_n(shifts + c * plane, plane, biases[first + c]);
+                           }
+                           written = group;
+                           const std::int64_t at = (i % images * channels + first) * plane;
+                           rows.scale_columns(x.data<T>() + at, count * plane, centers, factors, shifts,
+                                              out.data<T>() + at);
+                         }
+                       });
   }
 };
 

@@ -3,8 +3,10 @@
 // The layer of rewire.lstm, by weights of floats or of bytes.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
+#include "rewire/kernels/cpu/recurrent/gate_rows.h"
 #include "rewire/kernels/cpu/recurrent/recurrent_steps.h"
 #include "rewire/kernels/cpu/recurrent/unit_cells.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -92,26 +94,38 @@ struct LstmLayer {
            functions[1].kind == GateFunction::kTanh && functions[2].kind == GateFunction::kTanh;
   }
 
-  // The gates i (input), o (output), f (forget) and c (candidate), in this order; peepholes i, o, f.
+  // The gates i (input), o (output), f (forget) and c (candidate), in this order; peepholes i, o, f. `sum` is
+  // overwritten.
   template <typename T>
-  void Cell(const RnnCall& call, int d, const T* input, const T* sum, const T* p, T* state, T* cell) const {
+  void Cell(const RnnCall& call, int d, const T* input, T* sum, const T* p, T* state, T* cell) const {
     const std::int64_t n = call.hidden();
     const GateFunction* functions = attributes.FunctionsOf(d);
     if constexpr (std::is_same_v<T, float>) {
       if (IsUsual(functions)) return BestRecurrentCells().lstm({sum, input, n, n, cell, state, state, p});
     }
-    for (std::int64_t j = 0; j < n; ++j) {
-      const auto gate = [&](std::int64_t k, std::int64_t peephole, T seen) {
-        const T total =
-            input[k * n + j] + sum[k * n + j] + (p == nullptr ? T{0} : p[peephole * n + j] * seen);
-        return functions[0](attributes.Clip(total));
-      };
-      const T in = gate(0, 0, cell[j]);
-      const T forget = input_forget ? 1 - in : gate(2, 2, cell[j]);
-      const T candidate = functions[1](attributes.Clip(input[3 * n + j] + sum[3 * n + j]));
-      cell[j] = forget * cell[j] + in * candidate;
-      state[j] = gate(1, 1, cell[j]) * functions[2](cell[j]);
+    ForUnits(4 * n, [=](std::int64_t j) { sum[j] += input[j]; });
+    const auto see = [&](std::int64_t gate) {
+      if (p == nullptr) return;
+      T* of_gate = sum + gate * n;
+      const T* peephole = p + gate * n;
+      ForUnits(n, [=](std::int64_t j) { of_gate[j] += peephole[j] * cell[j]; });
+    };
+    T *in = sum, *out = sum + n, *forget = sum + 2 * n, *candidate = sum + 3 * n;
+    see(0);
+    RunClippedGate(attributes, functions[0], in, n);
+    if (input_forget) {
+      ForUnits(n, [=](std::int64_t j) { forget[j] = 1 - in[j]; });
+    } else {
+      see(2);
+      RunClippedGate(attributes, functions[0], forget, n);
     }
+    RunClippedGate(attributes, functions[1], candidate, n);
+    ForUnits(n, [=](std::int64_t j) { cell[j] = forget[j] * cell[j] + in[j] * candidate[j]; });
+    see(1);
+    RunClippedGate(attributes, functions[0], out, n);
+    std::copy_n(cell, n, state);
+    RunGate(functions[2], state, n);
+    ForUnits(n, [=](std::int64_t j) { state[j] *= out[j]; });
   }
 };
 

@@ -3,6 +3,7 @@
 // Recurrent layers. One product with the inputs of all steps comes first. Then each step has one product with
 // the state.
 #include "rewire/kernels/contract/recurrent.h"
+#include "rewire/kernels/cpu/recurrent/gate_rows.h"
 #include "rewire/kernels/cpu/recurrent/lstm.h"
 #include "rewire/kernels/cpu/recurrent/recurrent_steps.h"
 #include "rewire/kernels/cpu/recurrent/unit_cells.h"
@@ -48,9 +49,10 @@ struct Rnn {
           if (t >= call.LengthOf(b)) continue;
           if (!pace.Spend(Times(8, hidden))) return Stopped();
           const T* input = buffers.inputs + call.RowOf(call.TimeOf(d, t, b), b) * hidden;
+          const T* sum = buffers.sums + b * hidden;
           T* state = buffers.hidden + b * hidden;
-          for (std::int64_t j = 0; j < hidden; ++j)
-            state[j] = f(attributes.Clip(input[j] + buffers.sums[b * hidden + j]));
+          ForUnits(hidden, [=](std::int64_t j) { state[j] = input[j] + sum[j]; });
+          RunClippedGate(attributes, f, state, hidden);
         }
         return s;
       };
@@ -133,7 +135,7 @@ struct Gru {
       if (t >= call.LengthOf(b)) continue;
       if (!pace.Spend(Times(16, hidden))) return Stopped();
       const T* input = buffers.inputs + call.RowOf(call.TimeOf(d, t, b), b) * width;
-      const T* sum = buffers.sums + b * rows;
+      T* sum = buffers.sums + b * rows;
       T* state = buffers.hidden + b * hidden;
       if constexpr (std::is_same_v<T, float>) {
         if (IsUsual(d)) {
@@ -141,16 +143,21 @@ struct Gru {
           continue;
         }
       }
-      for (std::int64_t j = 0; j < hidden; ++j) {
-        const T z = functions[0](attributes.Clip(input[j] + sum[j]));
-        const T reset = functions[0](attributes.Clip(input[hidden + j] + sum[hidden + j]));
-        if (linear_before_reset) {
-          const T h = functions[1](attributes.Clip(input[2 * hidden + j] + reset * sum[2 * hidden + j]));
-          state[j] = (1 - z) * h + z * state[j];
-        } else {
-          update[b * hidden + j] = z;
-          buffers.reset[b * hidden + j] = reset * state[j];
-        }
+      ForUnits(2 * hidden, [=](std::int64_t j) { sum[j] += input[j]; });
+      RunClippedGate(attributes, functions[0], sum, 2 * hidden);
+      const T* reset = sum + hidden;
+      if (linear_before_reset) {
+        const T* more = input + 2 * hidden;
+        T* candidate = sum + 2 * hidden;
+        ForUnits(hidden, [=](std::int64_t j) { candidate[j] = more[j] + reset[j] * candidate[j]; });
+        RunClippedGate(attributes, functions[1], candidate, hidden);
+        Mix(sum, candidate, hidden, state);
+      } else {
+        T *of_update = update + b * hidden, *passed = buffers.reset + b * hidden;
+        ForUnits(hidden, [=](std::int64_t j) {
+          of_update[j] = sum[j];
+          passed[j] = reset[j] * state[j];
+        });
       }
     }
     return linear_before_reset ? Status() : Finish(call, d, t, buffers, pace);
@@ -172,14 +179,18 @@ struct Gru {
       if (t >= call.LengthOf(b)) continue;
       if (!pace.Spend(Times(8, hidden))) return Stopped();
       const T* input = buffers.inputs + (call.RowOf(call.TimeOf(d, t, b), b) * 3 + 2) * hidden;
-      T* state = buffers.hidden + b * hidden;
-      for (std::int64_t j = 0; j < hidden; ++j) {
-        const T z = buffers.cell[b * hidden + j];
-        const T h = attributes.FunctionsOf(d)[1](attributes.Clip(input[j] + buffers.sums[b * hidden + j]));
-        state[j] = (1 - z) * h + z * state[j];
-      }
+      T* candidate = buffers.sums + b * hidden;
+      ForUnits(hidden, [=](std::int64_t j) { candidate[j] += input[j]; });
+      RunClippedGate(attributes, attributes.FunctionsOf(d)[1], candidate, hidden);
+      Mix(buffers.cell + b * hidden, candidate, hidden, buffers.hidden + b * hidden);
     }
     return s;
+  }
+
+  template <typename T>
+  static void Mix(const T* update, const T* candidate, std::int64_t hidden, T* state) {
+    ForUnits(hidden,
+             [=](std::int64_t j) { state[j] = (1 - update[j]) * candidate[j] + update[j] * state[j]; });
   }
 };
 

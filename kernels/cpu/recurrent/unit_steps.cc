@@ -44,6 +44,14 @@ std::int64_t PartsOf(const RnnCall& call) {
   return std::min({std::int64_t{__rewire_kernel_api->thread_count()}, hidden / kPanelWidth, kMostStageTasks});
 }
 
+// Steps of one part each. What threads need to wait for each other takes as long as a small step.
+template <typename Step>
+Status RunInOrder(std::int64_t count, const Step& step) {
+  Pace pace;
+  for (std::int64_t t = 0; t < count && !pace.stopped(); ++t) step(t, 0, pace);
+  return pace.status();
+}
+
 }  // namespace
 
 Status RunUnitSteps(const UnitSteps& steps) {
@@ -53,7 +61,7 @@ Status RunUnitSteps(const UnitSteps& steps) {
   const std::int64_t parts = PartsOf(call);
   const std::int64_t panels = PanelCount(call.width());
   float* const states[] = {steps.hidden, steps.other_hidden};
-  Status status = ParallelStages(call.steps(), parts, [&](std::int64_t t, std::int64_t part, Pace& pace) {
+  const auto step = [&](std::int64_t t, std::int64_t part, Pace& pace) {
     const float* state = states[t % 2];
     const RowsByPanels product = {state,        call.batch(),
                                   hidden,       call.Recurrence<float>(steps.direction),
@@ -71,7 +79,8 @@ Status RunUnitSteps(const UnitSteps& steps) {
       if (!MultiplyPanels(product, gate * of_gate + begin, gate * of_gate + end, pace)) return;
     }
     AdvanceUnits(steps, t, begin * kPanelWidth, end * kPanelWidth, state, states[(t + 1) % 2], pace);
-  });
+  };
+  Status status = parts == 1 ? RunInOrder(call.steps(), step) : ParallelStages(call.steps(), parts, step);
   if (!status.ok() || call.steps() % 2 == 0) return status;
   return CopyAll(steps.hidden, steps.other_hidden, Times(call.batch(), hidden, sizeof(float)));
 }

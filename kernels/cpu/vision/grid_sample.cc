@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images sampled at the positions of a grid, and the grids of affine maps.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
-#include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/vision/grid_taps.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
 constexpr int kMaxAxes = 3;
-constexpr int kMaxTaps = 16;  // of cubic sampling along two axes
 
-struct GridSample {
+struct GridSample : GridTaps {
   static constexpr const char* kName = names::kGridSample;
-  enum Mode { kLinear, kNearest, kCubic };
-  enum Padding { kZeros, kBorder, kReflection };
-  Mode mode = kLinear;
-  Padding padding = kZeros;
-  bool align_corners = false;
   static Status Make(Attributes& attributes, GridSample* sample) {
     // Opset 20 renamed bilinear and bicubic.
     constexpr Mode kModes[] = {kLinear, kNearest, kCubic, kLinear, kCubic};
@@ -66,39 +60,43 @@ struct GridSample {
   }
 
  private:
-  // The sizes of a plane of x, its axes filled up in front with size 1.
-  struct Plane {
-    std::int64_t dims[kMaxAxes];
-  };
-  // Points whose taps are found before all channels use them.
-  static constexpr std::int64_t kPoints = 64;
-  // The elements that points of the grid read of each plane, and their weights. The offset of an element
-  // beyond the image, which counts as 0, is -1.
-  struct Taps {
-    int count = 0;  // of each point
-    std::int64_t offsets[kMaxTaps][kPoints];
-    double weights[kMaxTaps][kPoints];
-  };
-
   template <typename T>
   Status Run(TensorView x, TensorView grid, TensorView out) const {
-    const int axes = x.ndim() - 2;
-    Plane plane{{1, 1, 1}};
-    for (int i = 0; i < axes; ++i) plane.dims[kMaxAxes - axes + i] = x.dim(2 + i);
+    const std::int64_t plane = Product(x.dims(), 2, x.ndim());
+    if (plane > std::numeric_limits<std::int32_t>::max()) return RunAxes<T, std::int64_t>(x, grid, out);
+    return RunAxes<T, std::int32_t>(x, grid, out);
+  }
+  template <typename T, typename Offset>
+  Status RunAxes(TensorView x, TensorView grid, TensorView out) const {
+    switch (x.ndim() - 2) {
+      case 1:
+        return RunBlocks<T, Offset, 1>(x, grid, out);
+      case 2:
+        return RunBlocks<T, Offset, 2>(x, grid, out);
+      default:
+        return RunBlocks<T, Offset, 3>(x, grid, out);
+    }
+  }
+
+  template <typename T, typename Offset, int kAxes>
+  Status RunBlocks(TensorView x, TensorView grid, TensorView out) const {
     const std::int64_t inputs = Product(x.dims(), 2, x.ndim());
     const std::int64_t points = Product(out.dims(), 2, out.ndim());
     const std::int64_t channels = x.dim(1);
     const std::int64_t blocks = (points + kPoints - 1) / kPoints;
     return ParallelFor(Times(x.dim(0), blocks), GrainOf(kGrain, std::min(points, kPoints), Plus(channels, 8)),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         Taps taps;
+                         AxisTaps axes[kAxes];
+                         Taps<T, Offset> taps;
                          for (std::int64_t i = begin; i < end; ++i) {
                            const std::int64_t image = i / blocks, first = i % blocks * kPoints;
                            const std::int64_t count = std::min(kPoints, points - first);
-                           const T* at = grid.data<T>() + (image * points + first) * axes;
+                           const T* at = grid.data<T>() + (image * points + first) * kAxes;
                            if (!pace.Spend(16 * count)) return;
-                           for (std::int64_t p = 0; p < count; ++p)
-                             FindTaps(plane, at + p * axes, axes, p, &taps);
+                           // Coordinates count the axes backwards.
+                           for (int a = 0; a < kAxes; ++a)
+                             FindAxisTaps(at + (kAxes - 1 - a), kAxes, x.dim(2 + a), count, &axes[a]);
+                           Combine<kAxes>(x.dims(), axes, count, &taps);
                            for (std::int64_t c = image * channels; c < (image + 1) * channels; ++c) {
                              if (!pace.Spend(2 * count)) return;
                              const T* from = x.data<T>() + c * inputs;
@@ -110,14 +108,14 @@ struct GridSample {
   }
 
   // A plane of no elements is null.
-  template <typename T>
-  void Sum(const T* plane, const Taps& taps, std::int64_t points, T* to) const {
+  template <typename T, typename Offset>
+  void Sum(const T* plane, const Taps<T, Offset>& taps, std::int64_t points, T* to) const {
     const T zero = 0;
     const T* elements = plane == nullptr ? &zero : plane;
     WideLoop([&taps, elements, points, to, nearest = mode == kNearest] {
       // An absent element is read where one is, so that the loads need no branch.
       const auto value = [&](int k, std::int64_t p) {
-        const std::int64_t offset = taps.offsets[k][p];
+        const Offset offset = taps.offsets[k][p];
         const T element = elements[offset < 0 ? 0 : offset];
         return offset < 0 ? T{0} : element;
       };
@@ -125,109 +123,12 @@ struct GridSample {
         for (std::int64_t p = 0; p < points; ++p) to[p] = value(0, p);
         return;
       }
-      double sums[kPoints] = {};
+      T sums[kPoints] = {};
       for (int k = 0; k < taps.count; ++k) {
-        for (std::int64_t p = 0; p < points; ++p)
-          sums[p] += taps.weights[k][p] * static_cast<double>(value(k, p));
+        for (std::int64_t p = 0; p < points; ++p) sums[p] += taps.weights[k][p] * value(k, p);
       }
-      for (std::int64_t p = 0; p < points; ++p) to[p] = static_cast<T>(sums[p]);
+      for (std::int64_t p = 0; p < points; ++p) to[p] = sums[p];
     });
-  }
-
-  // The taps of point number `p`.
-  template <typename T>
-  void FindTaps(const Plane& plane, const T* point, int axes, std::int64_t p, Taps* taps) const {
-    double position[kMaxAxes] = {0, 0, 0};
-    for (int i = 0; i < axes; ++i) {
-      // Coordinates count the axes backwards.
-      const int axis = kMaxAxes - 1 - i;
-      position[axis] = Source(static_cast<double>(point[i]), plane.dims[axis]);
-    }
-    if (mode != kNearest) return FindNeighbors(plane, position, axes, p, taps);
-    std::int64_t index[kMaxAxes];
-    for (int i = 0; i < kMaxAxes; ++i) index[i] = ToIndex(std::nearbyint(position[i]));
-    taps->count = 1;
-    taps->offsets[0][p] = OffsetOf(plane, index);
-  }
-
-  // From [-1, 1] to the axis, folded back where the padding says so.
-  double Source(double x, std::int64_t dim) const {
-    const auto size = static_cast<double>(dim);
-    const double position = align_corners ? (x + 1) / 2 * (size - 1) : ((x + 1) * size - 1) / 2;
-    if (mode == kCubic) return position;  // folded tap by tap
-    return Fold(position, dim);
-  }
-  double Fold(double position, std::int64_t dim) const {
-    const auto size = static_cast<double>(dim);
-    switch (padding) {
-      case kZeros:
-        return position;
-      case kBorder:
-        return position != position ? 0 : std::clamp(position, 0.0, std::max(0.0, size - 1));
-      case kReflection:
-        break;
-    }
-    const double low = align_corners ? 0 : -0.5;
-    const double span = align_corners ? size - 1 : size;
-    if (span <= 0 || !std::isfinite(position)) return 0;
-    double distance = std::fabs(position - low);
-    if (distance >= 2 * span) distance = std::fmod(distance, 2 * span);
-    if (distance > span) distance = 2 * span - distance;
-    return std::clamp(distance + low, 0.0, size - 1);
-  }
-
-  // Far outside for what is no index: NaN and infinity too.
-  static std::int64_t ToIndex(double position) {
-    return position > -1e9 && position < 1e9 ? ToType<std::int64_t>(position) : -1000000000;
-  }
-
-  std::int64_t OffsetOf(const Plane& plane, const std::int64_t (&index)[kMaxAxes]) const {
-    std::int64_t offset = 0;
-    for (int i = 0; i < kMaxAxes; ++i) {
-      if (plane.dims[i] == 0) return -1;
-      std::int64_t at = index[i];
-      if (at < 0 || at >= plane.dims[i]) {
-        if (padding == kZeros) return -1;
-        at = ToIndex(Fold(static_cast<double>(at), plane.dims[i]));
-      }
-      offset = offset * plane.dims[i] + at;
-    }
-    return offset;
-  }
-
-  // The neighbors along every axis, weighted by their distance.
-  void FindNeighbors(const Plane& plane, const double (&position)[kMaxAxes], int axes, std::int64_t p,
-                     Taps* taps) const {
-    const std::int64_t reach = mode == kCubic ? 4 : 2;
-    const std::int64_t before = reach / 2 - 1;
-    std::int64_t first[kMaxAxes];
-    std::int64_t count[kMaxAxes];
-    double weights[kMaxAxes][4];
-    for (int i = 0; i < kMaxAxes; ++i) {
-      const bool is_axis = i >= kMaxAxes - axes;
-      const double down = std::floor(position[i]);
-      first[i] = is_axis ? ToIndex(down) - before : 0;
-      count[i] = is_axis ? reach : 1;
-      for (std::int64_t k = 0; k < count[i]; ++k) {
-        const double distance = std::fabs(position[i] - down - static_cast<double>(k - before));
-        weights[i][k] = !is_axis ? 1 : mode == kCubic ? Cubic(distance) : 1 - distance;
-      }
-    }
-    int tap = 0;
-    for (std::int64_t z = 0; z < count[0]; ++z) {
-      for (std::int64_t y = 0; y < count[1]; ++y) {
-        for (std::int64_t x = 0; x < count[2]; ++x) {
-          taps->offsets[tap][p] = OffsetOf(plane, {first[0] + z, first[1] + y, first[2] + x});
-          taps->weights[tap++][p] = weights[0][z] * weights[1][y] * weights[2][x];
-        }
-      }
-    }
-    taps->count = tap;
-  }
-  static double Cubic(double x) {
-    constexpr double kA = -0.75;
-    if (x <= 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
-    return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : 0;
   }
 };
 

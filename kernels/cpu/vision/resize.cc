@@ -7,12 +7,14 @@
 // floats run in vectors (resize_lines.h).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 #include "rewire/kernels/cpu/vision/resample.h"
 #include "rewire/kernels/cpu/vision/resize_pass.h"
 
@@ -230,7 +232,9 @@ struct Resize {
     if constexpr (kConverts) {
       const T* in = x.data<T>();
       Status s = ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) buffers[1][i] = static_cast<Number>(in[i]);
+        WideLoop([=, to = buffers[1]] {
+          for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<Number>(in[i]);
+        });
       });
       if (!s.ok()) return s;
       from = buffers[1];
@@ -255,18 +259,32 @@ struct Resize {
     if constexpr (kConverts) {
       T* result = out.data<T>();
       return ParallelFor(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) result[i] = Rounded<T>(from[i]);
+        RoundAll(from + begin, end - begin, result + begin);
       });
     }
     return Status();
   }
 
   template <typename T, typename Number>
-  T Rounded(Number value) const {
-    if constexpr (std::is_integral_v<T>)
-      return ToType<T>(attributes.mode == Interpolation::kNearest ? value : std::nearbyint(value));
-    else
-      return static_cast<T>(value);
+  void RoundAll(const Number* from, std::int64_t count, T* to) const {
+    const bool nearest = attributes.mode == Interpolation::kNearest;
+    if constexpr (std::is_integral_v<T> && sizeof(T) <= sizeof(std::int32_t)) {
+      // As ToType, without branches.
+      WideLoop([=] {
+        constexpr auto kLeast = static_cast<Number>(std::numeric_limits<T>::min());
+        constexpr auto kMost = static_cast<Number>(std::numeric_limits<T>::max());
+        for (std::int64_t i = 0; i < count; ++i) {
+          const Number whole = nearest ? from[i] : std::nearbyint(from[i]);
+          const Number number = whole == whole ? whole : Number{0};
+          const Number held = number > kLeast ? number : kLeast;
+          to[i] = static_cast<T>(ToTypeInRange<std::int32_t>(held < kMost ? held : kMost));
+        }
+      });
+    } else if constexpr (std::is_integral_v<T>) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = ToType<T>(nearest ? from[i] : std::nearbyint(from[i]));
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
+    }
   }
 };
 

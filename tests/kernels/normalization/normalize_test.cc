@@ -151,5 +151,54 @@ TEST_CASE("rows of any length are normalized, also where a value is far from the
   });
 }
 
+TEST_CASE("lrn by roots and other powers, over planes of every length") {
+  const std::int64_t channels = 5;
+  for (const std::int64_t plane : {1, 7, 300}) {
+    for (const double beta : {0.75, 0.5, 0.6}) {
+      for (const std::int64_t size : {1, 2, 5}) {
+        CAPTURE(plane, beta, size);
+        HostTensor x = HostTensor::Random({2, channels, plane}, 1), out = HostTensor::Empty<float>(x.shape());
+        REQUIRE(Run("rewire.lrn", {&x, &out},
+                    {{"size", size}, {"alpha", 2.0}, {"beta", beta}, {"bias", 0.5}}) == "");
+        for (std::int64_t i = 0; i < x.size(); ++i) {
+          const std::int64_t c = i / plane % channels;
+          const auto at = [&](std::int64_t k) {
+            return static_cast<double>(x.elements<float>()[i + k * plane]);
+          };
+          double squares = 0;
+          for (std::int64_t k = -((size - 1) / 2); k <= size / 2; ++k) {
+            if (c + k >= 0 && c + k < channels) squares += at(k) * at(k);
+          }
+          const double expected = at(0) / std::pow(0.5 + 2 / static_cast<double>(size) * squares, beta);
+          REQUIRE(static_cast<double>(out.elements<float>()[i]) == Approx(expected).epsilon(1e-6));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("batch_norm of planes of every size") {
+  for (const std::int64_t plane : {1, 3, 32, 33}) {
+    for (const std::int64_t channels : {1, 5, 700}) {
+      CAPTURE(plane, channels);
+      HostTensor x = HostTensor::Random({3, channels, plane}, 1), out = HostTensor::Empty<float>(x.shape());
+      HostTensor scale = HostTensor::Random({channels}, 2), bias = HostTensor::Random({channels}, 3);
+      HostTensor mean = HostTensor::Random({channels}, 4), variance = HostTensor::Random({channels}, 5);
+      for (std::int64_t c = 0; c < channels; ++c)
+        variance.elements<float>()[c] = 1 + std::fabs(variance.elements<float>()[c]);
+      REQUIRE(Run("rewire.batch_norm", {&x, &scale, &bias, &mean, &variance, &out}) == "");
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        const std::int64_t c = i / plane % channels;
+        const auto at = [](HostTensor& tensor, std::int64_t k) {
+          return static_cast<double>(tensor.elements<float>()[k]);
+        };
+        const double expected =
+            (at(x, i) - at(mean, c)) / std::sqrt(at(variance, c) + 1e-5) * at(scale, c) + at(bias, c);
+        REQUIRE(at(out, i) == Approx(expected).epsilon(1e-5).margin(1e-6));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -98,6 +98,45 @@ TEST_CASE("rnn in each direction, with sequences of their own lengths") {
   }
 }
 
+TEST_CASE("rnn by each of the functions") {
+  struct Function {
+    const char* name;
+    std::function<double(double)> exact;
+  };
+  const Function functions[] = {
+      {"Sigmoid", Sigmoid},
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Relu", [](double x) { return std::fmax(0, x); }},
+      {"Affine", [](double x) { return 0.25 * x + 0.5; }},
+      {"LeakyRelu", [](double x) { return x < 0 ? 0.25 * x : x; }},
+      {"ThresholdedRelu", [](double x) { return x < 0.25 ? 0 : x; }},
+      {"ScaledTanh", [](double x) { return 0.25 * std::tanh(0.5 * x); }},
+      {"HardSigmoid", [](double x) { return std::fmin(1, std::fmax(0, 0.25 * x + 0.5)); }},
+      {"Elu", [](double x) { return x < 0 ? 0.25 * std::expm1(x) : x; }},
+      {"Softsign", [](double x) { return x / (1 + std::fabs(x)); }},
+      {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
+  };
+  for (const Function& function : functions) {
+    CAPTURE(function.name);
+    Layer layer{1, 1, {}};
+    HostTensor none = HostTensor::Empty<std::int32_t>({0});
+    HostTensor y = HostTensor::Empty<float>({kSteps, 1, kBatch, kHidden});
+    HostTensor y_h = HostTensor::Empty<float>({1, kBatch, kHidden});
+    REQUIRE(Run("rewire.rnn", {&layer.x, &layer.w, &layer.r, &layer.b, &none, &layer.h0, &y, &y_h},
+                {{"activations", function.name},
+                 {"activation_alpha", std::vector<double>{0.25}},
+                 {"activation_beta", std::vector<double>{0.5}},
+                 {"clip", 2.0}}) == "");
+    layer.Check(y, y_h, [&](auto d, auto time, auto n, auto& state, auto&) {
+      const std::vector<double> before = state;
+      for (std::int64_t j = 0; j < kHidden; ++j) {
+        const double sum = layer.FromInput(d, j, time, n) + layer.FromState(d, j, before);
+        state[static_cast<std::size_t>(j)] = function.exact(std::fmin(2, std::fmax(-2, sum)));
+      }
+    });
+  }
+}
+
 TEST_CASE("gru before and after its reset gate") {
   for (int linear : {0, 1}) {
     Layer layer{3, 2, {3, 5, 1}};
