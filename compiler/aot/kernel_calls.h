@@ -49,8 +49,9 @@ class KernelCalls {
   virtual std::uint64_t WorkspaceBytes(const KernelCall&) const { return 0; }
   // Whether Call names the argument. A constant that no call names is not in the source.
   virtual bool Reads(const KernelCall&, std::size_t) const { return true; }
-  // Whether the first output may begin where the first input does, beyond what the kernel's row says.
-  virtual bool MayWriteInPlace(const KernelCall&) const { return false; }
+  // By how many bytes the first output must begin in front of the first input, so that the kernel may write
+  // over it. Nothing if it may not, beyond what the kernel's row says.
+  virtual std::optional<std::uint64_t> LeadOf(const KernelCall&) const { return std::nullopt; }
   // Lines of the source in front of the functions.
   virtual std::string Includes() const = 0;
   // The tables that the calls use stand in front of the functions too. They are known when all calls are

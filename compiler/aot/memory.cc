@@ -97,8 +97,8 @@ Status StaticProgram::AllocTensorApart(const State& state, const Place& origin, 
   return {};
 }
 
-// The first call that is given a site since it was reserved may write it in place of an input that is of no
-// use afterwards: where the executable does so, or the kernel may.
+// The first call that is given a site since it was reserved may write it over an input that is of no use
+// afterwards: where the executable does so, or the kernel may.
 void StaticProgram::NoteInPlace(const State& state, const KernelCall& call) {
   if (places_ != PlacesOf::kTensors) return;
   const std::size_t inputs = call.arguments.size() - call.outputs;
@@ -120,8 +120,10 @@ void StaticProgram::NoteInPlace(const State& state, const KernelCall& call) {
     for (std::size_t input = 0; input < inputs; ++input) {
       const std::optional<std::uint32_t> given = site_of(call.arguments[input]);
       if (!given || live.count(*given) != 0 || fresh_.count(*given) != 0) continue;
-      const bool is_first = input == 0 && output == inputs && calls_->MayWriteInPlace(call);
-      if (is_first || (sites_[*given].origin != Place{} && sites_[*given].origin == sites_[*site].origin)) {
+      const std::optional<std::uint64_t> lead =
+          input == 0 && output == inputs ? calls_->LeadOf(call) : std::nullopt;
+      if (lead) sites_[*site].ahead_of.emplace(*given, *lead);
+      if (lead == 0 || (sites_[*given].origin != Place{} && sites_[*given].origin == sites_[*site].origin)) {
         sites_[*site].in_place_of.insert(*given);
       }
     }

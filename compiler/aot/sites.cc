@@ -2,7 +2,9 @@
 #include "rewire/compiler/aot/sites.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace rewire::aot {
@@ -60,13 +62,13 @@ class Placement {
       std::vector<Taken> taken;
       for (const std::uint32_t other : beside_[i]) {
         for (const std::uint64_t offset : (*offsets)[other]) {
-          taken.push_back({offset, offset + sites_[other].bytes, MayCoincide(i, other)});
+          taken.push_back(TakenBy(i, other, offset));
         }
       }
       for (std::uint32_t instance = 0; instance < sites_[i].instances; ++instance) {
         const std::uint64_t at = LowestFree(&taken, bytes);
         (*offsets)[i].push_back(at);
-        taken.push_back({at, at + bytes, false});
+        taken.push_back({at, at + bytes});
         if (at + bytes > arena) {
           arena = at + bytes;
           *highest = i;
@@ -79,21 +81,42 @@ class Placement {
  private:
   struct Taken {
     std::uint64_t begin, end;
-    bool may_coincide;
+    // Another site may overlap this one at its begin, up to some place before it, or from one behind.
+    bool may_coincide = false;
+    std::optional<std::uint64_t> up_to{}, from{};
+
+    bool is_shared() const { return may_coincide || up_to || from; }
+    bool Allows(std::uint64_t at) const {
+      return (may_coincide && at == begin) || (up_to && at <= *up_to) || (from && at >= *from);
+    }
+    bool Blocks(std::uint64_t at, std::uint64_t bytes) const {
+      return at < end && begin < at + bytes && !Allows(at);
+    }
   };
 
   std::uint64_t RoundUp(std::uint64_t bytes) const {
     return (bytes + alignment_ - 1) / alignment_ * alignment_;
   }
 
-  bool MayCoincide(std::uint32_t a, std::uint32_t b) const {
-    const auto writes = [&](std::uint32_t out, std::uint32_t in) {
-      return sites_[out].in_place_of.count(in) != 0 && sites_[in].beside.count(out) == 0;
-    };
-    return sites_[a].instances == 1 && sites_[b].instances == 1 && (writes(a, b) || writes(b, a));
+  // The part of the arena that `other` takes at `offset`, as a site sees it.
+  Taken TakenBy(std::uint32_t site, std::uint32_t other, std::uint64_t offset) const {
+    Taken taken{offset, offset + sites_[other].bytes};
+    if (sites_[site].instances != 1 || sites_[other].instances != 1) return taken;
+    if (sites_[other].beside.count(site) == 0) {
+      taken.may_coincide = sites_[site].in_place_of.count(other) != 0;
+      const auto ahead = sites_[site].ahead_of.find(other);
+      if (ahead != sites_[site].ahead_of.end() && ahead->second <= offset)
+        taken.up_to = offset - ahead->second;
+    }
+    if (sites_[site].beside.count(other) == 0) {
+      taken.may_coincide = taken.may_coincide || sites_[other].in_place_of.count(site) != 0;
+      const auto ahead = sites_[other].ahead_of.find(site);
+      if (ahead != sites_[other].ahead_of.end()) taken.from = offset + ahead->second;
+    }
+    return taken;
   }
 
-  // The lowest place beside all that is taken, or the begin of what may coincide if that is lower and free.
+  // The lowest place beside all that is taken, or a lower one over what may be shared.
   std::uint64_t LowestFree(std::vector<Taken>* taken, std::uint64_t bytes) const {
     std::sort(taken->begin(), taken->end(), [](const Taken& a, const Taken& b) { return a.begin < b.begin; });
     std::uint64_t lowest = 0;
@@ -101,13 +124,23 @@ class Placement {
       if (each.begin >= lowest + bytes) break;
       lowest = std::max(lowest, RoundUp(each.end));
     }
-    for (const Taken& shared : *taken) {
-      const std::uint64_t at = shared.begin;
-      const auto is_taken = [&](const Taken& each) {
-        return at < each.end && each.begin < at + bytes && !(each.may_coincide && each.begin == at);
-      };
-      if (shared.may_coincide && at < lowest && std::none_of(taken->begin(), taken->end(), is_taken))
+    std::vector<Taken> shared;
+    std::copy_if(taken->begin(), taken->end(), std::back_inserter(shared),
+                 [](const Taken& each) { return each.is_shared(); });
+    if (shared.empty()) return lowest;
+    std::vector<std::uint64_t> places = {0};
+    for (const Taken& each : *taken) {
+      places.push_back(RoundUp(each.end));
+      if (each.may_coincide) places.push_back(each.begin);
+      if (each.from) places.push_back(RoundUp(*each.from));
+    }
+    for (const std::uint64_t at : places) {
+      const auto allows = [&](const Taken& each) { return each.Allows(at); };
+      const auto blocks = [&](const Taken& each) { return each.Blocks(at, bytes); };
+      if (at < lowest && std::any_of(shared.begin(), shared.end(), allows) &&
+          std::none_of(taken->begin(), taken->end(), blocks)) {
         lowest = at;
+      }
     }
     return lowest;
   }
@@ -142,6 +175,7 @@ std::uint64_t PlaceSites(std::vector<Site>* sites, std::uint64_t alignment) {
     }
   };
   place(order);
+  place({order.rbegin(), order.rend()});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return (*sites)[a].bytes > (*sites)[b].bytes; });
   place(order);

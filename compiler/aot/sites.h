@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Site {
   std::set<std::uint32_t> beside;  // sites that may hold something when this one reserves memory
   // Sites beside that may begin at the same address: a kernel writes this one in place of them.
   std::set<std::uint32_t> in_place_of{};
+  // Sites beside that this one may overlap where it begins so many bytes in front of them, or more. The
+  // kernel that writes this one has then read what it overwrites.
+  std::map<std::uint32_t, std::uint64_t> ahead_of{};
   // The place that the executable gives the tensor: its storage and the offset there.
   Place origin{};
   Offsets offsets{};
@@ -43,9 +47,10 @@ struct Variable {
 void FindTargets(std::vector<Variable>* variables);
 
 // Gives every instance of each used site an offset that is a multiple of `alignment`, and returns the bytes
-// of the arena. Sites beside each other do not overlap, unless one is written in place of the other. Each is
-// placed as low as it goes. Several orders are tried: by size, by number, and with the sites first that made
-// an earlier order's arena large. The smallest arena is kept.
+// of the arena. Sites beside each other do not overlap, unless one is written over the other. Each is placed
+// as low as it goes. Several orders are tried: by number, from the last, by size, and with the sites first
+// that made an earlier order's arena large. From the last, each site finds the one that is written over it.
+// The smallest arena is kept.
 std::uint64_t PlaceSites(std::vector<Site>* sites, std::uint64_t alignment);
 
 }  // namespace rewire::aot

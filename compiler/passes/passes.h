@@ -50,7 +50,8 @@ void KeepF32(Graph* graph);
 // Runs max pools and transposes on integers and dequantizes their results.
 void DequantizeLate(Graph* graph);
 // Turns Conv (of one group or depthwise), MatMul and Gemm of dequantized integers and constants into scaled
-// products of the integers. Such models have QuantizeLinear and DequantizeLinear around float operators.
+// products of the integers. Such models have QuantizeLinear and DequantizeLinear around float operators. A
+// bias of 32-bit integers in steps of both scales stays one. The mean of an image becomes a product by ones.
 void UseIntegerProducts(Graph* graph);
 // Runs integer convolutions of groups with constant weights in f32, but for depthwise ones, which
 // `pack-integers` takes. It does so only where f32 holds every partial sum exactly: at most 258 products per

@@ -104,8 +104,8 @@ struct EmbeddedKernel {
   Result<std::string> (*emit)(EmbeddedCall& call);
   // Bytes that the kernel needs while it runs; null: none.
   std::uint64_t (*workspace)(const EmbeddedCall& call) = nullptr;
-  // Whether the output may begin where the first input does; null: only where the kernel's row says so.
-  bool (*in_place)(const EmbeddedCall& call) = nullptr;
+  // KernelCalls::LeadOf; null: the output overwrites the input only where the kernel's row says so.
+  std::optional<std::uint64_t> (*lead)(const EmbeddedCall& call) = nullptr;
   // An input that the embedded kernel does not take.
   std::size_t unread = kNoInput;
   static constexpr std::size_t kNoInput = ~std::size_t{0};

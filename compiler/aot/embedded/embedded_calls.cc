@@ -69,11 +69,11 @@ class EmbeddedCalls : public KernelCalls {
     return row == nullptr || (!is_unread && !is_empty);
   }
 
-  bool MayWriteInPlace(const KernelCall& kernel) const override {
+  std::optional<std::uint64_t> LeadOf(const KernelCall& kernel) const override {
     const EmbeddedKernel* const row = FindKernel(kernel.import.name);
-    if (row == nullptr || row->in_place == nullptr) return false;
+    if (row == nullptr || row->lead == nullptr) return std::nullopt;
     const EmbeddedCall call(kernel, module_, nullptr);
-    return Fits(*row, call) && row->in_place(call);
+    return Fits(*row, call) ? row->lead(call) : std::nullopt;
   }
 
   std::string Includes() const override {

@@ -95,10 +95,34 @@ Result<std::string> DepthwiseInteger(EmbeddedCall& call) {
                      call.Output());
 }
 
+std::int64_t BytesOf(const Value& value, std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(ElementBytes(value.dtype));
+}
+
+std::optional<std::uint64_t> LeadOfProduct(const EmbeddedCall& call) {
+  const Dims& x = call.InputDims(kX);
+  return LeadOfRows(Product(x, 0, x.size() - 1), BytesOf(call.InputValue(kX), x.back()),
+                    BytesOf(call.OutputValue(), call.OutputDims().back()));
+}
+
+std::optional<std::uint64_t> LeadOfConvolution(const EmbeddedCall& call) {
+  const ImageAxes x = AxesOf(call.InputDims(kX), true), out = AxesOf(call.OutputDims(), true);
+  const Result<Window> window = WindowOf(call, x.spatial, out.spatial);
+  if (!window) return std::nullopt;
+  return LeadUnder(*window, {x.images, x.spatial, BytesOf(call.InputValue(kX), x.channels)},
+                   {out.images, out.spatial, BytesOf(call.OutputValue(), out.channels)});
+}
+
+// It goes channel by channel.
+std::optional<std::uint64_t> LeadOfDepthwise(const EmbeddedCall& call) {
+  const bool are_bytes = ElementBytes(call.OutputValue().dtype) == 1;
+  return are_bytes ? LeadOfConvolution(call) : std::nullopt;
+}
+
 constexpr EmbeddedKernel kIntegerProductKernels[] = {
-    {names::kPackedMatMulInteger, 3, 1, MatmulInteger, IntegerWorkspace, nullptr, kSums},
-    {names::kPackedConvInteger, 3, 3, ConvInteger, IntegerWorkspace, nullptr, kSums},
-    {names::kPackedDepthwiseInteger, 3, 3, DepthwiseInteger, nullptr, nullptr, kSums},
+    {names::kPackedMatMulInteger, 3, 1, MatmulInteger, IntegerWorkspace, LeadOfProduct, kSums},
+    {names::kPackedConvInteger, 3, 3, ConvInteger, IntegerWorkspace, LeadOfConvolution, kSums},
+    {names::kPackedDepthwiseInteger, 3, 3, DepthwiseInteger, nullptr, LeadOfDepthwise, kSums},
 };
 
 }  // namespace

@@ -2,8 +2,6 @@
 // The largest or the mean under a window.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "rewire/base/dtype.h"
 #include "rewire/compiler/aot/embedded/call.h"
 #include "rewire/compiler/aot/embedded/window.h"
@@ -49,18 +47,22 @@ Result<std::string> AvgPool(EmbeddedCall& call) {
   return fmt::format("rewire_embedded_avg_pool_f32(&{}, {}, {});", sizes, call.Input(0), call.Output());
 }
 
-// Without padding in front, a window begins at or behind the output's own place.
-bool PoolInPlace(const EmbeddedCall& call) {
+std::optional<std::uint64_t> LeadOfPool(const EmbeddedCall& call) {
   const bool is_last = contract::ReadChannelsLast(call.attributes);
-  const Result<Window> window =
-      WindowOf(call, AxesOf(call.InputDims(0), is_last).spatial, AxesOf(call.OutputDims(), is_last).spatial);
-  return window && std::all_of(window->before.begin(), window->before.end(),
-                               [](std::int64_t before) { return before == 0; });
+  const auto positions = [&](const Value& value) {
+    const ImageAxes axes = AxesOf(value.dims, is_last);
+    const auto bytes = static_cast<std::int64_t>(ElementBytes(value.dtype));
+    return is_last ? Positions{axes.images, axes.spatial, axes.channels * bytes}
+                   : Positions{axes.images * axes.channels, axes.spatial, bytes};
+  };
+  const Positions x = positions(call.InputValue(0)), out = positions(call.OutputValue());
+  const Result<Window> window = WindowOf(call, x.spatial, out.spatial);
+  return window && x.bytes == out.bytes ? LeadUnder(*window, x, out) : std::nullopt;
 }
 
 constexpr EmbeddedKernel kPoolKernels[] = {
-    {names::kMaxPool, 1, 3, MaxPool, nullptr, PoolInPlace},
-    {names::kAvgPool, 1, 3, AvgPool, nullptr, PoolInPlace},
+    {names::kMaxPool, 1, 3, MaxPool, nullptr, LeadOfPool},
+    {names::kAvgPool, 1, 3, AvgPool, nullptr, LeadOfPool},
 };
 
 }  // namespace

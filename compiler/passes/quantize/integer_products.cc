@@ -2,7 +2,11 @@
 //
 // Turns a product of dequantized integers into the product of the integers, which is then dequantized. The
 // sums of 8-bit numbers are exact. This is for quantized models that have QuantizeLinear and DequantizeLinear
-// around float operators.
+// around float operators. The mean of an image is a product by ones.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +20,8 @@
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
+#include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 
 namespace rewire::compiler {
 namespace {
@@ -50,6 +56,40 @@ bool HasScales(const Dequantized& weights, std::int64_t axis, std::int64_t colum
   return HasOneScale(weights) || (weights.axis == axis && weights.scale->constant->shape == Ints{columns});
 }
 
+// A bias of 32-bit integers in steps of x_scale * w_scale, as quantizing converters write it, is a term of
+// the sums of `depth` products. Returns these integers; null for another bias, and for one with which a sum
+// might not fit into 32 bits.
+Value* TermsOf(const Value* bias, const Dequantized& x, const Dequantized& w, std::int64_t columns,
+               std::int64_t depth) {
+  if (bias == nullptr) return nullptr;
+  const Node* node = bias->producer != nullptr ? bias->producer : bias->folded;
+  if (node == nullptr || node->kernel != names::kDequantizeLinear) return nullptr;
+  Value* stored = node->inputs[0];
+  const HostTensor* terms =
+      stored->IsConstant() && stored->type.dtype == kInt32 ? ElementsOf(stored) : nullptr;
+  const float* scales = WantedFloatsOf(node->inputs[1]);
+  if (terms == nullptr || scales == nullptr || terms->shape != Ints{columns}) return nullptr;
+  if (const Value* zero = OptionalInput(*node, 2); zero != nullptr) {
+    const HostTensor* zeros = ElementsOf(zero);
+    if (zeros == nullptr) return nullptr;
+    for (const std::byte byte : zeros->bytes.view) {
+      if (byte != std::byte{0}) return nullptr;
+    }
+  }
+  const bool one_scale = ScalarOf(node->inputs[1]).has_value();
+  const float* of_w = FloatsOf(w.scale);
+  constexpr std::int64_t kMostProduct = 255 * 255;
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const float wanted = *ScalarOf(x.scale) * of_w[HasOneScale(w) ? 0 : j];
+    if (scales[one_scale ? 0 : j] != wanted) return nullptr;
+    std::int32_t term = 0;
+    std::memcpy(&term, terms->bytes.view.data() + static_cast<std::size_t>(j) * sizeof(term), sizeof(term));
+    if (std::abs(std::int64_t{term}) + depth * kMostProduct > std::numeric_limits<std::int32_t>::max())
+      return nullptr;
+  }
+  return stored;
+}
+
 class IntegerProductRewriter {
  public:
   explicit IntegerProductRewriter(Graph* graph) : graph_(*graph) {}
@@ -62,7 +102,7 @@ class IntegerProductRewriter {
         source_ = node->source;
         const bool changed = node->kind == NodeKind::kKernel && node->extents.size() == 1 &&
                              node->extents[0].shape == nullptr &&
-                             (MoveConv(*node) || MoveMatMul(*node) || MoveGemm(*node));
+                             (MoveConv(*node) || MoveMatMul(*node) || MoveGemm(*node) || MoveMean(*node));
         if (!changed) nodes.push_back(node);
         changed_ = changed_ || changed;
       }
@@ -89,6 +129,42 @@ class IntegerProductRewriter {
     Replace(node, names::kConvInteger, node.attributes, *x, x->stored, *w, w->stored, bias,
             Ints(dims.size() - 2, 1), dims[0]);
     return true;
+  }
+
+  // The mean of each channel of an image.
+  bool MoveMean(const Node& node) {
+    if (node.kernel != names::kReduceMean || node.inputs.size() != 1) return false;
+    const auto mean = AttributesOf<contract::ReduceAttributes>(node);
+    const std::optional<Dequantized> x = DequantizedOf(node.inputs[0]);
+    if (!x || !HasOneScale(*x) || !mean.keepdims) return false;
+    const Shape& image = x->stored->type.dims;
+    if (image.size() != 3 && image.size() != 4) return false;
+    Ints axes, dims;
+    for (std::size_t i = 1; i < image.size(); ++i) {
+      const std::optional<std::int64_t> size = image[i].constant();
+      if (!size || *size < 1) return false;
+      dims.push_back(*size);
+      if (i > 1) axes.push_back(static_cast<std::int64_t>(i));
+    }
+    dims.insert(dims.begin() + 1, 1);
+    const std::int64_t taps = TapsOf(dims), channels = dims[0];
+    if (mean.axes != axes || taps > kMostTaps) return false;
+    const Dequantized ones{Ones(dims), nullptr,
+                           NewFloats(&graph_, "mean.scale", {}, {1.0F / static_cast<float>(taps)}), 0};
+    Replace(node, names::kConvInteger, {{"group", channels}}, *x, x->stored, ones, ones.stored, nullptr,
+            Ints(axes.size(), 1), channels);
+    return true;
+  }
+
+  Value* Ones(const Ints& dims) {
+    const std::vector<std::byte> bytes(static_cast<std::size_t>(dims[0] * TapsOf(dims)), std::byte{1});
+    HostTensor tensor;
+    tensor.dtype = kInt8;
+    tensor.shape = dims;
+    tensor.bytes = CopyBytes({bytes.data(), bytes.size()});
+    Value* ones = graph_.NewValue("ones", TensorOf(kInt8, ShapeOfInts(dims)));
+    ones->constant = std::move(tensor);
+    return ones;
   }
 
   bool MoveMatMul(const Node& node) {
@@ -139,13 +215,22 @@ class IntegerProductRewriter {
     Value* out = node.outputs[0];
     Value* sums = graph_.NewValue(out->name, TensorOf(kInt32, out->type.dims));
     Add(kernel, std::move(attributes), std::move(inputs), sums, node.extents[0]);
+    const Ints& factors_of = right->constant->shape;
+    const std::int64_t depth =
+        kernel == names::kConvInteger ? factors_of[1] * TapsOf(factors_of) : factors_of[0];
+    Ints dims = {columns};
+    dims.insert(dims.end(), behind.begin(), behind.end());
+    if (Value* terms = TermsOf(bias, x, w, columns, depth); terms != nullptr) {
+      Value* whole = graph_.NewValue(out->name, sums->type);
+      Add(names::kAdd, {}, {sums, graph_.NewView(bias->name, terms, dims)}, whole, node.extents[0]);
+      sums = whole;
+      bias = nullptr;
+    }
     Value* floats = graph_.NewValue(out->name, out->type);
     Add(names::kCast, {}, {sums}, floats, node.extents[0]);
 
     const float* of_w = FloatsOf(w.scale);
     const bool one = HasOneScale(w);
-    Ints dims = {columns};
-    dims.insert(dims.end(), behind.begin(), behind.end());
     std::vector<float> factors;
     for (std::int64_t j = 0; j < (one ? 1 : columns); ++j) factors.push_back(*ScalarOf(x.scale) * of_w[j]);
     Value* factor = NewFloats(&graph_, right->name + ".scale", one ? Ints() : dims, factors);

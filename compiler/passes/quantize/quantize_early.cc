@@ -69,6 +69,15 @@ class Early {
     return value != nullptr && holds_.contains(value) && edit_.OnlyUser(value) == &user;
   }
 
+  // Whether `user` alone reads these integers, and they are the sums of a product, perhaps plus constants.
+  bool AreSums(const Value* value, const Node& user) const {
+    const Node* maker = value->producer;
+    if (maker == nullptr || maker->kind != NodeKind::kKernel || edit_.OnlyUser(value) != &user) return false;
+    if (maker->kernel == names::kConvInteger || maker->kernel == names::kMatMulInteger) return true;
+    return maker->kernel == names::kAdd && maker->inputs[1]->IsConstant() &&
+           AreSums(maker->inputs[0], *maker);
+  }
+
   // Notes what the node's output holds.
   void Judge(const Node& node) {
     const Value* output = node.outputs.empty() ? nullptr : node.outputs[0];
@@ -86,10 +95,7 @@ class Early {
       const std::optional<Quantization> by = QuantizationOf(node);
       if (by && std::isfinite(by->scale)) holds_.emplace(output, Holding::kSums);
     } else if (node.kernel == names::kCast) {
-      const Node* product = node.inputs[0]->producer;
-      if (product == nullptr || edit_.OnlyUser(node.inputs[0]) != &node) return;
-      if (product->kernel == names::kConvInteger || product->kernel == names::kMatMulInteger)
-        holds_.emplace(output, Holding::kSums);
+      if (AreSums(node.inputs[0], node)) holds_.emplace(output, Holding::kSums);
     } else if (node.kernel == names::kMul || node.kernel == names::kAdd) {
       const std::size_t sums = node.inputs[0]->IsConstant() ? 1 : 0;
       if (Held(node.inputs[sums], node) && holds_.at(node.inputs[sums]) == Holding::kSums &&

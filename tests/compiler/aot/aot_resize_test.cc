@@ -53,8 +53,8 @@ TEST_CASE("resizing by constant scales in C gives the bits that the stock kernel
     Executable executable;
     Tensor x;
   };
-  const std::vector<std::vector<float>> scales = {
-      {1, 1, 2, 2}, {1, 1, 0.5F, 1.5F}, {1, 2.25F, 1, 0.3F}, {1, 1, 1, 1.125F}, {1, 1, 1, 1}};
+  const std::vector<std::vector<float>> scales = {{1, 1, 2, 2},      {1, 1, 0.5F, 1.5F}, {1, 2.25F, 1, 0.3F},
+                                                  {1, 1, 1, 1.125F}, {1, 2, 0.5F, 1.5F}, {1, 1, 1, 1}};
   std::vector<Drawn> all;
   CLibrary library;
   Random random(36);

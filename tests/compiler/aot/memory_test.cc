@@ -19,31 +19,33 @@ struct Placed {
   std::uint64_t arena_bytes;
 };
 
-// main of x f32[1, 8, 8, 16]. The storage has a tensor of x's size at its begin, and one of a quarter behind.
-std::string PoolProgram(const std::string& pads, const std::string& type, const std::string& rest) {
+// main of x f32[1, 8, 8, 16]. The storage has a tensor of x's size at its begin, and the pool's behind it.
+std::string PoolProgram(const std::string& window, const std::string& pooled, const std::string& type,
+                        const std::string& rest) {
   return R"(
 .kernel negate = "rewire.neg"
-.kernel pool = "rewire.max_pool" {kernel_shape=[2, 2], strides=[2, 2], layout="NHWC", pads=)" +
-         pads + R"(}
+.kernel pool = "rewire.max_pool" {layout="NHWC", )" +
+         window + R"(}
 .func main(x: f32[1, 8, 8, 16]) -> )" +
          type + R"(
-  %s = alloc_storage _, alignment=64, u8[5120], cpu
+  %s = alloc_storage _, alignment=64, u8[8192], cpu
   %a = alloc_tensor %s, _, f32[1, 8, 8, 16]
   invoke_packed negate(%x, %a), outputs=1
   %at = load_consti 4096
-  %p = alloc_tensor %s, %at, f32[1, 4, 4, 16]
+  %p = alloc_tensor %s, %at, )" +
+         pooled + R"(
   invoke_packed pool(%a, %p), outputs=1
 )" + rest +
          ".end\n";
 }
 
 constexpr char kPoolType[] = "f32[1, 4, 4, 16]";
-constexpr char kReturnPool[] = R"(
-  %t = alloc_storage _, alignment=64, f32[1, 4, 4, 16], cpu
-  %y = alloc_tensor %t, _, f32[1, 4, 4, 16]
-  invoke_packed negate(%p, %y), outputs=1
-  ret %y
-)";
+constexpr char kHalves[] = "kernel_shape=[2, 2], strides=[2, 2]";
+std::string PoolAlone(const std::string& window, const std::string& type) {
+  return PoolProgram(window, type, type,
+                     "  %t = alloc_storage _, alignment=64, " + type + ", cpu\n  %y = alloc_tensor %t, _, " +
+                         type + "\n  invoke_packed negate(%p, %y), outputs=1\n  ret %y\n");
+}
 
 constexpr char kBothType[] = "(f32[1, 4, 4, 16], f32[1, 8, 8, 16])";
 constexpr char kReturnBoth[] = R"(
@@ -78,11 +80,16 @@ constexpr char kNested[] = R"(
 .end
 )";
 
-TEST_CASE("tensors have places of their own in the arena, a pool in its input's where nothing forbids it") {
+TEST_CASE("tensors have places of their own in the arena, a pool over its input's where nothing forbids it") {
+  // A window that begins a row and a position in front of the output's place.
+  constexpr std::uint64_t kLead = (8 + 1) * 16 * sizeof(float);
   const std::vector<Placed> cases = {
-      {"a pool is written in place of its input", PoolProgram("[0, 0, 0, 0]", kPoolType, kReturnPool), 4096},
-      {"a pool with padding in front is not", PoolProgram("[1, 1, 0, 0]", kPoolType, kReturnPool), 5120},
-      {"a pool whose input is read once more is not", PoolProgram("[0, 0, 0, 0]", kBothType, kReturnBoth),
+      {"a pool is written in place of its input", PoolAlone(kHalves, kPoolType), 4096},
+      {"so is one whose padding leaves its steps as large",
+       PoolAlone(std::string(kHalves) + ", pads=[1, 1, 0, 0]", kPoolType), 4096},
+      {"one that looks back begins in front of its input",
+       PoolAlone("kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]", "f32[1, 8, 8, 16]"), 4096 + kLead},
+      {"a pool whose input is read once more is not", PoolProgram(kHalves, kPoolType, kBothType, kReturnBoth),
        5120},
       {"tensors inside each other stay where the executable has them", kNested, 65536},
   };

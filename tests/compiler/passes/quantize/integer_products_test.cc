@@ -49,6 +49,24 @@ TEST_CASE("integer-products: a convolution of dequantized integers") {
   }
 }
 
+TEST_CASE("integer-products: the mean of an image is a product by ones") {
+  const bool deep = GENERATE(false, true);
+  const Shape shape = deep ? Shape{2, 3, 4, 5} : Shape{2, 1, 7};
+  onnx::ModelProto model = deep ? Quantized({2, 3, 4, 5}, kI8) : Quantized({2, 1, 7}, kI8);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "xd");
+  SECTION("of all its positions") {
+    AddNode(graph, "GlobalAveragePool", {"xd"}, "y");
+    const Lines lines = After("integer-products", model, shape);
+    CHECK(Calls(lines, "rewire.conv_integer"));
+    CHECK_FALSE(Calls(lines, "rewire.dequantize_linear"));
+  }
+  SECTION("but not along one axis") {
+    AddIntList(AddNode(graph, "ReduceMean", {"xd"}, "y"), "axes", {1});
+    CHECK_FALSE(RunPass("integer-products", model, shape).changes());
+  }
+}
+
 TEST_CASE("integer-products: MatMul, and Gemm as it is, transposed and behind a reshape") {
   SECTION("MatMul of any rank") {
     onnx::ModelProto model = Dequantized({2, 3, 4}, {4, 5}, 1);
