@@ -272,6 +272,27 @@ class StockKernels {
   void* handle_ = nullptr;
 };
 
+TEST_CASE("calls that would be written out too often are refused") {
+  std::string text = ".func main(x: f32[4]) -> f32[4]\n  %y = invoke f5(%x)\n  ret %y\n.end\n";
+  for (int i = 5; i > 0; --i) {
+    const std::string callee = "f" + std::to_string(i - 1);
+    text += ".func f" + std::to_string(i) + "(x: value) -> value\n  %a = invoke " + callee +
+            "(%x)\n  %b = invoke " + callee + "(%a)\n  ret %b\n.end\n";
+  }
+  text += ".func f0(x: value) -> value\n  ret %x\n.end\n";
+  Result<Module> module = Assemble(text);
+  REQUIRE(module);
+  const Result<Executable> executable = Executable::FromModule(*std::move(module));
+  REQUIRE(executable);
+  EmitCOptions options;
+  CHECK(EmitC(*executable, options, "model.h"));
+  options.max_instructions = 40;
+  const Result<CSource> refused = EmitC(*executable, options, "model.h");
+  REQUIRE(!refused);
+  CHECK_THAT(refused.error().message(),
+             Catch::Contains("with all calls expanded, there are more than 40 instructions"));
+}
+
 TEST_CASE("a host without the VM links stock kernels, and is told which it lacks") {
   Result<Module> module = Assemble(kStock);
   REQUIRE(module);
