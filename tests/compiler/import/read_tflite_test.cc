@@ -185,6 +185,20 @@ TEST_CASE("variables of a .tflite file become inputs and outputs") {
   REQUIRE(main.output_names.size() == 2);
   CHECK(main.output_names[0] == "turned");
   CHECK(main.output_names[1] == "state.next");
+  // A run gives what the last one was given, turned once more.
+  const Result<Program> program = Program::Link(*executable);
+  REQUIRE(program);
+  VirtualMachine vm(*program);
+  Bytes x = {1, 2, 3, 4}, state = {5, 6, 7, 8};
+  REQUIRE(vm.TrySetInput("x", TensorView(x.data(), kInt8, {1, 4})));
+  REQUIRE(vm.TrySetInput("state", TensorView(state.data(), kInt8, {1, 4})));
+  REQUIRE(vm.TryInvoke());
+  const auto bytes_of = [&](std::uint32_t i) {
+    const Tensor tensor = vm.result().field(i).tensor();
+    return Bytes(tensor.data<std::int8_t>(), tensor.data<std::int8_t>() + 4);
+  };
+  CHECK(bytes_of(0) == Bytes{6, 7, 8, 5});
+  CHECK(bytes_of(1) == Bytes{2, 3, 4, 1});
   const ModelMetadata metadata = ReadModelMetadata(executable->module());
   REQUIRE(metadata.properties.size() == 1);
   CHECK(metadata.properties[0] == std::pair<std::string, std::string>("variable state", "128"));
