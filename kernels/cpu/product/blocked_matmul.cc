@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Multiplies rows by weights of 4 or 8 bits with a scale for each block of a column (blocked_panels.h). The
-// weights stay packed: one row multiplies them as they are, since it waits for memory anyway; many rows share
-// weights that are expanded for them, a piece that the caches hold at a time.
+// weights stay packed: few rows multiply them as they are, and then a row has the same sums alone and with
+// others; many rows share weights that are expanded for them, a piece that the caches hold at a time.
 #include <algorithm>
 #include <optional>
 
@@ -104,12 +104,11 @@ class BlockedProduct {
     if (bytes) {
       if (Status s = RoundRows(); !s.ok()) return s;
     }
-    return rows_ < kRowsToExpand ? RunRows() : RunExpanded();
+    return rows_ < kernels_.rows_to_expand ? RunRows() : RunExpanded();
   }
 
  private:
   static constexpr std::int64_t kTaskWork = 65536;    // products that are worth a thread's while
-  static constexpr std::int64_t kRowsToExpand = 4;    // that are worth expanding weights for
   static constexpr std::int64_t kExpandedRows = 256;  // of weights, at once: 32 KiB
   static_assert(kExpandedRows % kBlockedRows == 0);
 
@@ -161,13 +160,13 @@ class BlockedProduct {
     if (!quantized.ok()) return quantized;
     return ForPanels([&](std::int64_t i, Pace& pace) {
       const BlockedPanel panel = Panel(i);
-      for (std::int64_t row = 0; row < rows_; row += kMostByteRows) {
-        const int count = static_cast<int>(std::min<std::int64_t>(kMostByteRows, rows_ - row));
+      for (std::int64_t row = 0; row < rows_; row += kMostBlockedCount) {
+        const int count = static_cast<int>(std::min<std::int64_t>(kMostBlockedCount, rows_ - row));
         if (!pace.Spend(16 + 2 * count * depth_)) return false;
-        BlockedBytesRow rows[kMostByteRows];
+        BlockedBytesRow rows[kMostBlockedCount];
         for (int r = 0; r < count; ++r)
           rows[r] = {bytes + (row + r) * depth_, scales + (row + r) * blocks_, sums + (row + r) * blocks_};
-        float out[kMostByteRows * kBlockedWidth];
+        float out[kMostBlockedCount * kBlockedWidth];
         kernels_.multiply_bytes(panel, rows, count, out);
         for (int r = 0; r < count; ++r) Store(row + r, i, out + r * kBlockedWidth);
       }
@@ -213,12 +212,17 @@ class BlockedProduct {
     }
     return ForPanels([&](std::int64_t i, Pace& pace) {
       const BlockedPanel panel = Panel(i);
-      for (std::int64_t row = 0; row < rows_; ++row) {
-        if (!pace.Spend(16 + 4 * depth_)) return false;
-        float out[kBlockedWidth];
-        kernels_.multiply(panel, x_ + row * depth_,
-                          block_sums_ == nullptr ? nullptr : block_sums_ + row * blocks_, out);
-        Store(row, i, out);
+      for (std::int64_t row = 0; row < rows_; row += kMostBlockedCount) {
+        const int count = static_cast<int>(std::min<std::int64_t>(kMostBlockedCount, rows_ - row));
+        if (!pace.Spend(16 + 4 * count * depth_)) return false;
+        BlockedRow rows[kMostBlockedCount];
+        for (int r = 0; r < count; ++r) {
+          rows[r] = {x_ + (row + r) * depth_,
+                     block_sums_ == nullptr ? nullptr : block_sums_ + (row + r) * blocks_};
+        }
+        float out[kMostBlockedCount * kBlockedWidth];
+        kernels_.multiply(panel, rows, count, out);
+        for (int r = 0; r < count; ++r) Store(row + r, i, out + r * kBlockedWidth);
       }
       return true;
     });

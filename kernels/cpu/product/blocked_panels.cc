@@ -66,55 +66,93 @@ HWY_INLINE hn::Vec<BlockedF> ScalesAt(const BlockedPanel& panel, std::int64_t at
   return hn::PromoteTo(BlockedF(), hn::LoadU(BlockedHalf(), from));
 }
 
-template <int kBits, int kShift>
-HWY_INLINE hn::Vec<BlockedF> AddCode(const Decoder<kBits>& decode, hn::Vec<BlockedW> words, const float* x,
-                                     hn::Vec<BlockedF> sum) {
-  const auto shifted = kShift == 0 ? words : hn::ShiftRight<kShift * kBits>(words);
-  return hn::MulAdd(decode(shifted), hn::Set(BlockedF(), x[RowInWord(kShift, kBits)]), sum);
+// The rows whose sums the CPU's registers hold beside each other, four of each.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int kRowsAtOnce = 4;
+constexpr std::int64_t kRowsToExpand = 12;
+#else
+constexpr int kRowsAtOnce = 2;
+constexpr std::int64_t kRowsToExpand = 4;
+#endif
+static_assert(kRowsAtOnce <= kMostBlockedCount);
+
+template <int kBits, int kShift, int kCount>
+HWY_INLINE void AddCode(const Decoder<kBits>& decode, hn::Vec<BlockedW> words, const BlockedRow* rows,
+                        std::int64_t k, hn::Vec<BlockedF> (*sums)[4]) {
+  const auto weight = decode(kShift == 0 ? words : hn::ShiftRight<kShift * kBits>(words));
+  for (int i = 0; i < kCount; ++i) {
+    auto& sum = sums[i][kShift % 4];
+    sum = hn::MulAdd(weight, hn::Set(BlockedF(), rows[i].x[k + RowInWord(kShift, kBits)]), sum);
+  }
 }
 
 // Columns [part, part + lanes) of a panel.
-template <int kBits>
-HWY_INLINE void MultiplyPart(const BlockedPanel& panel, const float* HWY_RESTRICT x, const float* block_sums,
-                             std::int64_t part, float* out) {
+template <int kBits, int kCount>
+HWY_INLINE void MultiplyPart(const BlockedPanel& panel, const BlockedRow* HWY_RESTRICT all, std::int64_t part,
+                             float* HWY_RESTRICT out) {
   constexpr int kRows = 32 / kBits;  // of a word
   const BlockedF d;
   const Decoder<kBits> decode;
-  auto total = hn::Zero(d);
+  BlockedRow rows[kCount];
+  hn::Vec<BlockedF> totals[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    rows[i] = all[i];
+    totals[i] = hn::Zero(d);
+  }
   const std::uint8_t* codes = panel.codes + part * kWordBytes;
   const std::int64_t blocks = panel.depth / panel.block;
+  std::int64_t k = 0;
   for (std::int64_t b = 0; b < blocks; ++b) {
     // A multiplier finishes a product about four cycles after it has begun, so four sums run side by side.
-    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    for (std::int64_t k = 0; k < panel.block; k += kRows, x += kRows, codes += kWordsBytes) {
+    hn::Vec<BlockedF> sums[kCount][4];
+    for (int i = 0; i < kCount; ++i) sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = hn::Zero(d);
+    for (const std::int64_t end = k + panel.block; k < end; k += kRows, codes += kWordsBytes) {
       hwy::Prefetch(codes + kBlockedAhead);
       const auto words = WordsAt(codes);
-      s0 = AddCode<kBits, 0>(decode, words, x, s0);
-      s1 = AddCode<kBits, 1>(decode, words, x, s1);
-      s2 = AddCode<kBits, 2>(decode, words, x, s2);
-      s3 = AddCode<kBits, 3>(decode, words, x, s3);
+      AddCode<kBits, 0, kCount>(decode, words, rows, k, sums);
+      AddCode<kBits, 1, kCount>(decode, words, rows, k, sums);
+      AddCode<kBits, 2, kCount>(decode, words, rows, k, sums);
+      AddCode<kBits, 3, kCount>(decode, words, rows, k, sums);
       if constexpr (kBits == 4) {
-        s0 = AddCode<kBits, 4>(decode, words, x, s0);
-        s1 = AddCode<kBits, 5>(decode, words, x, s1);
-        s2 = AddCode<kBits, 6>(decode, words, x, s2);
-        s3 = AddCode<kBits, 7>(decode, words, x, s3);
+        AddCode<kBits, 4, kCount>(decode, words, rows, k, sums);
+        AddCode<kBits, 5, kCount>(decode, words, rows, k, sums);
+        AddCode<kBits, 6, kCount>(decode, words, rows, k, sums);
+        AddCode<kBits, 7, kCount>(decode, words, rows, k, sums);
       }
     }
     const std::int64_t at = b * kBlockedWidth + part;
-    total = hn::MulAdd(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), ScalesAt(panel, at), total);
-    if (panel.offsets != nullptr)
-      total = hn::NegMulAdd(hn::LoadU(d, panel.offsets + at), hn::Set(d, block_sums[b]), total);
+    const auto scale = ScalesAt(panel, at);
+    for (int i = 0; i < kCount; ++i) {
+      const auto& sum = sums[i];
+      totals[i] = hn::MulAdd(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])), scale, totals[i]);
+      if (panel.offsets != nullptr) {
+        const auto of_row = hn::Set(d, rows[i].block_sums[b]);
+        totals[i] = hn::NegMulAdd(hn::LoadU(d, panel.offsets + at), of_row, totals[i]);
+      }
+    }
   }
-  hn::StoreU(total, d, out + part);
+  for (int i = 0; i < kCount; ++i) hn::StoreU(totals[i], d, out + i * kBlockedWidth + part);
 }
 
-void MultiplyBlocked(const BlockedPanel& panel, const float* x, const float* block_sums, float* out) {
+template <int kBits>
+HWY_INLINE void MultiplyRows(const BlockedPanel& panel, const BlockedRow* rows, int count, std::int64_t part,
+                             float* out) {
+  for (; count >= kRowsAtOnce; count -= kRowsAtOnce, rows += kRowsAtOnce, out += kRowsAtOnce * kBlockedWidth)
+    MultiplyPart<kBits, kRowsAtOnce>(panel, rows, part, out);
+  if constexpr (kRowsAtOnce > 2) {
+    if (count == 3) MultiplyPart<kBits, 3>(panel, rows, part, out);
+    if (count == 2) MultiplyPart<kBits, 2>(panel, rows, part, out);
+  }
+  if (count == 1) MultiplyPart<kBits, 1>(panel, rows, part, out);
+}
+
+void MultiplyBlocked(const BlockedPanel& panel, const BlockedRow* rows, int count, float* out) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(BlockedF()));
   for (std::int64_t part = 0; part < kBlockedWidth; part += lanes) {
     if (panel.bits == 4)
-      MultiplyPart<4>(panel, x, block_sums, part, out);
+      MultiplyRows<4>(panel, rows, count, part, out);
     else
-      MultiplyPart<8>(panel, x, block_sums, part, out);
+      MultiplyRows<8>(panel, rows, count, part, out);
   }
 }
 
@@ -248,7 +286,7 @@ HWY_INLINE void MultiplyBytesOf(const BlockedPanel& panel, const BlockedBytesRow
     case 3:
       return MultiplyByteRows<kBits, 3>(panel, rows, out);
     default:
-      return MultiplyByteRows<kBits, kMostByteRows>(panel, rows, out);
+      return MultiplyByteRows<kBits, kMostBlockedCount>(panel, rows, out);
   }
 }
 
@@ -261,12 +299,15 @@ void MultiplyBlockedBytes(const BlockedPanel& panel, const BlockedBytesRow* rows
 
 BlockedKernels BlockedOfTarget() {
   const bool vnni = HasVnni();
-  return {&MultiplyBlocked, vnni ? &MultiplyBlockedBytes : nullptr, &ExpandBlocked, &QuantizeBlocks};
+  return {&MultiplyBlocked, vnni ? &MultiplyBlockedBytes : nullptr, &ExpandBlocked, &QuantizeBlocks,
+          kRowsToExpand};
 }
 
 #else
 
-BlockedKernels BlockedOfTarget() { return {&MultiplyBlocked, nullptr, &ExpandBlocked, &QuantizeBlocks}; }
+BlockedKernels BlockedOfTarget() {
+  return {&MultiplyBlocked, nullptr, &ExpandBlocked, &QuantizeBlocks, kRowsToExpand};
+}
 
 #endif
 

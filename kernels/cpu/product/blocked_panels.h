@@ -40,6 +40,13 @@ struct BlockedPanel {
   bool half_scales;
 };
 
+// A row of floats. `block_sums` are the sums of its elements in each block; they are read only if the panel
+// has offsets.
+struct BlockedRow {
+  const float* x;
+  const float* block_sums;
+};
+
 // A row, quantized: element k is bytes[k] * scales[k / block].
 struct BlockedBytesRow {
   const std::int8_t* bytes;
@@ -47,14 +54,14 @@ struct BlockedBytesRow {
   const std::int32_t* sums;  // of the bytes of each block
 };
 
-// The most rows that one call of multiply_bytes takes.
-inline constexpr int kMostByteRows = 4;
+// The most rows that one call of multiply or multiply_bytes takes.
+inline constexpr int kMostBlockedCount = 4;
 
 struct BlockedKernels {
-  // out[j] = sum over k of x[k] * w(k, j). block_sums are the sums of x in each block; they are read only if
-  // the panel has offsets.
-  void (*multiply)(const BlockedPanel& panel, const float* x, const float* block_sums, float* out);
-  // The same for several quantized rows: out[i * kBlockedWidth + j]. Products in a block are summed up as
+  // out[i * kBlockedWidth + j] = sum over k of x of row i [k] * w(k, j). A row gets the same sums whatever
+  // others there are.
+  void (*multiply)(const BlockedPanel& panel, const BlockedRow* rows, int count, float* out);
+  // The same for quantized rows. Products in a block are summed up as
   // integers. Null if the CPU has no instruction for it.
   void (*multiply_bytes)(const BlockedPanel& panel, const BlockedBytesRow* rows, int count, float* out);
   // Writes the weights of rows [first, first + count) as floats: to[k * step + j]. `first` and `count` are
@@ -65,6 +72,8 @@ struct BlockedKernels {
   // BlockedBytesRow has them. The scale is NaN if an element is not finite.
   void (*quantize)(const float* x, std::int64_t depth, std::int64_t block, std::int8_t* bytes, float* scales,
                    std::int32_t* sums);
+  // From so many rows on, multiplying expanded weights takes less time than `multiply`.
+  std::int64_t rows_to_expand;
 };
 
 // The kernels of the best instruction set that this CPU and the build support.

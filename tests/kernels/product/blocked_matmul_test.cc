@@ -17,9 +17,11 @@ using kernel::cpu::BlockedBytesRow;
 using kernel::cpu::BlockedKernels;
 using kernel::cpu::BlockedPanel;
 using kernel::cpu::BlockedPanels;
+using kernel::cpu::BlockedRow;
 using kernel::cpu::ChooseBlockedKernels;
 using kernel::cpu::Float16;
 using kernel::cpu::kBlockedWidth;
+using kernel::cpu::kMostBlockedCount;
 
 std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -123,7 +125,7 @@ void CheckProduct(BlockedCase blocked, std::int64_t rows, bool bytes, bool added
 }
 
 TEST_CASE("blocked products: 4 and 8 bits, any number of rows and columns") {
-  const std::int64_t bits = GENERATE(4, 8), rows = GENERATE(1, 3, 4, 11);
+  const std::int64_t bits = GENERATE(4, 8), rows = GENERATE(1, 3, 4, 11, 14);
   const bool bytes = GENERATE(false, true);
   CheckProduct({.columns = 40, .depth = 96, .block = 32, .bits = bits}, rows, bytes, false);
   CheckProduct({.columns = 17, .depth = 64, .block = 16, .bits = bits, .zeros = true}, rows, bytes, true);
@@ -185,14 +187,24 @@ TEST_CASE("blocked products: every instruction set") {
   const std::vector<std::uint8_t> codes = packed.values<std::uint8_t>();
   const std::vector<float> of_blocks = scales.values<float>();
   const BlockedPanel panel = {codes.data(), of_blocks.data(), nullptr, kDepth, kBlock, bits, false};
-  const std::vector<float> x = HostTensor::Random({kDepth}, 9).values<float>();
+  const std::vector<float> x = HostTensor::Random({kMostBlockedCount * kDepth}, 9).values<float>();
+  BlockedRow rows[kMostBlockedCount];
+  for (int i = 0; i < kMostBlockedCount; ++i) rows[i] = {x.data() + i * kDepth, nullptr};
   const std::vector<double> rounded = Rounded(x, kBlock);
   ForEachTarget([&] {
     const BlockedKernels kernels = ChooseBlockedKernels();
     std::vector<float> expanded(At(kDepth * 16));
     kernels.expand(panel, 0, kDepth, expanded.data(), 16);
     float out[16];
-    kernels.multiply(panel, x.data(), nullptr, out);
+    kernels.multiply(panel, rows, 1, out);
+    for (int count = 2; count <= kMostBlockedCount; ++count) {
+      float alone[16], beside[kMostBlockedCount * 16];
+      kernels.multiply(panel, rows, count, beside);
+      for (int i = 0; i < count; ++i) {
+        kernels.multiply(panel, rows + i, 1, alone);
+        CHECK(std::equal(alone, alone + 16, beside + 16 * i));
+      }
+    }
     std::int8_t bytes[kDepth];
     float row_scales[2], of_bytes[16];
     std::int32_t sums[2];
