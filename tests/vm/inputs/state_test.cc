@@ -263,6 +263,10 @@ TEST_CASE("a state of which one tensor does not match leaves all inputs as they 
   made.resize(static_cast<std::size_t>(size));
   Check(vm.TrySetState(made), StatusCode::kInvalidArgument, "input 2 (c)");
   CHECK(vm.State() == before);
+  VirtualMachine bare(program);
+  const Array<std::byte> none = bare.State();
+  Check(bare.TrySetState(made), StatusCode::kInvalidArgument, "input 2 (c)");
+  CHECK(bare.State() == none);
   // The memory that is borrowed is still read when the program runs.
   a[0] = 5;
   REQUIRE(vm.TrySetInput("c", Value(Floats({3}))));
