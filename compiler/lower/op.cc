@@ -233,35 +233,24 @@ Result<DLDataType> Op::DTypeAttribute(const std::string& name, DLDataType fallba
 }
 
 Result<int> Op::Axis(std::int64_t axis, int rank) const {
-  if (axis < -rank || axis >= rank) {
-    return Invalid("axis is {}, expected at least {} and less than {}", axis, -rank, rank);
-  }
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  int normalized = 0;
+  if (Status fits = contract::NormalizeAxis(axis, rank, &normalized, ShapeError()); !fits)
+    return Forward(fits);
+  return normalized;
 }
 
-Result<Shape> Op::Broadcast(const Shape& a, const Shape& b) const {
-  const Shape& longer = a.size() >= b.size() ? a : b;
-  Shape shorter = a.size() >= b.size() ? b : a;
-  Shape result = longer;
-  const std::size_t more = longer.size() - shorter.size();
-  for (std::size_t i = 0; i < shorter.size(); ++i) {
-    const DimExpr &x = longer[more + i], &y = shorter[i];
-    if (x.IsConstant() && y.IsConstant() && x != y && !x.Is(1) && !y.Is(1))
-      return Invalid("shapes {} and {} do not broadcast", ShapeText(a), ShapeText(b));
-    const std::optional<DimExpr::AtMost> fact = DimExpr::ImpliedByBroadcast(x, y);
+Result<Shape> Op::Broadcast(ShapeSpan a, ShapeSpan b) const {
+  Shape left(a.begin(), a.end()), right(b.begin(), b.end()), result;
+  const std::size_t shared = std::min(a.size(), b.size());
+  for (std::size_t i = 0; i < shared; ++i) {
+    const std::optional<DimExpr::AtMost> fact =
+        DimExpr::ImpliedByBroadcast(left[a.size() - shared + i], right[b.size() - shared + i]);
     if (!fact) continue;
-    for (Shape* shape : {&result, &shorter}) {
+    for (Shape* shape : {&left, &right}) {
       for (DimExpr& dim : *shape) dim = dim.Given(*fact);
     }
   }
-  for (std::size_t i = 0; i < shorter.size(); ++i) {
-    DimExpr& dim = result[more + i];
-    const DimExpr& other = shorter[i];
-    // Decoders add rows of a table to as many tokens. A run whose only token lies behind the table would give
-    // nothing; the kernel refuses its operands, and all other sizes stay simple.
-    if (DimExpr::IsWindow(other, dim)) continue;
-    dim = DimExpr::IsWindow(dim, other) ? other : DimExpr::Broadcast(dim, other);
-  }
+  if (Status fits = contract::BroadcastSizes(left, right, &result, ShapeError()); !fits) return Forward(fits);
   return result;
 }
 

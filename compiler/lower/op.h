@@ -23,6 +23,7 @@
 
 #include "rewire/base/status.h"
 #include "rewire/compiler/ir/graph.h"
+#include "rewire/compiler/ir/shape_rules.h"
 #include "rewire/compiler/lower/lowering.h"
 
 namespace rewire::compiler {
@@ -76,6 +77,11 @@ class Op {
   template <typename... Args>
   Status Invalid(fmt::format_string<Args...> format, Args&&... args) const {
     return Fail(StatusCode::kInvalidFile, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // How the rules of kernels/contract report inputs whose shapes do not fit.
+  auto ShapeError() const {
+    return [this](const auto&... parts) { return Invalid("{}", RuleText(parts...)); };
   }
 
   // Calls of kernels. The type of an output says what is allocated for it. Dimensions that are not constant
@@ -146,6 +152,8 @@ class Op {
   // Reduces over these axes: mean, sum and so on.
   Value* Reduce(const std::string& kernel, Value* x, const Ints& axes, bool keepdims);
   Value* Transpose(Value* x, const Ints& perm);
+  // The parts one behind the other. A failure is kept, as Apply does.
+  Value* Concat(const std::vector<Value*>& parts, int axis);
   Value* Unary(const std::string& kernel, Value* x, Attributes attributes = {});
   Result<Value*> Binary(const std::string& kernel, Value* a, Value* b);
   Result<Value*> BinaryTo(const std::string& kernel, Value* a, Value* b, DLDataType dtype);
@@ -161,7 +169,7 @@ class Op {
 
   // Converts an axis in [-rank, rank) to [0, rank).
   Result<int> Axis(std::int64_t axis, int rank) const;
-  Result<Shape> Broadcast(const Shape& a, const Shape& b) const;
+  Result<Shape> Broadcast(ShapeSpan a, ShapeSpan b) const;
 
   Lowering& lowering() { return lowering_; }
   const Lowering& lowering() const { return lowering_; }

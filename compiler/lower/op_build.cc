@@ -12,6 +12,7 @@
 #include "rewire/compiler/lower/op.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 
@@ -293,6 +294,18 @@ Value* Op::Transpose(Value* x, const Ints& perm) {
   }
   if (same) return x;
   return Call(names::kTranspose, {x}, {{"perm", perm}}, std::move(type));
+}
+
+Value* Op::Concat(const std::vector<Value*>& parts, int axis) {
+  Type type = parts[0]->type;
+  Status fits;
+  for (std::size_t i = 1; fits && i < parts.size(); ++i) {
+    fits = contract::ConcatSizes(type.dims, parts[i]->type.dims, static_cast<std::size_t>(axis), i,
+                                 &type.dims, ShapeError());
+  }
+  if (fits) return Call(names::kConcat, parts, {{"axis", std::int64_t{axis}}}, std::move(type));
+  if (failure_) failure_ = fits;
+  return parts[0];
 }
 
 Value* Op::Unary(const std::string& kernel, Value* x, Attributes attributes) {

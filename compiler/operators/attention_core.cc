@@ -211,21 +211,7 @@ Value* AllowedKeys(Op& op, const PositionMask& mask) {
   return AndOf(op, allowed, op.Compare(names::kLess, CountTo(op, mask.keys), mask.lengths));
 }
 
-Value* ConcatTo(Op& op, Value* a, Value* b, int axis) {
-  if (a == nullptr) return b;
-  const auto at = static_cast<std::size_t>(axis);
-  Shape dims = b->type.dims;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    const DimExpr& other = a->type.dims[i];
-    if (i == at) {
-      dims[i] = other + dims[i];
-    } else if (other.IsConstant()) {
-      dims[i] = other;
-    }
-  }
-  return op.Call(names::kConcat, {a, b}, {{"axis", std::int64_t{axis}}},
-                 TensorOf(b->type.dtype, std::move(dims)));
-}
+Value* ConcatTo(Op& op, Value* a, Value* b, int axis) { return a == nullptr ? b : op.Concat({a, b}, axis); }
 
 Value* SliceOf(Op& op, Value* x, int axis, const DimExpr& start, const DimExpr& end) {
   Type type = x->type;

@@ -27,6 +27,7 @@ class GivenAttributes {
   std::vector<std::int64_t> Ints(const char* name, const std::vector<std::int64_t>& fallback) const {
     return op_.IntList(name, fallback);
   }
+  double Float(const char* name, double fallback) const { return op_.Float(name, fallback); }
   bool Bool(const char* name, bool fallback) const { return op_.Int(name, fallback ? 1 : 0) != 0; }
   // The index of the attribute's value in `choices`.
   int Choice(const char* name, std::initializer_list<std::string_view> choices, int fallback) {

@@ -218,8 +218,7 @@ Status LowerUnique(Op& op, const Operator& row) {
         parts.push_back(
             op.DimsValue(Shape(dims.begin() + static_cast<std::ptrdiff_t>(along) + 1, dims.end())));
       }
-      shape = op.Call(names::kConcat, parts, {{"axis", std::int64_t{0}}},
-                      TensorOf(kInt64, {static_cast<std::int64_t>(dims.size())}));
+      shape = op.Concat(parts, 0);
     }
     call.shapes = {shape, count, nullptr, count};
   }

@@ -8,6 +8,7 @@
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
@@ -24,30 +25,14 @@ Result<std::optional<JoinedTexts>> JoinInputs(Op& op, std::vector<Value*>* input
   return std::optional(std::move(joined));
 }
 
-Status LowerConcat(Op& op, const Operator& row) {
+Status LowerConcat(Op& op, const Operator& /*row*/) {
   std::vector<Value*> inputs = op.Arguments(0, op.inputs() - 1);
   const Result<std::optional<JoinedTexts>> joined = JoinInputs(op, &inputs);
   if (!joined) return Forward(joined);
-  const int rank = inputs[0]->type.rank();
-  Result<int> axis = op.Axis(op.Int("axis", 1), rank);
+  Result<int> axis = op.Axis(op.Int("axis", 1), inputs[0]->type.rank());
   if (!axis) return Forward(axis);
-  const auto at = static_cast<std::size_t>(*axis);
-  Shape dims = inputs[0]->type.dims;
   std::optional<Shape> elements = KnownElements(inputs[0]);
   for (std::size_t i = 1; i < inputs.size(); ++i) {
-    const Shape& next = inputs[i]->type.dims;
-    if (static_cast<int>(next.size()) != rank)
-      return op.Invalid("input {} has rank {}, input 0 {}", i, next.size(), rank);
-    for (std::size_t d = 0; d < next.size(); ++d) {
-      if (d == at) {
-        dims[d] = dims[d] + next[d];
-      } else if (next[d].IsConstant()) {
-        if (dims[d].IsConstant() && !(dims[d] == next[d]))
-          return op.Invalid("input {} has size {} along axis {}, those before it {}", i, *next[d].constant(),
-                            d, *dims[d].constant());
-        dims[d] = next[d];
-      }
-    }
     const std::optional<Shape> more = KnownElements(inputs[i]);
     if (elements && more) {
       elements->insert(elements->end(), more->begin(), more->end());
@@ -55,8 +40,8 @@ Status LowerConcat(Op& op, const Operator& row) {
       elements.reset();
     }
   }
-  Value* result =
-      op.Call(row.kernel, inputs, {{"axis", std::int64_t{*axis}}}, TensorOf(inputs[0]->type.dtype, dims));
+  Value* result = op.Concat(inputs, *axis);
+  if (!op.failure()) return op.failure();
   if (*joined) {
     SetJoined(op, 0, result, **joined);
     return {};
@@ -225,23 +210,24 @@ Status LowerSlice(Op& op, const Operator& row) {
     for (std::size_t i = 0; i < axes->size(); ++i) (*axes)[i] = static_cast<std::int64_t>(i);
   }
   if (!steps) steps = Ints(starts->size(), 1);
-  if (starts->size() != ends->size() || axes->size() != starts->size() || steps->size() != starts->size()) {
-    return op.Invalid("starts, ends, axes and steps differ in length");
-  }
+  if (axes->size() != starts->size() || steps->size() != starts->size())
+    return op.Invalid("{} axes and {} steps for {} starts", axes->size(), steps->size(), starts->size());
   Shape dims = x->type.dims;
   Op::OpenShape open(dims.begin(), dims.end());
   bool all = true;
-  for (std::size_t i = 0; i < axes->size(); ++i) {
-    Result<int> axis = op.Axis((*axes)[i], x->type.rank());
-    if (!axis) return Forward(axis);
-    if ((*steps)[i] == 0) return op.Invalid("a step is 0");
-    DimExpr& dim = dims[static_cast<std::size_t>(*axis)];
-    if (!dim.IsConstant() && (*ends)[i] == kFar) (*ends)[i] = std::numeric_limits<std::int64_t>::max();
-    const std::optional<DimExpr> sliced = SlicedDim(dim, (*starts)[i], (*ends)[i], (*steps)[i]);
-    all = all && sliced.has_value();
-    if (sliced) dim = *sliced;
-    open[static_cast<std::size_t>(*axis)] = sliced;
-  }
+  std::vector<bool> seen(dims.size(), false);
+  const auto cut = [&](std::size_t axis, std::size_t i, std::int64_t step) {
+    if (seen[axis]) return false;
+    seen[axis] = true;
+    std::int64_t& end = (*ends)[i];
+    if (!dims[axis].IsConstant() && end == kFar) end = std::numeric_limits<std::int64_t>::max();
+    open[axis] = SlicedDim(dims[axis], (*starts)[i], end, step);
+    all = all && open[axis].has_value();
+    dims[axis] = open[axis].value_or(dims[axis]);
+    return true;
+  };
+  if (Status fits = contract::SliceAxes(dims, *starts, *ends, *axes, *steps, cut, op.ShapeError()); !fits)
+    return fits;
   const bool forwards =
       std::all_of(steps->begin(), steps->end(), [](std::int64_t step) { return step == 1; });
   if (all && forwards && ShapeText(dims) == ShapeText(x->type.dims)) {
@@ -273,10 +259,8 @@ Status LowerTile(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Value* repeats = op.in(1);
   if (const std::optional<Shape> known = KnownElements(repeats)) {
-    if (known->size() != x->type.dims.size())
-      return op.Invalid("{} repeats for rank {}", known->size(), x->type.rank());
-    Shape dims = x->type.dims;
-    for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = dims[i] * (*known)[i];
+    Shape dims;
+    if (Status fits = contract::TiledSizes(x->type.dims, *known, &dims, op.ShapeError()); !fits) return fits;
     op.Set(0, op.Call(row.kernel, {x}, {}, TensorOf(x->type.dtype, std::move(dims))));
     return {};
   }
@@ -344,18 +328,10 @@ Status LowerPad(Op& op, const Operator& row) {
   Ints all = *pads;
   if (axes) {
     all = Ints(2 * rank, 0);
-    if (pads->size() != 2 * axes->size())
-      return op.Invalid("{} pads for {} axes", pads->size(), axes->size());
-    for (std::size_t i = 0; i < axes->size(); ++i) {
-      Result<int> axis = op.Axis((*axes)[i], x->type.rank());
-      if (!axis) return Forward(axis);
-      all[static_cast<std::size_t>(*axis)] = (*pads)[i];
-      all[static_cast<std::size_t>(*axis) + rank] = (*pads)[i + axes->size()];
-    }
+    if (Status fits = contract::SpreadPads(*pads, *axes, rank, &all, op.ShapeError()); !fits) return fits;
   }
-  if (all.size() != 2 * rank) return op.Invalid("{} pads for rank {}", all.size(), rank);
-  Shape dims = x->type.dims;
-  for (std::size_t i = 0; i < rank; ++i) dims[i] = dims[i] + DimExpr(all[i]) + DimExpr(all[i + rank]);
+  Shape dims;
+  if (Status fits = contract::PaddedSizes(x->type.dims, all, &dims, op.ShapeError()); !fits) return fits;
   std::vector<Value*> inputs = {x};
   if (value != nullptr) inputs.push_back(value);
   set(op.Call(row.kernel, inputs, {{"pads", all}, {"mode", mode}}, TensorOf(x->type.dtype, std::move(dims))));
@@ -382,8 +358,7 @@ Status LowerCenterCropPad(Op& op, const Operator& /*row*/) {
   Value* start = op.Apply(names::kDiv, op.Apply(names::kSub, size, kept), two);
   Value* missing = op.Apply(names::kSub, target, kept);
   Value* before = op.Apply(names::kDiv, missing, two);
-  Value* pads = op.Call(names::kConcat, {before, op.Apply(names::kSub, missing, before)},
-                        {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {2 * *count}));
+  Value* pads = op.Concat({before, op.Apply(names::kSub, missing, before)}, 0);
   const std::vector<Value*> cut = {start, op.Apply(names::kAdd, start, kept), op.IntsValue(axes)};
   const auto with = [&](std::vector<Value*> inputs, const std::vector<Value*>& more) {
     inputs.insert(inputs.end(), more.begin(), more.end());

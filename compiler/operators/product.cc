@@ -5,27 +5,24 @@
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
+#include "rewire/compiler/operators/given_attributes.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
 
-// numpy's matmul: a rank of 1 is a row on the left and a column on the right.
-Result<Shape> MatMulDims(const Op& op, const Shape& left, const Shape& right) {
-  if (left.empty() || right.empty()) return op.Invalid("a scalar has no product");
-  Shape a = left, b = right;
-  if (a.size() == 1) a.insert(a.begin(), DimExpr(1));
-  if (b.size() == 1) b.emplace_back(1);
-  const DimExpr& inner = a.back();
-  const DimExpr& other = b[b.size() - 2];
-  if (inner.IsConstant() && other.IsConstant() && !(inner == other)) {
-    return op.Invalid("shapes {} and {} do not multiply", ShapeText(left), ShapeText(right));
-  }
-  Result<Shape> dims = op.Broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
-  if (!dims) return dims;
-  if (left.size() > 1) dims->push_back(a[a.size() - 2]);
-  if (right.size() > 1) dims->push_back(b.back());
+Result<Shape> MatMulDims(const Op& op, ShapeSpan a, ShapeSpan b) {
+  Shape dims;
+  const auto broadcast = [&](ShapeSpan left, ShapeSpan right, Shape* batch) -> Status {
+    Result<Shape> both = op.Broadcast(left, right);
+    if (!both) return Forward(both);
+    *batch = *std::move(both);
+    return {};
+  };
+  if (Status fits = contract::MatMulSizes(a, b, broadcast, &dims, op.ShapeError()); !fits)
+    return Forward(fits);
   return dims;
 }
 
@@ -109,17 +106,19 @@ Result<Value*> MatMulOf(Op& op, Value* a, Value* b) {
 }
 
 Result<Value*> GemmOf(Op& op) {
-  const bool trans_a = op.Int("transA", 0) != 0, trans_b = op.Int("transB", 0) != 0;
-  const Shape& a = op.in(0)->type.dims;
-  const Shape& b = op.in(1)->type.dims;
-  if (a.size() != 2 || b.size() != 2)
-    return op.Invalid("inputs {} and {}, expected matrices", ShapeText(a), ShapeText(b));
-  const Attributes attributes = {{"alpha", op.Float("alpha", 1)},
-                                 {"beta", op.Float("beta", 1)},
-                                 {"transA", std::int64_t{trans_a}},
-                                 {"transB", std::int64_t{trans_b}}};
+  contract::GemmAttributes given;
+  GivenAttributes read(op);
+  given.Read(read);
+  Shape dims;
+  if (Status fits = given.ProductSizes(op.in(0)->type.dims, op.in(1)->type.dims, &dims, op.ShapeError());
+      !fits)
+    return Forward(fits);
+  const Attributes attributes = {{"alpha", given.alpha},
+                                 {"beta", given.beta},
+                                 {"transA", std::int64_t{given.transpose_a}},
+                                 {"transB", std::int64_t{given.transpose_b}}};
   return op.Call(names::kGemm, op.Arguments(0, 2), attributes,
-                 TensorOf(op.in(0)->type.dtype, {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]}));
+                 TensorOf(op.in(0)->type.dtype, std::move(dims)));
 }
 
 std::span<const Operator> ProductOperators() {

@@ -10,7 +10,9 @@
 #include "rewire/kernels/contract/generator.h"
 #include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/movement.h"
+#include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
@@ -126,44 +128,19 @@ Status LowerSize(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// Dimensions of a Reshape whose target is known as expressions; nothing when a -1 or 0 is not seen as such.
+// Dimensions of a Reshape whose target is known as expressions.
 Result<Shape> ReshapedDims(Op& op, const Shape& x, const Shape& target, bool allow_zero) {
-  Shape dims = target;
-  std::optional<std::size_t> open;
-  // -1 is what is left of x beside the axes that a 0 copies, which may have no elements.
-  Shape left = x;
-  DimExpr known = 1;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i].Is(0) && !allow_zero) {
-      if (i >= x.size())
-        return op.Invalid("target {} has a 0 where {} has no axis", ShapeText(target), ShapeText(x));
-      dims[i] = x[i];
-      left[i] = 1;
-      continue;
-    }
-    if (dims[i].Is(-1)) {
-      if (open) return op.Invalid("target {} has two -1", ShapeText(target));
-      open = i;
-    } else if (dims[i].IsConstant() && *dims[i].constant() < 0) {
-      return op.Invalid("target {} has a negative dimension", ShapeText(target));
-    } else {
-      known = known * dims[i];
-    }
-  }
-  const DimExpr count = ProductOf(left);
-  if (open) {
-    if (known.Is(0)) return op.Invalid("target {} leaves its -1 open", ShapeText(target));
-    if (count.IsConstant() && known.IsConstant() && *count.constant() % *known.constant() != 0) {
-      return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
-    }
+  const auto quotient = [&](const DimExpr& left, const DimExpr& known) -> std::optional<DimExpr> {
+    if (left.IsConstant() && known.IsConstant() && *left.constant() % *known.constant() != 0)
+      return std::nullopt;
     const Graph& graph = op.lowering().graph();
     const std::optional<DimExpr> exact =
-        DimExpr::ExactQuotient(graph.WithoutOwnSymbols(count), graph.WithoutOwnSymbols(known));
-    dims[*open] = exact ? *exact : DimExpr::FloorDiv(count, known);
-  } else if (const DimExpr all = ProductOf(x), wanted = ProductOf(dims);
-             all.IsConstant() && wanted.IsConstant() && !(all == wanted)) {
-    return op.Invalid("shape {} does not fit target {}", ShapeText(x), ShapeText(target));
-  }
+        DimExpr::ExactQuotient(graph.WithoutOwnSymbols(left), graph.WithoutOwnSymbols(known));
+    return exact ? *exact : DimExpr::FloorDiv(left, known);
+  };
+  Shape dims;
+  const Status fits = contract::ReshapedSizes(x, target, allow_zero, quotient, &dims, op.ShapeError());
+  if (!fits) return Forward(fits);
   return dims;
 }
 
@@ -244,11 +221,7 @@ Continuation SqueezedForEachRank(Op& op, std::vector<bool> gone, std::size_t nex
   while (next < dims.size() && dims[next].IsConstant()) ++next;
   Continuation continuation;
   if (next == dims.size()) {
-    Shape left;
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (!gone[i]) left.push_back(dims[i]);
-    }
-    continuation.results = {op.Reshape(op.in(0), std::move(left))};
+    continuation.results = {op.Reshape(op.in(0), contract::ReducedSizes<Shape>(dims, gone, false))};
     continuation.block = lowering.block();
     return continuation;
   }
@@ -291,15 +264,10 @@ Status LowerSqueeze(Op& op, const Operator& /*row*/) {
   for (const std::int64_t axis : axes.value_or(Ints{})) {
     Result<int> at = op.Axis(axis, static_cast<int>(dims.size()));
     if (!at) return Forward(at);
-    const auto i = static_cast<std::size_t>(*at);
-    if (dims[i].IsConstant() && !dims[i].Is(1))
-      return op.Invalid("axis {} of {} is not 1", axis, ShapeText(dims));
-    gone[i] = true;
+    gone[static_cast<std::size_t>(*at)] = true;
   }
   Shape result;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (!gone[i]) result.push_back(dims[i]);
-  }
+  if (Status fits = contract::SqueezedSizes(dims, gone, &result, op.ShapeError()); !fits) return fits;
   op.Set(0, op.Reshape(op.in(0), std::move(result)));
   return {};
 }
@@ -312,16 +280,8 @@ Status LowerUnsqueeze(Op& op, const Operator& /*row*/) {
   if (!axes) return op.Invalid("it has no axes");
   const std::size_t rank = dims.size() + axes->size();
   std::vector<bool> added(rank, false);
-  for (const std::int64_t axis : *axes) {
-    Result<int> at = op.Axis(axis, static_cast<int>(rank));
-    if (!at) return Forward(at);
-    if (added[static_cast<std::size_t>(*at)]) return op.Invalid("axis {} is named twice", axis);
-    added[static_cast<std::size_t>(*at)] = true;
-  }
-  Shape result;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < rank; ++i) result.push_back(added[i] ? DimExpr(1) : dims[next++]);
-  op.Set(0, op.Reshape(op.in(0), std::move(result)));
+  if (Status fits = contract::MarkAxes(*axes, rank, &added, op.ShapeError()); !fits) return fits;
+  op.Set(0, op.Reshape(op.in(0), contract::UnsqueezedSizes<Shape>(dims, added, rank)));
   return {};
 }
 
@@ -378,19 +338,15 @@ Status LowerExpand(Op& op, const Operator& row) {
 }
 
 Status LowerTranspose(Op& op, const Operator& /*row*/) {
-  const int rank = op.in(0)->type.rank();
-  Ints perm = op.IntList("perm");
-  if (!op.HasAttribute("perm")) {
-    for (int i = rank; i-- > 0;) perm.push_back(i);
-  }
-  Ints sorted = perm;
-  std::sort(sorted.begin(), sorted.end());
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<std::int64_t>(i)) return op.Invalid("perm is no permutation");
-  }
-  if (static_cast<int>(perm.size()) != rank)
-    return op.Invalid("perm has {} axes, the input {}", perm.size(), rank);
-  op.Set(0, op.Transpose(op.in(0), perm));
+  const Shape& x = op.in(0)->type.dims;
+  const Ints perm = op.IntList("perm");
+  // To the kernel an empty list is none.
+  if (op.HasAttribute("perm") && perm.empty() && !x.empty())
+    return op.Invalid("perm has no axes, x has shape {}", ShapeText(x));
+  Ints order;
+  Shape dims;
+  if (Status fits = contract::PermutedSizes(x, perm, &order, &dims, op.ShapeError()); !fits) return fits;
+  op.Set(0, op.Transpose(op.in(0), order));
   return {};
 }
 

@@ -10,16 +10,6 @@
 #include "rewire/kernels/contract/text.h"
 
 namespace rewire::compiler {
-namespace {
-
-Value* JoinVectors(Op& op, const std::vector<Value*>& parts) {
-  DimExpr length = 0;
-  for (const Value* part : parts) length = length + part->type.dims[0];
-  return op.Call(names::kConcat, parts, {{"axis", std::int64_t{0}}},
-                 TensorOf(parts[0]->type.dtype, {length}));
-}
-
-}  // namespace
 
 TextTensor TextTensorOf(Op& op, Value* x) {
   const StringList list = op.lowering().ListOf(x);
@@ -106,8 +96,8 @@ JoinedTexts JoinTexts(Op& op, const std::vector<Value*>& values) {
     length = length + texts.bytes->type.dims[0];
   }
   offsets.push_back(op.DimsValue({length}));
-  joined.offsets = JoinVectors(op, offsets);
-  joined.bytes = JoinVectors(op, bytes);
+  joined.offsets = op.Concat(offsets, 0);
+  joined.bytes = op.Concat(bytes, 0);
   return joined;
 }
 

@@ -249,8 +249,7 @@ Status LowerAffineGrid(Op& op, const Operator& row) {
   for (std::int64_t i = 2; i < *rank; ++i) picks.push_back(i);
   Value* picked = op.Call(names::kGather, {op.Cast(size, kInt64), op.IntsValue(picks)},
                           {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {*rank - 1}));
-  Value* shape = op.Call(names::kConcat, {picked, op.IntsValue({*rank - 2})}, {{"axis", std::int64_t{0}}},
-                         TensorOf(kInt64, {*rank}));
+  Value* shape = op.Concat({picked, op.IntsValue({*rank - 2})}, 0);
   op.Set(0, op.CallSized(row.kernel, {theta}, attributes, theta->type.dtype, shape, known));
   return {};
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attributes of kernels of products, as kernels of every kind read them. `Given` reads attributes by
-// Bool and Float, as kernel::Attributes does.
+// The attributes of kernels of products, as kernels of every kind read them, and the shapes of products.
+// `Given` reads attributes by Bool and Float, as kernel::Attributes does.
 #pragma once
+
+#include <cstddef>
+
+#include "rewire/kernels/contract/shape.h"
 
 namespace rewire::contract {
 
@@ -22,6 +26,52 @@ struct GemmAttributes {
   }
   // Whether this is a * b + c, where b may be transposed.
   bool IsPlain() const { return alpha == 1 && beta == 1 && !transpose_a; }
+
+  // [M, N] of a * b.
+  auto ProductSizes(const auto& a, const auto& b, auto* result, const auto& error) const
+      -> decltype(error("")) {
+    if (a.size() != 2 || b.size() != 2)
+      return error("a has shape ", a, " and b ", b, ", expected rank 2 of both");
+    const auto& depth = a[transpose_a ? 0 : 1];
+    if (Differ(depth, b[transpose_b ? 1 : 0])) {
+      return error("b has shape ", b, ", expected ", depth, " along axis ", transpose_b ? 1 : 0,
+                   " as a of shape ", a);
+    }
+    result->push_back(a[transpose_a ? 1 : 0]);
+    result->push_back(b[transpose_b ? 0 : 1]);
+    return {};
+  }
 };
+
+// numpy's matmul: [..., M, K] x [..., K, N], where a rank of 1 is a row or a column. The leading dimensions
+// broadcast by `broadcast(a, b, &result)`.
+template <typename Sizes>
+auto MatMulSizes(const Sizes& a, const Sizes& b, const auto& broadcast, auto* result, const auto& error)
+    -> decltype(error("")) {
+  if (a.empty() || b.empty()) return error("a has shape ", a, " and b ", b, ", expected rank 1 or more");
+  const bool row = a.size() == 1, column = b.size() == 1;
+  const auto &depth = a[a.size() - 1], &of_b = b[b.size() - (column ? 1 : 2)];
+  if (Differ(depth, of_b)) {
+    return error("a has shape ", a, " and b ", b, ": the inner dimensions ", depth, " and ", of_b, " differ");
+  }
+  const Sizes a_batch(a.data(), row ? 0 : a.size() - 2), b_batch(b.data(), column ? 0 : b.size() - 2);
+  if (auto fits = broadcast(a_batch, b_batch, result); !fits) return fits;
+  if (!row) result->push_back(a[a.size() - 2]);
+  if (!column) result->push_back(b[b.size() - 1]);
+  return {};
+}
+
+// x [..., K] times w, [N, K] if it is transposed: x's shape with N in place of K.
+auto DenseSizes(const auto& x, const auto& w, bool transposed, auto* result, const auto& error)
+    -> decltype(error("")) {
+  if (w.size() != 2) return error("w has shape ", w, ", expected rank 2");
+  const auto& depth = w[transposed ? 1 : 0];
+  if (x.empty() || Differ(x[x.size() - 1], depth)) {
+    return error("x has shape ", x, ", expected ", depth, " as its last dimension as w of shape ", w);
+  }
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) result->push_back(x[i]);
+  result->push_back(w[transposed ? 0 : 1]);
+  return {};
+}
 
 }  // namespace rewire::contract

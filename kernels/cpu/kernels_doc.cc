@@ -80,9 +80,9 @@ These have no kernel of their own: the front end writes them with those below.
 1. Give it a name in its family's file of `kernels/contract/`. Find the family's file in `kernels/cpu/`. A class with that name as
    `kName` and `operator()(TensorView...)` is a kernel; `static Status Make(Attributes&, Kernel*)` gives it attributes
    ([vm/kernel/define.h](../vm/kernel/define.h)).
-2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)); put the rule of the output's shape where its shape function can
-   use it too ([shapes.h](../kernels/cpu/shape/shapes.h)). If a kernel of a device or the compiler reads the same attributes or sizes, they
-   stand in `kernels/contract/` as well ([window.h](../kernels/contract/window.h)).
+2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)). The rule of the output's shape is a template in the family's file of
+   `kernels/contract/` ([shape.h](../kernels/contract/shape.h)): the kernel and its shape function call it with numbers, the compiler
+   with expressions. Attributes that a kernel of a device or the compiler reads, too, stand there as well.
 3. Every loop whose length a tensor decides runs through `ParallelFor` or a `Pace` ([pace.h](../kernels/cpu/support/pace.h)), which ask whether
    to go on. Products of sizes go through `Times`, floats become integers by `ToType`; tests/ci/check_kernels.py refuses others.
    Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise/elementwise.h) for what broadcasts,

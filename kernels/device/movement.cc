@@ -7,6 +7,7 @@
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/device/moving.h"
 #include "rewire/kernels/device/registry.h"
@@ -177,10 +178,8 @@ struct Split : contract::SplitAttributes {
     std::int64_t first = 0;
     for (int i = 0; i < outputs.size(); ++i) {
       if (Status s = CheckMove(x, outputs[i]); !s.ok()) return s;
-      Dims expected(x.dims());
-      if (outputs[i].ndim() == x.ndim()) expected[along] = outputs[i].dim(along);
-      if (Status s = cpu::CheckShape("out", outputs[i], expected.view()); !s.ok()) return s;
-      first += outputs[i].dim(along);
+      Status part = contract::AddSplitPart(x.dims(), outputs[i].dims(), along, i, &first, cpu::kShapeError);
+      if (!part.ok()) return part;
     }
     if (first != x.dim(along)) {
       return ValueError("the outputs have ", first, " elements along the axis, x has ", x.dim(along));

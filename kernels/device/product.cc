@@ -3,6 +3,7 @@
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/product_attributes.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cuda_libraries/libraries.h"
 #include "rewire/kernels/device/call/device_call.h"
@@ -50,17 +51,10 @@ struct Gemm : contract::GemmAttributes {
     checks.SameDType("out", out, "a", a);
     if (c) checks.Beside("c", *c, out).SameDType("c", *c, "a", a);
     if (Status s = checks.Take(); !s.ok()) return s;
-    if (Status s = cpu::CheckRank("a", a, 2); !s.ok()) return s;
-    if (Status s = cpu::CheckRank("b", b, 2); !s.ok()) return s;
-    const std::int64_t m = a.dim(transpose_a ? 1 : 0);
-    const std::int64_t k = a.dim(transpose_a ? 0 : 1);
-    const std::int64_t n = b.dim(transpose_b ? 0 : 1);
-    if (b.dim(transpose_b ? 1 : 0) != k) {
-      return ValueError("b has shape ", b.dims(), ", expected ", k, " along axis ", transpose_b ? 1 : 0,
-                        " as a of shape ", a.dims());
-    }
-    const std::int64_t expected[] = {m, n};
-    if (Status s = cpu::CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
+    Dims expected;
+    if (Status s = ProductSizes(a.dims(), b.dims(), &expected, cpu::kShapeError); !s.ok()) return s;
+    if (Status s = cpu::CheckShape("out", out, expected.view()); !s.ok()) return s;
+    const std::int64_t m = expected[0], n = expected[1], k = a.dim(transpose_a ? 0 : 1);
     ProductArguments product{};
     product.m = static_cast<int>(m);
     product.n = static_cast<int>(n);
@@ -73,11 +67,8 @@ struct Gemm : contract::GemmAttributes {
     product.beta = static_cast<float>(beta);
     product.activation = activation;
     if (c) {
-      Dims both;
-      const Status broadcast = cpu::BroadcastDims(c->dims(), out.dims(), &both);
-      if (!broadcast.ok() || both.view() != out.dims()) {
+      if (!contract::BroadcastsTo(c->dims(), out.dims()))
         return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
-      }
       product.has_c = 1;
       const bool rows = c->ndim() == 2 && c->dim(0) != 1;
       const bool columns = c->ndim() >= 1 && c->dim(c->ndim() - 1) != 1;

@@ -254,9 +254,7 @@ Value* GrownCache(Op& op, Value* past, const Value& like, Value* length) {
   if (past == nullptr)
     past =
         op.Call(names::kExpand, {op.Scalar(dtype, 0)}, {}, TensorOf(dtype, {dims[0], dims[1], 0, dims[3]}));
-  Value* pads =
-      op.Call(names::kConcat, {op.IntsValue({0, 0, 0, 0, 0, 0}), op.Reshape(rest, {1}), op.IntsValue({0})},
-              {{"axis", std::int64_t{0}}}, TensorOf(kInt64, {8}));
+  Value* pads = op.Concat({op.IntsValue({0, 0, 0, 0, 0, 0}), op.Reshape(rest, {1}), op.IntsValue({0})}, 0);
   Op::KernelCall pad;
   pad.kernel = names::kDynamicPad;
   pad.inputs = {past, pads};

@@ -15,14 +15,6 @@
 namespace rewire::compiler {
 namespace {
 
-Value* ConcatAlong(Op& op, const std::vector<Value*>& parts, int axis) {
-  Shape dims = parts[0]->type.dims;
-  const auto at = static_cast<std::size_t>(axis);
-  for (std::size_t i = 1; i < parts.size(); ++i) dims[at] = dims[at] + parts[i]->type.dims[at];
-  return op.Call(names::kConcat, parts, {{"axis", std::int64_t{axis}}},
-                 TensorOf(parts[0]->type.dtype, std::move(dims)));
-}
-
 Status LowerBinarizer(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   // float32 would round what lies next to the threshold in the other types.
@@ -141,7 +133,7 @@ Status LowerLinearClassifier(Op& op, const Operator& /*row*/) {
   // The score of the first of two classes without a transform is read in two ways.
   if (const std::string transform = op.String("post_transform", "NONE"); binary && transform != "LOGISTIC")
     return op.Unsupported("post_transform '{}' of two classes with one row of coefficients", transform);
-  if (binary) scores = ConcatAlong(op, {op.Unary(names::kNeg, *scores), *scores}, 1);
+  if (binary) scores = op.Concat({op.Unary(names::kNeg, *scores), *scores}, 1);
   SetLabels(op, 0, HighestClass(op, *scores), labels);
   return SetScores(op, 1, *scores);
 }
@@ -171,7 +163,7 @@ Status LowerFeatureVectorizer(Op& op, const Operator& /*row*/) {
       return op.Unsupported("input {} has shape {}, expected [N, {}]", i, ShapeText(x->type.dims), size);
     parts.push_back(x->type.dims[1].IsConstant() ? x : op.Reshape(x, {x->type.dims[0], DimExpr(size)}));
   }
-  op.Set(0, ConcatAlong(op, parts, 1));
+  op.Set(0, op.Concat(parts, 1));
   return {};
 }
 

@@ -24,13 +24,6 @@ Status Broken(const Node* node, const Value* value, const std::string& expected,
   return Fail(StatusCode::kInternal, fmt::format("{}: expected {}, given {}", where, expected, given));
 }
 
-bool Differ(const DimExpr& a, const DimExpr& b) {
-  if (a == b) return false;
-  if (a.IsConstant() && b.IsConstant()) return true;
-  const std::optional<std::int64_t> difference = (a - b).constant();
-  return difference && *difference != 0;
-}
-
 Status GraphCheck::Check(const Graph& graph) {
   if (Status ok = CheckReads(graph); !ok) return ok;
   if (Status ok = CheckTypes(graph); !ok) return ok;

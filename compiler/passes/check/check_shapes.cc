@@ -17,6 +17,7 @@
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
 
@@ -64,6 +65,13 @@ class ShapesCheck {
     return {};
   }
 
+  // How the rules of kernels/contract report inputs whose shapes do not fit.
+  static auto ErrorOf(const Node& node) {
+    return [&node](const auto&... parts) {
+      return Broken(&node, node.inputs[0], "inputs whose shapes fit", RuleText(parts...));
+    };
+  }
+
   static Status CheckCount(const Node& node) {
     const auto from = ProductOf(node.inputs[0]->type.dims).constant();
     const auto to = ProductOf(node.outputs[0]->type.dims).constant();
@@ -71,101 +79,52 @@ class ShapesCheck {
     return Broken(&node, node.outputs[0], fmt::format("{} elements", *from), std::to_string(*to));
   }
 
-  // Each dimension of the output is that of all inputs which have more than one element there.
   static Status CheckBroadcast(const Node& node) {
-    const Shape& out = node.outputs[0]->type.dims;
-    std::size_t rank = 0;
-    for (const Value* input : node.inputs) rank = std::max(rank, input->type.dims.size());
-    if (out.size() != rank)
-      return Broken(&node, node.outputs[0], fmt::format("rank {}, the inputs'", rank),
-                    std::to_string(out.size()));
-    for (std::size_t i = 1; i <= rank; ++i) {
-      const DimExpr& given = out[rank - i];
-      bool ones = true;
-      for (const Value* input : node.inputs) {
-        const Shape& dims = input->type.dims;
-        if (i > dims.size() || dims[dims.size() - i].Is(1)) continue;
-        ones = false;
-        const DimExpr& dim = dims[dims.size() - i];
-        if (dim.IsConstant() && Differ(dim, given))
-          return Broken(&node, node.outputs[0],
-                        fmt::format("{} at axis {}, as '{}' has it", dim.text(), rank - i, input->name),
-                        given.text());
-      }
-      if (ones && given.IsConstant() && !given.Is(1))
-        return Broken(&node, node.outputs[0], fmt::format("1 at axis {}, as all inputs have it", rank - i),
-                      given.text());
+    Shape expected = node.inputs[0]->type.dims;
+    Status fits;
+    for (const Value* input : node.inputs) {
+      if (fits) fits = contract::BroadcastSizes(expected, input->type.dims, &expected, ErrorOf(node));
     }
-    return {};
+    return fits ? Equal(node, node.outputs[0], expected) : fits;
   }
 
   static Status CheckTranspose(const Node& node) {
-    const Shape& in = node.inputs[0]->type.dims;
-    const auto perm = IntsAttribute(node, "perm");
-    if (!perm) return {};
-    std::vector<bool> seen(in.size());
+    std::vector<std::int64_t> order;
     Shape expected;
-    for (const std::int64_t axis : *perm) {
-      if (axis < 0 || std::cmp_greater_equal(axis, in.size()) || seen[static_cast<std::size_t>(axis)])
-        return Broken(&node, node.inputs[0], "an order of its axes", fmt::format("axis {}", axis));
-      seen[static_cast<std::size_t>(axis)] = true;
-      expected.push_back(in[static_cast<std::size_t>(axis)]);
-    }
-    return Equal(node, node.outputs[0], expected);
+    const auto transpose = AttributesOf<contract::TransposeAttributes>(node);
+    const Status fits =
+        contract::PermutedSizes(node.inputs[0]->type.dims, transpose.perm, &order, &expected, ErrorOf(node));
+    return fits ? Equal(node, node.outputs[0], expected) : fits;
   }
 
   // `whole` consists of the parts along an axis, and is as they are along all others.
   static Status CheckParts(const Node& node, const std::vector<Value*>& parts, const Value* whole) {
-    const auto rank = static_cast<std::int64_t>(whole->type.dims.size());
-    std::int64_t axis = IntAttribute(node, "axis", 0);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return Broken(&node, whole, "an axis of it", fmt::format("axis {}", axis));
-    const Shape& all = whole->type.dims;
-    const auto along = static_cast<std::size_t>(axis);
-    DimExpr length = 0;
-    for (const Value* part : parts) {
-      const Shape& dims = part->type.dims;
-      if (dims.size() != all.size()) return Wrong(node, part, all);
-      length = length + dims[along];
-      for (std::size_t i = 0; i < dims.size(); ++i) {
-        if (i != along && Differ(dims[i], all[i])) return Wrong(node, part, all);
-      }
-    }
-    if (!Differ(length, all[along])) return {};
-    Shape expected = all;
-    expected[along] = length;
-    return Wrong(node, whole, expected);
+    std::size_t axis = 0;
+    Shape sum = parts[0]->type.dims;
+    Status fits = contract::NormalizeAxis(IntAttribute(node, "axis", 0), sum.size(), &axis, ErrorOf(node));
+    for (std::size_t i = 1; fits && i < parts.size(); ++i)
+      fits = contract::ConcatSizes(sum, parts[i]->type.dims, axis, i, &sum, ErrorOf(node));
+    return fits ? Equal(node, whole, sum) : fits;
   }
 
   static Status CheckReduction(const Node& node) {
     if (node.inputs.size() != 1) return {};
     const Shape& in = node.inputs[0]->type.dims;
-    const auto rank = static_cast<std::int64_t>(in.size());
-    std::vector<bool> reduced(in.size(), false);
     const auto reduce = AttributesOf<contract::ReduceAttributes>(node);
-    if (reduce.axes.empty()) reduced.assign(in.size(), !reduce.keep_without_axes);
-    for (const std::int64_t given : reduce.axes) {
-      const std::int64_t axis = given < 0 ? given + rank : given;
-      if (axis < 0 || axis >= rank)
-        return Broken(&node, node.inputs[0], "an axis of it", fmt::format("axis {}", given));
-      reduced[static_cast<std::size_t>(axis)] = true;
-    }
+    std::vector<bool> reduced(in.size(), reduce.axes.empty() && !reduce.keep_without_axes);
+    const Status fits = contract::MarkAxes(reduce.axes, in.size(), &reduced, ErrorOf(node));
+    if (!fits) return fits;
     return Equal(node, node.outputs[0], contract::ReducedSizes<Shape>(in, reduced, reduce.keepdims));
   }
 
-  // Matrices of rank 2 and more: rows of the first, columns of the second.
   static Status CheckProduct(const Node& node) {
-    const Shape &a = node.inputs[0]->type.dims, &b = node.inputs[1]->type.dims,
-                &out = node.outputs[0]->type.dims;
-    if (a.size() < 2 || b.size() < 2) return {};
-    if (Differ(a.back(), b[b.size() - 2]))
-      return Broken(&node, node.inputs[1], fmt::format("{} rows", a.back().text()), b[b.size() - 2].text());
-    Shape expected = out;
-    if (out.size() != std::max(a.size(), b.size()))
-      return Broken(&node, node.outputs[0], "the inputs' rank", std::to_string(out.size()));
-    expected[expected.size() - 2] = a[a.size() - 2];
-    expected.back() = b.back();
-    return Equal(node, node.outputs[0], expected);
+    const auto broadcast = [&](ShapeSpan a, ShapeSpan b, Shape* batch) {
+      return contract::BroadcastSizes(a, b, batch, ErrorOf(node));
+    };
+    Shape expected;
+    const ShapeSpan a(node.inputs[0]->type.dims), b(node.inputs[1]->type.dims);
+    const Status fits = contract::MatMulSizes(a, b, broadcast, &expected, ErrorOf(node));
+    return fits ? Equal(node, node.outputs[0], expected) : fits;
   }
 
   // Products and convolutions by packed weights have as many columns or channels as an attribute says. The

@@ -7,6 +7,7 @@
 
 #include "rewire/base/status.h"
 #include "rewire/compiler/ir/graph.h"
+#include "rewire/compiler/ir/shape_rules.h"
 
 namespace rewire::compiler {
 
@@ -20,9 +21,6 @@ Status CheckMemory(const Graph& graph);
 // "rewire.add of Add 'sum': value 'y' (f32[2]): expected ..., given ...". Null: the graph itself, and no
 // value.
 Status Broken(const Node* node, const Value* value, const std::string& expected, const std::string& given);
-
-// True if no run can give both the same size.
-bool Differ(const DimExpr& a, const DimExpr& b);
 
 // Calls `visit` with every node of the block and of those inside it, as long as it returns no error.
 template <typename Visit>

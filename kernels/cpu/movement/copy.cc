@@ -5,6 +5,7 @@
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/cpu/movement/strided_copy.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 
 namespace rewire::kernel::cpu {
@@ -135,13 +136,8 @@ struct Split : contract::SplitAttributes {
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
     std::int64_t sum = 0;
     for (int i = 0; i < outs.size(); ++i) {
-      Dims expected(x.dims());
-      if (outs[i].ndim() == x.ndim()) expected[along] = outs[i].dim(along);
-      if (outs[i].dims() != expected.view()) {
-        return ValueError("output ", i, " has shape ", outs[i].dims(), ", expected x's ", x.dims(),
-                          " but for axis ", along);
-      }
-      sum = Plus(sum, expected[along]);
+      Status part = contract::AddSplitPart(x.dims(), outs[i].dims(), along, i, &sum, kShapeError);
+      if (!part.ok()) return part;
     }
     if (sum != x.dim(along)) {
       return ValueError("the outputs take ", sum, " along axis ", along, ", x of shape ", x.dims(), " has ",

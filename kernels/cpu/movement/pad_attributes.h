@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "rewire/kernels/contract/movement_attributes.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/vm/kernel/attributes.h"
@@ -53,18 +55,9 @@ struct AllPads {
     } else {
       for (int i = 0; i < rank; ++i) named.push_back(i);
     }
-    if (given.rank() != 2 * named.rank()) {
-      return ValueError("pads has ", given.rank(), " values, expected two for each of ", named.rank(),
-                        " axes");
-    }
     bool marked[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), rank, marked); !s.ok()) return s;
-    for (int i = 0; i < named.rank(); ++i) {
-      const std::int64_t axis = named[i] < 0 ? named[i] + rank : named[i];
-      values[axis] = given[i];
-      values[axis + rank] = given[i + named.rank()];
-    }
-    return Status();
+    return contract::SpreadPads(given.view(), named.view(), rank, &values, kShapeError);
   }
   ShapeView view() const { return ShapeView(values, count); }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: dense layers, ONNX Gemm, numpy's matmul.
 #include "rewire/kernels/cpu/product/matmul.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 
 #include <algorithm>
 
@@ -37,20 +38,14 @@ struct Dense {
   }
   Status operator()(TensorView x, TensorView w, std::optional<TensorView> bias, TensorView out) const {
     Checks checks;
-    checks.Operands("x", x, "w", w, out)
-        .Rank("w", w, 2)
-        .SameDType("w", w, "x", x)
-        .SameDType("out", out, "x", x);
+    checks.Operands("x", x, "w", w, out).SameDType("w", w, "x", x).SameDType("out", out, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
+    Dims expected;
+    if (Status s = contract::DenseSizes(x.dims(), w.dims(), transposed, &expected, kShapeError); !s.ok())
+      return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     const std::int64_t n = w.dim(transposed ? 0 : 1);
     const std::int64_t k = w.dim(transposed ? 1 : 0);
-    if (x.ndim() == 0 || x.dim(x.ndim() - 1) != k) {
-      return ValueError("x has shape ", x.dims(), ", expected ", k, " as its last dimension as w of shape ",
-                        w.dims());
-    }
-    Dims expected(x.dims());
-    expected[x.ndim() - 1] = n;
-    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     if (bias) {
       checks.Dense("bias", *bias).SameDType("bias", *bias, "x", x).NoOverlap("out", out, "bias", *bias);
       checks.Shape("bias", *bias, ShapeView(&n, 1));
@@ -87,29 +82,15 @@ struct GemmKernel : contract::GemmAttributes {
   }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     Checks checks;
-    checks.Operands("a", a, "b", b, out)
-        .Rank("a", a, 2)
-        .Rank("b", b, 2)
-        .SameDType("b", b, "a", a)
-        .SameDType("out", out, "a", a);
+    checks.Operands("a", a, "b", b, out).SameDType("b", b, "a", a).SameDType("out", out, "a", a);
     if (c) checks.Dense("c", *c).SameDType("c", *c, "a", a).NoOverlap("out", out, "c", *c);
     if (Status s = checks.Take(); !s.ok()) return s;
-    const std::int64_t m = a.dim(transpose_a ? 1 : 0);
-    const std::int64_t k = a.dim(transpose_a ? 0 : 1);
-    const std::int64_t n = b.dim(transpose_b ? 0 : 1);
-    if (b.dim(transpose_b ? 1 : 0) != k) {
-      return ValueError("b has shape ", b.dims(), ", expected ", k, " along axis ", transpose_b ? 1 : 0,
-                        " as a of shape ", a.dims());
-    }
-    const std::int64_t expected[] = {m, n};
-    if (Status s = CheckShape("out", out, ShapeView(expected, 2)); !s.ok()) return s;
-    if (c) {
-      Dims both;
-      Status broadcast = BroadcastDims(c->dims(), out.dims(), &both);
-      if (!broadcast.ok() || both.view() != out.dims()) {
-        return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
-      }
-    }
+    Dims expected;
+    if (Status s = ProductSizes(a.dims(), b.dims(), &expected, kShapeError); !s.ok()) return s;
+    if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
+    if (c && !contract::BroadcastsTo(c->dims(), out.dims()))
+      return ValueError("c has shape ", c->dims(), ", which does not broadcast to ", out.dims());
+    const std::int64_t m = expected[0], n = expected[1], k = a.dim(transpose_a ? 0 : 1);
     return ForType(MatrixTypes(), "a", a,
                    [&](auto tag) { return Multiply<typename decltype(tag)::type>(a, b, c, out, m, n, k); });
   }

@@ -6,6 +6,7 @@
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 
 namespace rewire::kernel::cpu {
@@ -21,19 +22,16 @@ struct SqueezeShape {
     }
     bool removed[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), input.rank(), removed); !s.ok()) return s;
-    for (int i = 0; i < input.rank(); ++i) {
-      const bool goes = axes ? removed[i] : input[i] == 1;
-      if (goes && input[i] != 1) return ValueError("axis ", i, " of x ", input.view(), " is not 1");
-      if (!goes) result.push_back(input[i]);
-    }
-    return WriteShape(result, out);
+    for (int i = 0; i < input.rank() && !axes; ++i) removed[i] = input[i] == 1;
+    Status s = contract::SqueezedSizes(input.view(), removed, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 
 struct UnsqueezeShape {
   static constexpr const char* kName = names::kShapeUnsqueeze;
   Status operator()(TensorView x, TensorView axes, TensorView out) const {
-    Dims input, named, result;
+    Dims input, named;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadInts("axes", axes, &named); !s.ok()) return s;
     const int rank = input.rank() + named.rank();
@@ -41,28 +39,19 @@ struct UnsqueezeShape {
       return ValueError("the result's rank is ", rank, ", expected at most ", kMaxKernelRank);
     bool added[kMaxKernelRank];
     if (Status s = MarkAxes(named.view(), rank, added); !s.ok()) return s;
-    int next = 0;
-    for (int i = 0; i < rank; ++i) result.push_back(added[i] ? 1 : input[next++]);
-    return WriteShape(result, out);
+    const auto axes_of_result = static_cast<std::size_t>(rank);
+    return WriteShape(contract::UnsqueezedSizes<Dims>(input.view(), added, axes_of_result), out);
   }
 };
 
 struct TileShape {
   static constexpr const char* kName = names::kShapeTile;
   Status operator()(TensorView x, TensorView repeats, TensorView out) const {
-    Dims result, times;
-    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    Dims input, times, result;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadInts("repeats", repeats, &times); !s.ok()) return s;
-    if (times.rank() != result.rank()) {
-      return ValueError("repeats has ", times.rank(), " values, expected ", result.rank(), " as x ",
-                        result.view());
-    }
-    for (int i = 0; i < result.rank(); ++i) {
-      const std::int64_t dim = result[i];
-      if (times[i] < 0 || __builtin_mul_overflow(dim, times[i], &result[i]))
-        return ValueError("repeats is ", times.view(), ", which is too little or too much for axis ", i);
-    }
-    return WriteShape(result, out);
+    Status s = contract::TiledSizes(input.view(), times.view(), &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "rewire/kernels/contract/movement_attributes.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/vm/kernel/size_rules.h"
 
@@ -47,51 +51,16 @@ bool SameElements(TensorView a, TensorView b) {
 }  // namespace
 
 Status BroadcastDims(ShapeView a, ShapeView b, Dims* result) {
-  const Dims left(a);  // copies: `a` may be *result
-  Dims dims;
-  const int rank = static_cast<int>(std::max(a.size(), b.size()));
-  const int left_missing = rank - left.rank();
-  const int right_missing = rank - static_cast<int>(b.size());
-  for (int i = 0; i < rank; ++i) {
-    const std::int64_t x = i < left_missing ? 1 : left[i - left_missing];
-    const std::int64_t y = i < right_missing ? 1 : b[static_cast<std::size_t>(i - right_missing)];
-    if (x != y && x != 1 && y != 1) {
-      return ValueError("shapes ", left.view(), " and ", b, " do not broadcast: ", x, " and ", y, " at axis ",
-                        i, " of the result");
-    }
-    dims.push_back(BroadcastSize(x, y));
-  }
-  *result = dims;
-  return Status();
+  return contract::BroadcastSizes(a, b, result, kShapeError);
 }
 
 Status MatMulDims(ShapeView a, ShapeView b, Dims* result) {
-  if (a.empty() || b.empty()) return ValueError("a has shape ", a, " and b ", b, ", expected rank 1 or more");
-  const bool row = a.size() == 1;
-  const bool column = b.size() == 1;
-  const std::int64_t depth = a[a.size() - 1];
-  const std::int64_t b_depth = b[column ? 0 : b.size() - 2];
-  if (depth != b_depth) {
-    return ValueError("a has shape ", a, " and b ", b, ": the inner dimensions ", depth, " and ", b_depth,
-                      " differ");
-  }
-  const ShapeView a_batch(a.data(), row ? 0 : a.size() - 2);
-  const ShapeView b_batch(b.data(), column ? 0 : b.size() - 2);
-  if (Status s = BroadcastDims(a_batch, b_batch, result); !s.ok()) return s;
-  if (!row) result->push_back(a[a.size() - 2]);
-  if (!column) result->push_back(b[b.size() - 1]);
-  return Status();
+  return contract::MatMulSizes(a, b, BroadcastDims, result, kShapeError);
 }
 
 Status MarkAxes(ShapeView axes, int rank, bool (&marked)[kMaxKernelRank]) {
   std::fill(marked, marked + kMaxKernelRank, false);
-  for (std::int64_t axis : axes) {
-    int normalized = 0;
-    if (Status s = NormalizeAxis(axis, rank, &normalized); !s.ok()) return s;
-    if (marked[normalized]) return ValueError("axis ", normalized, " is named twice");
-    marked[normalized] = true;
-  }
-  return Status();
+  return contract::MarkAxes(axes, rank, &marked, kShapeError);
 }
 
 Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxKernelRank], bool keepdims) {
@@ -99,37 +68,11 @@ Dims ReducedDims(ShapeView x, const bool (&reduced)[kMaxKernelRank], bool keepdi
 }
 
 Status PermutedDims(ShapeView x, const std::vector<std::int64_t>& perm, Dims* order, Dims* result) {
-  const int rank = static_cast<int>(x.size());
-  *order = Dims();
-  *result = Dims();
-  bool seen[kMaxKernelRank] = {};
-  if (!perm.empty() && perm.size() != x.size()) {
-    return ValueError("perm has ", perm.size(), " axes, x has shape ", x);
-  }
-  for (int i = 0; i < rank; ++i) {
-    const std::int64_t axis = perm.empty() ? rank - 1 - i : perm[static_cast<std::size_t>(i)];
-    if (axis < 0 || axis >= rank || seen[axis]) {
-      return ValueError("perm is ", ShapeView(perm.data(), perm.size()), ", expected each axis from 0 to ",
-                        rank - 1, " once");
-    }
-    seen[axis] = true;
-    order->push_back(axis);
-    result->push_back(x[static_cast<std::size_t>(axis)]);
-  }
-  return Status();
+  return contract::PermutedSizes(x, ShapeView(perm.data(), perm.size()), order, result, kShapeError);
 }
 
 Status ConcatDims(ShapeView sum, ShapeView next, int axis, int input, Dims* result) {
-  bool matches = sum.size() == next.size();
-  for (std::size_t i = 0; matches && i < sum.size(); ++i) {
-    matches = static_cast<int>(i) == axis || sum[i] == next[i];
-  }
-  if (!matches) {
-    return ValueError("input ", input, " has shape ", next, ", expected ", sum, " but for axis ", axis);
-  }
-  *result = Dims(sum);
-  (*result)[axis] = Plus(sum[static_cast<std::size_t>(axis)], next[static_cast<std::size_t>(axis)]);
-  return Status();
+  return contract::ConcatSizes(sum, next, axis, input, result, kShapeError);
 }
 
 Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
@@ -150,52 +93,27 @@ Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
 
 Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,
                  SliceRange* range) {
-  const std::size_t count = starts.size();
-  if (ends.size() != count || (!axes.empty() && axes.size() != count) ||
-      (!steps.empty() && steps.size() != count)) {
-    return ValueError("starts, ends, axes and steps have ", count, ", ", ends.size(), ", ", axes.size(),
-                      " and ", steps.size(), " values, expected as many each (axes and steps may be empty)");
-  }
-  const int rank = static_cast<int>(x.size());
   *range = SliceRange();
   range->dims = Dims(x);
-  for (int i = 0; i < rank; ++i) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
     range->start.push_back(0);
     range->step.push_back(1);
   }
   bool seen[kMaxKernelRank] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    int axis = 0;
-    if (Status s = NormalizeAxis(axes.empty() ? static_cast<std::int64_t>(i) : axes[i], rank, &axis); !s.ok())
-      return s;
-    if (seen[axis]) return ValueError("axis ", axis, " is named twice");
-    seen[axis] = true;
-    const std::int64_t step = steps.empty() ? 1 : steps[i];
-    if (step == 0) return ValueError("the step of axis ", axis, " is 0");
-    const SlicedAxis sliced = SliceAxis(x[static_cast<std::size_t>(axis)], starts[i], ends[i], step);
-    range->start[axis] = sliced.first;
-    range->step[axis] = sliced.step;
-    range->dims[axis] = sliced.count;
-  }
-  return Status();
+  const auto cut = [&](std::size_t axis, std::size_t i, std::int64_t step) {
+    if (std::exchange(seen[axis], true)) return false;
+    const SlicedAxis sliced = SliceAxis(x[axis], starts[i], ends[i], step);
+    const int at = static_cast<int>(axis);
+    range->start[at] = sliced.first;
+    range->step[at] = sliced.step;
+    range->dims[at] = sliced.count;
+    return true;
+  };
+  return contract::SliceAxes(x, starts, ends, axes, steps, cut, kShapeError);
 }
 
 Status PaddedDims(ShapeView x, ShapeView pads, Dims* result) {
-  if (pads.size() != 2 * x.size()) {
-    return ValueError("pads has ", pads.size(), " values, expected ", 2 * x.size(), " for x of shape ", x);
-  }
-  constexpr std::int64_t kLimit = std::int64_t{1} << 48;  // sums stay far from overflow
-  *result = Dims();
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::int64_t before = pads[i];
-    const std::int64_t after = pads[i + x.size()];
-    if (before < -kLimit || before > kLimit || after < -kLimit || after > kLimit ||
-        x[i] + before + after < 0) {
-      return ValueError("pads ", before, " and ", after, " do not fit axis ", i, " of x with shape ", x);
-    }
-    result->push_back(x[i] + before + after);
-  }
-  return Status();
+  return contract::PaddedSizes(x, pads, result, kShapeError);
 }
 
 Status ReadInts(const char* what, TensorView tensor, Dims* values) {

@@ -7,11 +7,13 @@
 
 #include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
 #include "rewire/kernels/cpu/convolution/window.h"
 #include "rewire/kernels/cpu/reduction/reduce.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -52,17 +54,11 @@ struct DenseShape {
     return Status();
   }
   Status operator()(TensorView x, TensorView w, TensorView out) const {
-    Dims input, weights;
+    Dims input, weights, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadShape("w", w, &weights); !s.ok()) return s;
-    if (weights.rank() != 2) return ValueError("w is ", weights.view(), ", expected rank 2");
-    const std::int64_t k = weights[transposed ? 1 : 0];
-    if (input.rank() == 0 || input[input.rank() - 1] != k) {
-      return ValueError("x is ", input.view(), ", expected ", k, " as its last dimension as w is ",
-                        weights.view());
-    }
-    input[input.rank() - 1] = weights[transposed ? 0 : 1];
-    return WriteShape(input, out);
+    Status s = contract::DenseSizes(input.view(), weights.view(), transposed, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 
@@ -159,50 +155,15 @@ struct ReshapeShape {
     return Status();
   }
   Status operator()(TensorView x, TensorView target, TensorView out) const {
-    Dims input, result;
+    Dims input, wanted, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
-    if (Status s = ReadInts("target", target, &result); !s.ok()) return s;
-    const Dims wanted = result;
-    // -1 is what is left of x beside the axes that a 0 copies, which may have no elements.
-    Dims left = input, known = result;
-    int open = -1;
-    for (int i = 0; i < result.rank(); ++i) {
-      if (result[i] == 0 && !allow_zero) {
-        if (i >= input.rank())
-          return ValueError("target is ", wanted.view(), ": x is ", input.view(), " and has no axis ", i);
-        result[i] = input[i];
-        left[i] = known[i] = 1;
-      } else if (result[i] == -1) {
-        if (open >= 0) return ValueError("target is ", wanted.view(), ": -1 stands in it twice");
-        open = i;
-        result[i] = known[i] = 1;
-      } else if (result[i] < 0) {
-        return ValueError("target is ", wanted.view(), ", expected dimensions of at least -1");
-      }
-    }
-    std::int64_t all = 0, given = 0, rest = 0, divisor = 0;
-    if (Status s = Count(input, &all); !s.ok()) return s;
-    if (Status s = Count(result, &given); !s.ok()) return s;
-    if (Status s = Count(left, &rest); !s.ok()) return s;
-    if (Status s = Count(known, &divisor); !s.ok()) return s;
-    // Beside a 0 that copies nothing, -1 could be anything.
-    const bool fits = open < 0 ? given == all : divisor != 0 && rest % divisor == 0;
-    if (fits && open >= 0) result[open] = rest / divisor;
-    if (!fits) {
-      return ValueError("target ", wanted.view(), " does not take the ", all, " elements of x ",
-                        input.view());
-    }
-    return WriteShape(result, out);
-  }
-
- private:
-  static Status Count(const Dims& dims, std::int64_t* count) {
-    *count = 1;
-    for (std::int64_t dim : dims.view()) {
-      if (__builtin_mul_overflow(*count, dim, count))
-        return ValueError(dims.view(), " has too many elements");
-    }
-    return Status();
+    if (Status s = ReadInts("target", target, &wanted); !s.ok()) return s;
+    const auto quotient = [](std::int64_t left, std::int64_t known) {
+      return left % known == 0 ? std::optional(left / known) : std::nullopt;
+    };
+    Status s =
+        contract::ReshapedSizes(input.view(), wanted.view(), allow_zero, quotient, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

@@ -126,7 +126,7 @@ TEST_CASE("tensors whose known sizes do not fit are refused") {
   SetValue(graph->add_output(), "y", {});
   const Outcome outcome = CompileProto(model);
   REQUIRE(outcome.unsupported.size() == 1);
-  CHECK(outcome.unsupported[0].reason == "input 1 has size 5 along axis 1, those before it 3");
+  CHECK(outcome.unsupported[0].reason == "input 1 has shape [4, 5], expected [2, 3] but for axis 0");
 }
 
 TEST_CASE("a list of sizes that is no list is refused") {
@@ -187,7 +187,8 @@ TEST_CASE("everything that is not supported is listed") {
   CHECK(outcome.unsupported[0].reason ==
         "the operator is not known; docs/operators.md lists those that are, docs/own-operators.md says how "
         "to add one");
-  CHECK(outcome.unsupported[1].reason == "shapes [2, 3] and [2, 3] do not multiply");
+  CHECK(outcome.unsupported[1].reason ==
+        "a has shape [2, 3] and b [2, 3]: the inner dimensions 3 and 2 differ");
 }
 
 }  // namespace

@@ -433,7 +433,7 @@ const std::vector<Breaking>& Breakings() {
       {"a tensor behind the arena", ArenaEnd, "bytes of the arena"},
       {"a block of another size", ShapeArenaSize, "expected a block of its size"},
       {"a block on a later one", ShapeArenaOrder, "expected a block on earlier ones, given 0 on 1"},
-      {"an order that has an axis twice", Order, "expected an order of its axes"},
+      {"an order that has an axis twice", Order, "expected each axis from 0 to"},
       {"parts along another axis", Axis, "expected"},
       {"a whole without one of its parts", Parts, "expected the shape"},
       {"the other layout", Layout, "expected the shape"},
