@@ -49,7 +49,7 @@ inline std::int64_t KeyedPosition(std::int32_t key, std::int64_t position) {
   return static_cast<std::int64_t>((static_cast<std::uint64_t>(static_cast<std::uint32_t>(key)) << 32) |
                                    static_cast<std::uint64_t>(position));
 }
-// Of equal keys, the same.
+// Equal keys have equal parts.
 inline std::int64_t KeyPart(std::int64_t keyed) { return keyed >> 32; }
 inline std::int64_t PositionOf(std::int64_t keyed) { return keyed & 0xFFFFFFFF; }
 

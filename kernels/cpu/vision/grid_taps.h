@@ -80,7 +80,7 @@ class GridTaps {
         indices[a] = axes[a].indices[rest % reach];
         weights[a] = axes[a].weights[rest % reach];
       }
-      // Of an image without elements, all taps lie beyond it.
+      // All taps lie beyond an image without elements.
       Offset dims[kAxes];
       for (int a = 0; a < kAxes; ++a)
         dims[a] = is_empty ? Offset{0} : static_cast<Offset>(x[static_cast<std::size_t>(2 + a)]);
