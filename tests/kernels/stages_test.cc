@@ -109,7 +109,8 @@ void CheckThreads(const std::string& kernel, const std::vector<HostTensor*>& inp
 
 TEST_CASE("convolutions and pools on real threads give what one thread gives") {
   // Small weights, of which each thread takes groups of tiles of its own, and large ones.
-  for (const auto& [channels, size] : {std::pair<std::int64_t, std::int64_t>(10, 51), {64, 18}}) {
+  for (const auto& [channels, size] :
+       {std::pair<std::int64_t, std::int64_t>(10, 51), {64, 18}, {16, 29}, {12, 40}}) {
     HostTensor x = HostTensor::Random({1, size, size, channels}, 1);
     HostTensor w = HostTensor::Random({channels, channels, 3, 3}, 2);
     HostTensor bias = HostTensor::Random({channels}, 3);

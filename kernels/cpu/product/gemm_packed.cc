@@ -37,6 +37,7 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
                                : few     ? last - first
                                          : std::max<std::int64_t>(1, kAtOnce / product.depth);
   const std::int64_t depth_at_once = Times(at_once, product.depth);
+  const bool is_added = product.addend.floats != nullptr || product.addend.rounded != nullptr;
   const float* rows[kMostPanelRows];
   PanelTile tile;
   tile.rows = rows;
@@ -54,7 +55,8 @@ bool MultiplyBlock(const RowsByPanels& product, std::int64_t first, std::int64_t
     const int most = one_tile ? kernel.rows : MakeWide(kernel, &tile);
     std::int64_t number = 0;
     for (std::int64_t i = begin; i < end; i += tile.count) {
-      tile.count = RowsOfTile(end - i, most);
+      // Rows cannot be computed again where their addend may be what was written.
+      tile.count = is_added ? RowsOfTile(end - i, most) : RowsOfEqualTile(begin, end, most, &i);
       tile.ahead = one_tile ? 0 : AheadOf(number++, at_once * kPanelWidth * product.depth);
       if (!pace.Spend(ProductsOf(tile.count, depth_at_once))) return false;
       for (int r = 0; r < tile.count; ++r) rows[r] = product.x + (i + r) * product.depth;

@@ -185,7 +185,8 @@ struct PackedWinograd {
     const std::int64_t most = call.group / threads, least = Quotient(kLeastTiles, call.planes);
     if (most < least) return 0;
     const std::int64_t own = Quotient(call.tiles, threads * Quotient(call.tiles, threads * most));
-    return own >= least ? own : 0;
+    // The smallest of the groups gives what those of one thread give.
+    return own >= least && call.tiles / Quotient(call.tiles, own) >= kRowsInOneOrder ? own : 0;
   }
 
   static Status RunOwnGroups(const WinogradCall& call, Sizes sizes, std::int64_t own, std::int64_t threads) {

@@ -14,6 +14,12 @@ namespace rewire::kernel::cpu {
 namespace {
 
 std::int64_t Quotient(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+// Where the part of this number begins when `count` are divided into parts of like size.
+std::int64_t Share(std::int64_t count, std::int64_t parts, std::int64_t number) {
+  return count / parts * number + std::min(count % parts, number);
+}
+
 std::int64_t TilesOf(std::int64_t outputs) { return Quotient(outputs, kWinogradOutputs); }
 
 std::int64_t FirstOutput(const WindowAxis& axis, std::int64_t tile) {
@@ -139,7 +145,7 @@ class PointOfPlanes {
     const std::int64_t begin = (plane - group_.first_plane) * group_.count;
     const std::int64_t end = (next - group_.first_plane) * group_.count;
     for (std::int64_t i = begin; i < end; i += tile_.count) {
-      tile_.count = RowsOfTile(end - i, kernel.rows);
+      tile_.count = RowsOfEqualTile(begin, end, kernel.rows, &i);
       if (!pace.Spend(ProductsOf(tile_.count, tile_.segments * call_.in_channels))) return false;
       Gather(part, i);
       tile_.ahead = AheadOf((*number)++, kPanelWidth * DepthOf(call_));
@@ -185,8 +191,10 @@ std::int64_t WinogradSlices(const WindowAxis& depth, std::int64_t planes) {
 WinogradGroup WinogradGroupOf(const WinogradCall& call, std::int64_t tiles, std::int64_t number) {
   const WindowAxis& depth = *call.depth;
   WinogradGroup group;
-  group.first = number / call.chunks() * tiles;
-  group.count = std::min(tiles, call.tiles - group.first);
+  // Groups of like size: none of several is so small that its products are added in another order.
+  const std::int64_t groups = Quotient(call.tiles, tiles), group_number = number / call.chunks();
+  group.first = Share(call.tiles, groups, group_number);
+  group.count = Share(call.tiles, groups, group_number + 1) - group.first;
   group.first_plane = number % call.chunks() * call.planes;
   group.planes = std::min(call.planes, depth.output - group.first_plane);
   const std::int64_t begin = depth.start(group.first_plane);

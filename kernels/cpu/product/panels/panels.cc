@@ -231,7 +231,7 @@ constexpr std::int64_t kLine = 64 / sizeof(typename Way::Unit);
 template <class Way, int kRows, int kVectors, bool kFetches>
 HWY_INLINE void AddSegments(const PanelTile& tile, const typename Way::Unit* HWY_RESTRICT panel,
                             std::int64_t width, Sums<kRows>& sums) {
-  constexpr int kSideBySide = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
+  constexpr int kSideBySide = kRows == 1 ? 4 : kRows < kRowsInOneOrder ? 2 : 1;
   const V zero = hn::Zero(D());
   Sums<kRows> second, third, fourth;
   second.Fill(zero, zero);

@@ -111,6 +111,18 @@ inline int RowsOfTile(std::int64_t left, int most) {
   return left < 2 * most ? static_cast<int>((left + 1) / 2) : most;
 }
 
+// Tiles of so many rows and more add the products of each row in one order; smaller ones do not.
+inline constexpr int kRowsInOneOrder = 4;
+
+// Like RowsOfTile, for the rows from *i on of [begin, end). If few are left, *i moves back to rows that have
+// been computed, so that each row's sums are the same wherever a range of at least kRowsInOneOrder rows ends.
+inline int RowsOfEqualTile(std::int64_t begin, std::int64_t end, int most, std::int64_t* i) {
+  const int count = RowsOfTile(end - *i, most);
+  if (count >= kRowsInOneOrder || end - begin < kRowsInOneOrder) return count;
+  *i = end - kRowsInOneOrder;
+  return kRowsInOneOrder;
+}
+
 // The work of a tile of at most kMostPanelRows rows and one panel, in simple operations. Columns are
 // multiplied side by side. `depth` is at most kMostSize, so nothing here overflows.
 constexpr std::int64_t ProductsOf(int rows, std::int64_t depth) { return 16 + 2 * rows * depth; }
