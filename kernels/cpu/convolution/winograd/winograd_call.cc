@@ -15,7 +15,7 @@ namespace {
 
 std::int64_t Quotient(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// Where the part of this number begins when `count` are divided into parts of like size.
+// Returns where the part of this number begins when `count` are divided into parts of like size.
 std::int64_t Share(std::int64_t count, std::int64_t parts, std::int64_t number) {
   return count / parts * number + std::min(count % parts, number);
 }
