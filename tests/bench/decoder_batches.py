@@ -11,48 +11,13 @@ must get the tokens that the first one gets alone. A figure is the tokens of all
 
 Runs in the environment of tests/serve/requirements/openai.txt.
 """
-import argparse
-import contextlib
 import json
-import os
-import pathlib
 import statistics
 import sys
-import tempfile
 import threading
 import time
-import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tests/serve"), str(ROOT / "examples/generate")]
-import model as language_model  # noqa: E402
-from vm_server import server  # noqa: E402
-
-SETTINGS = """[server]
-loops = 1
-[models.decoder]
-file = "step.onnx"
-instances = 1
-threads = {threads}
-[models.decoder.batching]
-max_batch_size = {rows}
-[models.decoder.sequence]
-state = {{"present_*" = "past_*"}}
-sizes = {{capacity = 128}}
-[models.decoder.generator]
-tokens = "tokens"
-logits = "logits"
-last = "lengths"
-total = "total"
-context = 128
-"""
-
-
-def generation(address, prompt, tokens):
-    body = {"model": "decoder", "prompt": prompt, "max_tokens": tokens, "temperature": 0}
-    request = urllib.request.Request(f"http://{address}/v1/completions", json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=300) as response:
-        return json.load(response)["choices"][0]["token_ids"]
+from pinned_server import add_decoder_options, decoder_server, generation, new_folder, options_of, write_decoder
 
 
 def run(address, prompts, tokens):
@@ -71,27 +36,20 @@ def run(address, prompts, tokens):
     return made, len(prompts) * tokens / (time.monotonic() - begin)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--size", default="large", choices=language_model.SIZES)
+def add_options(parser):
+    add_decoder_options(parser)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=48)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--accuracy-level", type=int, default=0, help="4: products round activations to 8 bits")
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args()
-    binary = options.build.resolve() / "bin"
-    figures = {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        language_model.write(folder, options.size, accuracy_level=options.accuracy_level, batch="texts")
-        prompts = [[1 + index, 5, 7, 9] for index in range(options.clients)]
-        pathlib.Path("serve.toml").write_text(SETTINGS.format(threads=options.threads, rows=options.clients), encoding="utf-8")
-        cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, cores if options.threads > 1 else {min(cores)})  # the server's
-        with server(binary, "--config", "serve.toml") as address:
-            os.sched_setaffinity(0, {max(cores)})
+
+
+def main():
+    options = options_of(__doc__, 3, add_options)
+    prompts = [[1 + index, 5, 7, 9] for index in range(options.clients)]
+    with new_folder():
+        write_decoder(options)
+        model = f"threads = {options.threads}\nbatching = {{max_batch_size = {options.clients}}}"
+        with decoder_server(options.build, model, "sizes = {capacity = 128}", "context = 128", options.threads) as address:
             alone = [run(address, [prompt], options.tokens)[0][0] for prompt in prompts]
             one, all_of_them = [], []
             for _ in range(options.rounds):
@@ -101,9 +59,9 @@ def main():
                 if made != alone:
                     print("the tokens of clients together are not those that each gets alone")
                     return 1
-        ratios = [many / single for many, single in zip(all_of_them, one)]
-        figures = {"one": statistics.median(one), "together": statistics.median(all_of_them), "ratio": statistics.median(ratios),
-                   "ratios": ratios, "clients": options.clients, "size": options.size, "threads": options.threads}
+    ratios = [many / single for many, single in zip(all_of_them, one)]
+    figures = {"one": statistics.median(one), "together": statistics.median(all_of_them), "ratio": statistics.median(ratios),
+               "ratios": ratios, "clients": options.clients, "size": options.size, "threads": options.threads}
     print(f"{options.size}: one client {figures['one']:.1f} tokens/s, {options.clients} together {figures['together']:.1f}: "
           f"{figures['ratio']:.2f} times ({min(ratios):.2f} to {max(ratios):.2f}); equal to alone")
     if options.json:

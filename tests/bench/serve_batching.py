@@ -9,24 +9,19 @@ direct run has the server's core. Each round measures all three, one behind the 
 
 Runs in the environment of tests/serve/requirements/openai.txt.
 """
-import argparse
 import contextlib
 import json
-import os
-import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tests/serve"), str(ROOT / "tests/support")]
-from free_port import free_port  # noqa: E402
-from vm_server import server  # noqa: E402
+from pinned_server import OF_CLIENTS, OF_SERVER, new_folder, options_of, pinned_server
+
+from free_port import free_port
 
 WIDTHS = (1024, 2048, 2048, 1024)
 
@@ -56,37 +51,33 @@ def answers(binary, target, clients, rows, seconds, core):
     return json.loads(done.stdout)["loads"][0]["answers_per_second"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=5)
+def add_options(parser):
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args()
-    binary = options.build.resolve() / "bin"
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+
+
+def main():
+    options = options_of(__doc__, 5, add_options)
+    binary = options.build / "bin"
+    with new_folder(), contextlib.ExitStack() as servers:
         write_mlp("mlp.onnx")
         subprocess.run([binary / "vm-compile", "mlp.onnx", "--output", "mlp.rwx"], check=True, stdout=subprocess.DEVNULL)
-        cores = sorted(os.sched_getaffinity(0))
-        of_server, of_clients = cores[0], cores[-1]
-        os.sched_setaffinity(0, {of_server})  # inherited by the servers
-        with contextlib.ExitStack() as servers:
-            grpc = {size: f"127.0.0.1:{free_port()}" for size in (0, options.clients)}
-            http = {size: servers.enter_context(server(binary, "mlp.rwx", "--grpc", grpc[size], "--loops", 1, "--instances", 1,
-                                                       *(["--max-batch", size] if size else []))) for size in grpc}
-            os.sched_setaffinity(0, set(cores))
-            rounds = []
-            for _ in range(options.rounds):
-                direct = options.clients * answers(binary, "mlp.rwx", 1, options.clients, options.seconds, of_server)
-                row = {"direct": direct}
-                for name, of in (("http", http), ("grpc", grpc)):
-                    for size, address in of.items():
-                        row[f"{name} {'batches' if size else 'single'}"] = answers(binary, f"{name}://{address}/mlp", options.clients, 1,
-                                                                                  options.seconds, of_clients)
-                rounds.append(row)
-    print(f"{statistics.median(row['direct'] for row in rounds):.0f} rows/s in batches of {options.clients} run directly")
-    figures = {"rounds": rounds}
+        grpc = {size: f"127.0.0.1:{free_port()}" for size in (0, options.clients)}
+        http = {size: servers.enter_context(pinned_server(options.build, "mlp.rwx", "--grpc", grpc[size], "--loops", 1, "--instances", 1,
+                                                          *(["--max-batch", size] if size else []))) for size in grpc}
+        rounds = []
+        for _ in range(options.rounds):
+            direct = options.clients * answers(binary, "mlp.rwx", 1, options.clients, options.seconds, OF_SERVER)
+            row = {"direct": direct, "direct single": answers(binary, "mlp.rwx", 1, 1, options.seconds, OF_SERVER)}
+            for name, of in (("http", http), ("grpc", grpc)):
+                for size, address in of.items():
+                    row[f"{name} {'batches' if size else 'single'}"] = answers(binary, f"{name}://{address}/mlp", options.clients, 1,
+                                                                              options.seconds, OF_CLIENTS)
+            rounds.append(row)
+    gain = [row["direct"] / row["direct single"] for row in rounds]
+    print(f"{statistics.median(row['direct'] for row in rounds):.0f} rows/s in batches of {options.clients} run directly, "
+          f"{statistics.median(gain):.2f} times those one by one ({min(gain):.2f} to {max(gain):.2f})")
+    figures = {"rounds": rounds, "direct_gain": statistics.median(gain)}
     for name in ("http", "grpc"):
         of_direct = [row[f"{name} batches"] / row["direct"] for row in rounds]
         of_single = [row[f"{name} batches"] / row[f"{name} single"] for row in rounds]
