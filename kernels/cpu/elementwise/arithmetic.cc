@@ -6,6 +6,7 @@
 
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/few_elements.h"
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/elementwise/integer_division.h"
 #include "rewire/kernels/cpu/elementwise/pair_rows.h"
@@ -167,6 +168,9 @@ template <typename Op>
 struct Binary {
   static constexpr const char* kName = Op::kName;
   Status operator()(TensorView a, TensorView b, TensorView out) const {
+    if constexpr (kRowOf<Op> == nullptr) {
+      if (RunOnFew<float>(OnElements<float>(Op()), out, a, b)) return Status();
+    }
     Elementwise<2> loop(out, {a, b}, {"a", "b"});
     if (Status s = loop.Check(); !s.ok()) return s;
     if (Status s = Checks().SameDType("b", b, "a", a).SameDType("out", out, "a", a).Take(); !s.ok()) return s;
