@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes that choose kernels of packed weights, and the layout that these work in.
 #include <catch2/catch.hpp>
+#include <functional>
 #include <numeric>
+#include <regex>
+#include <string>
 
 #include "rewire/tests/compiler/single_pass.h"
 #include "rewire/vm/vm.h"
@@ -48,6 +51,51 @@ TEST_CASE("pack-products: Gemm as it is and transposed") {
   CHECK(RunPass("pack-products", model, {2, 3}).after ==
         Lines{"once:", "%2 = rewire.packed.pack {order=\"" + order + "\"}(@1)",
               "%4 = rewire.packed.matmul {columns=4}(%0, %2, @3)", "output y = %4"});
+}
+
+// The dtypes of the panels of packed weights.
+Lines PanelTypes(const onnx::ModelProto& model) {
+  Lines types;
+  compiler::CompileOptions options;
+  options.dump = [&](const std::string& at, const std::string& text) {
+    static const std::regex kPanels(R"(%\d+: ([a-z0-9]+)\[[^\]]*\] = rewire\.packed\.pack)");
+    if (at != "pack-products") return;
+    for (std::sregex_iterator found(text.begin(), text.end(), kPanels), end; found != end; ++found)
+      types.push_back((*found)[1]);
+  };
+  REQUIRE(CompileProto(model, options).message.empty());
+  return types;
+}
+
+// Weights of this dtype, 0.5, 1, 0.5, ..., as floats under the name "w".
+void AddWidened(onnx::GraphProto* graph, onnx::TensorProto::DataType dtype, const Shape& dims) {
+  const bool halves = dtype == onnx::TensorProto::FLOAT16;
+  onnx::TensorProto* weights = AddWeight(graph, halves ? "half" : "w", dtype, dims);
+  const std::int64_t count = std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (halves)
+      weights->add_int32_data(i % 2 == 0 ? 0x3800 : 0x3C00);
+    else
+      weights->add_float_data(i % 2 == 0 ? 0.5F : 1.0F);
+  }
+  if (halves) AddInt(AddNode(graph, "Cast", {"half"}, "w"), "to", onnx::TensorProto::FLOAT);
+}
+
+TEST_CASE("pack-products: weights that a model has as f16 make panels of f16") {
+  const auto [dtype, expected] = GENERATE(table<onnx::TensorProto::DataType, std::string>(
+      {{onnx::TensorProto::FLOAT16, "f16"}, {onnx::TensorProto::FLOAT, "f32"}}));
+  SECTION("of a product") {
+    onnx::ModelProto model = ModelOf({2, 32});
+    AddWidened(model.mutable_graph(), dtype, {32, 16});
+    AddNode(model.mutable_graph(), "MatMul", {"x", "w"}, "y");
+    CHECK(PanelTypes(model) == Lines{expected});
+  }
+  SECTION("of a convolution") {
+    onnx::ModelProto model = ModelOf({1, 8, 6, 6});
+    AddWidened(model.mutable_graph(), dtype, {16, 8, 3, 3});
+    AddNode(model.mutable_graph(), "Conv", {"x", "w"}, "y");
+    CHECK(PanelTypes(model) == Lines{expected});
+  }
 }
 
 // Behind six of these halvings a height is an expression so long that the compiler gives it a name of its
