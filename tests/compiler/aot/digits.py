@@ -61,6 +61,6 @@ def write_source(tools, folder, precision="f32"):
     return emit(tools, folder)
 
 
-def emit(tools, folder, *options):
-    """Makes digits.c and digits.h of digits.rwx; returns what vm-aot says of them."""
-    return json.loads(run(tools / "vm-aot", folder / "digits.rwx", "-o", folder / "digits.c", "--prefix", "digits", "--json", *options))
+def emit(tools, folder, *options, name="digits"):
+    """Makes NAME.c and NAME.h of NAME.rwx; returns what vm-aot says of them."""
+    return json.loads(run(tools / "vm-aot", folder / f"{name}.rwx", "-o", folder / f"{name}.c", "--prefix", name, "--json", *options))
