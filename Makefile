@@ -20,7 +20,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-prefixes bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-prefixes bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -105,6 +105,13 @@ bench-aot: install-deps ## compare C source of vm-aot with the VM and with emx-o
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON
 	cmake --build build/release --parallel $(JOBS) --target bench-aot vm-as vm-aot vm-compile rewire_kernels_cpu
 	tests/support/environments.py --run tests/bench/requirements/aot.txt tests/bench/aot.py --build build/release $(ARGS)
+
+bench-aot-board: install-deps ## compare digits as C source on an emulated Cortex-M4 with emx-onnx-cgen and BakeNN
+	third_party/install.sh boards
+	tests/support/environments.py tests/bench/requirements/aot.txt
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-aot vm-compile rewire_kernels_cpu
+	tests/support/environments.py --run tests/bench/requirements/aot.txt tests/bench/aot_board.py --build build/release
 
 bench-collective: install-deps ## compare all-reduce with MPI's own; RANKS=4, ARGS="--rounds 31"
 	third_party/install.sh mpi
