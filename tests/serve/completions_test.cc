@@ -296,6 +296,7 @@ TEST_CASE("completions: what is wrong or not there is refused by name, in OpenAI
       {{{"presence_penalty", 1}}, 501, "the parameter 'presence_penalty' is not supported"},
       {{{"stop", {"a"}}}, 501, "model 'steps' has no tokenizer (generator.tokenizer)"},
       {{{"stop", ""}}, 400, "'stop' must be a text, or a list of at most 4 texts"},
+      {{{"stop", {"a", "b", "c", "d", "e"}}}, 400, "'stop' must be a text, or a list of at most 4 texts"},
       {{{"stop", {1}}}, 400, "'stop' must be a text, or a list of at most 4 texts"},
       {{{"messages", json::array()}}, 501, "the parameter 'messages' is not supported"},
       {{{"nonsense", 1}}, 501, "the parameter 'nonsense' is not supported"},

@@ -119,6 +119,7 @@ TEST_CASE("continuous batching: 16 that come and go between steps make the token
     models.Open();
     for (std::thread& client : clients) client.join();
     CHECK(wrong == 0);
+    CHECK(models.failed_batches() == 0);
     CHECK(given_up > 0);
     CHECK(LargestBatch(&server) > 1);
     CHECK(LargestBatch(&server) <= 8);

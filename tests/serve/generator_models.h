@@ -205,12 +205,14 @@ class GeneratorModels {
       sums[row * 16] = sum;
       sums[row * 16 + 1] = state[1] + 1;
       WriteLogits(sum, logits + row * 16);
-      if (sum != 1001) continue;
-      const std::lock_guard<std::mutex> lock(mutex_);
-      failed_batches_ += tokens.dim(0) > 1 ? 1 : 0;
-      return kernel::RuntimeError("the sum is 1001");
+      if (sum == 1001) return FailedRows(tokens.dim(0), "the sum is 1001");
     }
-    return most == total ? kernel::Status() : kernel::RuntimeError("total is not the most positions");
+    return most == total ? kernel::Status() : FailedRows(tokens.dim(0), "total is not the most positions");
+  }
+  kernel::Status FailedRows(std::int64_t rows, const char* why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failed_batches_ += rows > 1 ? 1 : 0;
+    return kernel::RuntimeError(why);
   }
 
   const rewire::test::TempFolder folder_;

@@ -64,6 +64,32 @@ TEST_CASE(
   CHECK(models.Statistics().bytes == 6 * 16);
 }
 
+TEST_CASE("sequence batches: steps of several rows run alone, with all rows of their state") {
+  SequenceModels models({}, 1, UpTo(8));
+  models.kernels.SetShut(true);
+  std::vector<std::unique_ptr<StepRequest>> steps;
+  const auto submit = [&](std::int64_t id, float first, const std::string& flags, std::int64_t rows) {
+    steps.push_back(std::make_unique<StepRequest>(id, first, flags, rows));
+    models.service()->Submit(steps.back().get(), nullptr);
+  };
+  submit(1, 1, "s", 1);
+  models.kernels.WaitForRuns(1);
+  // Two steps of two rows wait among two of one row.
+  for (std::int64_t id = 2; id <= 5; ++id) submit(id, static_cast<float>(id), "s", id % 2 == 0 ? 2 : 1);
+  for (std::int64_t id = 2; id <= 5; ++id) submit(id, static_cast<float>(10 * id), "", id % 2 == 0 ? 2 : 1);
+  models.kernels.SetShut(false);
+  for (const auto& step : steps) {
+    step->Wait();
+    CHECK(step->message().empty());
+  }
+  for (std::size_t i = 5; i < steps.size(); ++i) {
+    std::vector<float> sums(steps[i]->Doubled().size());
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] = static_cast<float>(11 * (i - 3) + 2 * j);
+    CHECK(steps[i]->Floats() == sums);
+  }
+  CHECK(models.RunsOf(2) >= 4);
+}
+
 // A step that threads of clients wait for, where Catch checks nothing.
 class ClientStep : public StepRequest {
  public:
