@@ -20,7 +20,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-prefixes bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-prefixes bench-serve-sandbox bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -154,6 +154,12 @@ bench-serve-prefixes: install-deps ## measure what prompts that begin alike save
 	$(LAUNCHERS) cmake --preset release
 	cmake --build build/release --parallel $(JOBS) --target vm-serve rewire_kernels_cpu
 	tests/support/environments.py --run tests/serve/requirements/openai.txt tests/bench/decoder_prefixes.py build/release $(ARGS)
+
+bench-serve-sandbox: install-deps ## measure what a sandbox costs; ARGS="--rounds 5"
+	tests/support/environments.py tests/serve/requirements/openai.txt
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve rewire_kernels_cpu
+	tests/support/environments.py --run tests/serve/requirements/openai.txt tests/bench/serve_sandbox.py build/release $(ARGS)
 
 bench-serve-k6: install-deps ## let k6 judge vm-serve as an open loop over HTTP; ARGS="--rate 1000"
 	tests/support/environments.py tests/bench/requirements/k6.txt

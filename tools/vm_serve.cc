@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,7 @@ struct Options {
   std::string grpc;
   std::string token_file;
   std::string trace_file;
+  std::string cache;
   serve::TlsFiles tls;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
@@ -56,6 +58,7 @@ struct Options {
   std::uint64_t batch_delay_us = 0;
   std::uint64_t max_body = std::uint64_t{1} << 30;
   std::uint32_t drain_seconds = 30;
+  bool sandbox = false;
   bool let_clients_load = false;
 };
 
@@ -74,7 +77,15 @@ Result<serve::ServeSettings> Settings(const Options& options) {
   if (options.max_batch != 0) defaults.batching.max_batch_size = options.max_batch;
   if (options.batch_delay_us != 0) defaults.batching.max_queue_delay_us = options.batch_delay_us;
   settings.let_clients_load |= options.let_clients_load;
+  if (options.sandbox) {
+    defaults.sandbox.enabled = true;
+    for (auto& [name, model] : settings.models) model.sandbox.enabled = true;
+  }
   if (!options.trace_file.empty()) settings.trace_file = options.trace_file;
+  if (!options.cache.empty()) settings.cache = options.cache;
+  if (const char* const folder = std::getenv("REWIRE_MODEL_CACHE");
+      settings.cache.empty() && folder != nullptr)
+    settings.cache = folder;
   if (!options.tls.certificate.empty()) settings.tls.certificate = options.tls.certificate;
   if (!options.tls.key.empty()) settings.tls.key = options.tls.key;
   if (!options.tls.authorities.empty()) settings.tls.authorities = options.tls.authorities;
@@ -209,6 +220,11 @@ int main(int argc, char** argv) {
                  "let clients trace the times of requests into this file (JSON), which is written anew")
       ->type_name("FILE");
   app.add_option(
+         "--cache", options.cache,
+         "keep compiled models in this folder, so that each .onnx file is compiled once; otherwise the "
+         "folder that REWIRE_MODEL_CACHE names, if it is set")
+      ->type_name("FOLDER");
+  app.add_option(
          "--tls-cert", options.tls.certificate,
          "serve by TLS alone, with the certificate in this file (PEM); gRPC then also at the port of HTTP")
       ->type_name("FILE");
@@ -229,6 +245,7 @@ int main(int argc, char** argv) {
   AddSize(&app, "--max-body", &options.max_body, "bytes that a request may have; 1G otherwise");
   AddWholeNumber(&app, "--drain", &options.drain_seconds, "SECONDS",
                  "seconds for open requests when the server ends; 30 otherwise");
+  app.add_flag("--sandbox", options.sandbox, "run each model (.rwx) in processes that can only compute");
   app.add_flag("--let-clients-load", options.let_clients_load, "clients may load and unload models");
   return Main(app, argc, argv, [&] { return Serve(options); });
 }

@@ -51,8 +51,10 @@ struct SentTensor {
 
 struct WantedTensor {
   const RemoteTensor* tensor = nullptr;
-  std::uint64_t bytes = 0;  // of the place
-  RegionPlace place;        // the server writes the bytes there
+  bool is_known = false;  // shape and bytes are
+  Span<const std::int64_t> shape;
+  std::uint64_t bytes = 0;
+  RegionPlace place;  // the server writes the bytes there
 };
 
 struct InferCall {

@@ -119,7 +119,7 @@ class Caller {
     for (bool again = false;; again = true) {
       const bool fresh = channel_ == nullptr || !channel_->usable();
       if (fresh) {
-        Result<std::unique_ptr<Channel>> opened = OpenChannel(call_->url, patience_);
+        Result<std::unique_ptr<Channel>> opened = call_->open(patience_);
         if (!opened) return Forward(opened);
         channel_ = *std::move(opened);
       }
@@ -152,6 +152,8 @@ class Caller {
       if (!call_->derived) continue;
       const std::optional<std::uint64_t> bytes = TensorBytes(wanted.tensor->dtype, ShapeOf(*outputs_[i]));
       if (!bytes) continue;
+      wanted.is_known = true;
+      wanted.shape = ShapeOf(*outputs_[i]);
       wanted.bytes = *bytes;
       if (Status placed = Place(DataOf(*outputs_[i]), *bytes, &wanted.place); !placed) return placed;
       placed_[i] = !wanted.place.region.empty();

@@ -19,7 +19,7 @@ std::shared_ptr<const RemoteCall> WithFarewell(RemoteCall call) {
             if (owner->regions == nullptr || !owner->regions->has_registered()) return;
             Patience patience;
             patience.until = std::chrono::steady_clock::now() + kLastWait;
-            if (const auto channel = OpenChannel(owner->url, patience))
+            if (const auto channel = owner->open(patience))
               owner->regions->UnregisterAll(channel->get(), patience);
           }};
 }
@@ -29,10 +29,10 @@ std::shared_ptr<const RemoteCall> WithFarewell(RemoteCall call) {
 Result<RemoteModel> ConnectRemoteModel(std::string_view text, const Patience& patience) {
   RemoteCall call;
   call.text = text;
-  Result<RemoteUrl> url = ParseRemoteUrl(text);
+  const Result<RemoteUrl> url = ParseRemoteUrl(text);
   if (!url) return Forward(url);
-  call.url = *std::move(url);
-  const Result<std::unique_ptr<Channel>> channel = OpenChannel(call.url, patience);
+  call.open = [of = *url](const Patience& how_long) { return OpenChannel(of, how_long); };
+  const Result<std::unique_ptr<Channel>> channel = call.open(patience);
   if (!channel) return Forward(channel, call.text);
   Result<RemoteSignature> signature = (*channel)->Describe(patience);
   if (!signature) return Forward(signature, call.text);
@@ -40,7 +40,7 @@ Result<RemoteModel> ConnectRemoteModel(std::string_view text, const Patience& pa
   Result<RemoteModule> made = MakeRemoteModule(call.signature);
   if (!made) return Forward(made, call.text);
   call.derived = made->derived;
-  if (call.url.shared_memory) call.regions = ClientRegions::Make();
+  if (url->shared_memory) call.regions = ClientRegions::Make();
   Result<Executable> executable = Executable::FromModule(std::move(made->module));
   if (!executable) return Forward(executable, call.text);
   RemoteModel model{*std::move(executable), {}, call.regions};

@@ -74,6 +74,16 @@ struct GeneratorSettings {
   std::string message_end;
 };
 
+// Processes of their own for the runs of a model whose executable is not trusted (serve/sandbox).
+struct SandboxSettings {
+  bool enabled = false;
+  // Address space of a process, beside what it has at first: the executable, what is made of it when it is
+  // linked, what a run takes, inputs and outputs.
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30;
+  // CPU time that loading takes, and then each run.
+  std::uint32_t cpu_seconds = 60;
+};
+
 struct ModelDescription {
   std::string name;
   std::string version;

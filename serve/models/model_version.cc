@@ -8,6 +8,7 @@
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/serve/models/open_onnx.h"
+#include "rewire/serve/sandbox/sandboxed_model.h"
 
 namespace rewire::serve {
 namespace {
@@ -112,6 +113,20 @@ Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const 
   return state;
 }
 
+// The program that stands for an executable in a sandbox, and its kernel.
+Result<Executable> Sandboxed(const std::string& path, const ModelSettings& settings, const Limits& limits,
+                             KernelSet* kernels) {
+  if (EndsWith(path, ".onnx"))
+    return Fail(StatusCode::kUnsupported,
+                "a sandbox takes executables alone: compile the model to a .rwx file");
+  if (!settings.parameters.empty())
+    return Fail(StatusCode::kUnsupported, "a sandbox takes no files of parameters: leave out 'parameters'");
+  Result<SandboxedModel> model = OpenSandboxed(path, settings.sandbox, limits, settings.threads);
+  if (!model) return Forward(model);
+  *kernels = std::move(model->kernels);
+  return std::move(model->executable);
+}
+
 }  // namespace
 
 Result<ParameterSet> ModelLoader::Parameters(const std::string& path) {
@@ -120,6 +135,15 @@ Result<ParameterSet> ModelLoader::Parameters(const std::string& path) {
   Result<ParameterSet> set = ParameterSet::Open(path);
   if (set) parameters_.emplace(path, *set);
   return set;
+}
+
+Result<Executable> ModelLoader::Compiled(const std::string& path, std::string* origin,
+                                         std::string* cache_problem) const {
+  Result<CompiledOnnx> compiled = OpenOnnx(path, cache_);
+  if (!compiled) return Forward(compiled);
+  *origin = std::move(compiled->origin);
+  *cache_problem = std::move(compiled->cache_problem);
+  return std::move(compiled->executable);
 }
 
 std::shared_ptr<ThreadPool> ModelLoader::Threads(std::int32_t count) {
@@ -137,12 +161,20 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
                                                               const VersionFile& file,
                                                               const ModelSettings& settings) {
   const bool onnx = EndsWith(file.path, ".onnx");
-  const Result<Executable> executable = onnx ? OpenOnnx(file.path) : Executable::Open(file.path);
-  if (!executable) return Forward(executable, file.path);
+  Limits limits;
+  if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
+  if (settings.steps != 0) limits.steps = settings.steps;
+  if (settings.depth != 0) limits.depth = settings.depth;
   LinkOptions link;
   link.init_sharing = ShareInitResults();
   link.log = log_;
   link.kernels = kernels_;
+  std::string origin, cache_problem;
+  const Result<Executable> executable = settings.sandbox.enabled
+                                            ? Sandboxed(file.path, settings, limits, &link.kernels)
+                                        : onnx ? Compiled(file.path, &origin, &cache_problem)
+                                               : Executable::Open(file.path);
+  if (!executable) return Forward(executable, file.path);
   link.threads = Threads(settings.threads);
   for (const std::string& path : settings.parameters) {
     Result<ParameterSet> set = Parameters(path);
@@ -177,13 +209,10 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
     if (!layout) return Forward(layout, file.path);
     cache = *std::move(layout);
   }
-  Limits limits;
-  if (settings.memory_bytes != 0) limits.bytes = settings.memory_bytes;
-  if (settings.steps != 0) limits.steps = settings.steps;
-  if (settings.depth != 0) limits.depth = settings.depth;
-  return std::make_shared<const ModelVersion>(ModelVersion{
-      name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings, *std::move(program),
-      *std::move(signature), *std::move(state), limits, std::move(generator), std::move(cache)});
+  return std::make_shared<const ModelVersion>(
+      ModelVersion{name, std::to_string(file.version), onnx ? "rewire_onnx" : "rewire_rwx", settings,
+                   *std::move(program), *std::move(signature), *std::move(state), limits,
+                   std::move(generator), std::move(cache), std::move(origin), std::move(cache_problem)});
 }
 
 }  // namespace rewire::serve

@@ -36,13 +36,17 @@ struct ModelVersion {
   Limits limits;                 // of one run
   std::optional<Generator> generator;
   std::optional<CacheLayout> cache;  // of the generator's state
+  std::string origin;                // of a model of ONNX: CompiledOnnx's; else empty
+  std::string cache_problem;         // the same
 };
 
 // Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of
 // threads. Thread-safe.
 class ModelLoader {
  public:
-  ModelLoader(LogSink log, KernelSet kernels) : log_(log), kernels_(std::move(kernels)) {}
+  // `cache` is the folder of compiled models; empty: there is none.
+  ModelLoader(LogSink log, KernelSet kernels, std::string cache = {})
+      : log_(log), kernels_(std::move(kernels)), cache_(std::move(cache)) {}
   // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument
   // also if the settings ask for batches of a model that has no dimension for them, or name state that it
   // does not have.
@@ -50,11 +54,13 @@ class ModelLoader {
                                                    const ModelSettings& settings);
 
  private:
+  Result<Executable> Compiled(const std::string& path, std::string* origin, std::string* cache_problem) const;
   Result<ParameterSet> Parameters(const std::string& path);
   std::shared_ptr<ThreadPool> Threads(std::int32_t count);
 
   const LogSink log_;
   const KernelSet kernels_;
+  const std::string cache_;
   std::mutex mutex_;
   std::map<std::string, ParameterSet> parameters_;
   std::map<std::int32_t, std::weak_ptr<ThreadPool>> pools_;

@@ -2,6 +2,8 @@
 #include "rewire/serve/models/open_onnx.h"
 
 #if REWIRE_SERVE_COMPILES
+#include <chrono>
+#include <utility>
 #include <vector>
 
 #include "rewire/compiler/compiler.h"
@@ -10,19 +12,28 @@
 namespace rewire::serve {
 
 #if REWIRE_SERVE_COMPILES
-Result<Executable> OpenOnnx(const std::string& path) {
+Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache) {
   std::vector<UnsupportedNode> unsupported;
   CompileOptions options;
   options.bound_memory = false;
-  const Result<Compilation> compiled = Compile(path, options, &unsupported);
-  if (compiled) return compiled->executable;
+  options.compress = false;  // as libonnxruntime does, so that both find one entry of a cache
+  options.cache = cache;
+  Result<Compilation> compiled = Compile(path, options, &unsupported);
+  if (compiled) {
+    const CompileReport& report = compiled->report;
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(report.time).count();
+    return CompiledOnnx{
+        std::move(compiled->executable),
+        report.from_cache ? "found in the cache" : "compiled in " + std::to_string(time) + " ms",
+        report.cache_problem};
+  }
   std::string text = compiled.error().message();
   for (const UnsupportedNode& node : unsupported)
     text += "\n  " + node.op_type + " '" + node.node + "': " + node.reason;
   return Fail(compiled.error().code(), text);
 }
 #else
-Result<Executable> OpenOnnx(const std::string&) {
+Result<CompiledOnnx> OpenOnnx(const std::string&, const std::string&) {
   return Fail(StatusCode::kUnsupported,
               "this server was built without the compiler of ONNX: compile the model to a .rwx file");
 }

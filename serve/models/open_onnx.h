@@ -8,8 +8,15 @@
 
 namespace rewire::serve {
 
-// Compiles a model of ONNX. Errors: kUnsupported, with a line for each node that cannot be compiled, or if
-// this server was built without the compiler.
-Result<Executable> OpenOnnx(const std::string& path);
+struct CompiledOnnx {
+  Executable executable;
+  std::string origin;         // "compiled in 812 ms" or "found in the cache"
+  std::string cache_problem;  // why the cache was not used, or the executable not kept; else empty
+};
+
+// Compiles a model of ONNX, unless the folder `cache` has its executable (CompileOptions::cache); empty:
+// there is none. Errors: kUnsupported, with a line for each node that cannot be compiled, or if this server
+// was built without the compiler.
+Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache);
 
 }  // namespace rewire::serve

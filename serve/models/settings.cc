@@ -196,6 +196,16 @@ Status ReadGenerator(const toml::table& table, const std::string& where, Generat
   return read;
 }
 
+Status ReadSandbox(const toml::table& table, const std::string& where, SandboxSettings* sandbox) {
+  Table reader(table, where);
+  reader.Flag("enabled", &sandbox->enabled);
+  reader.Number("memory_bytes", 1 << 20, std::int64_t{1} << 46,
+                [&](std::int64_t n) { sandbox->memory_bytes = static_cast<std::uint64_t>(n); });
+  reader.Number("cpu_seconds", 1, 1 << 30,
+                [&](std::int64_t n) { sandbox->cpu_seconds = static_cast<std::uint32_t>(n); });
+  return reader.Finish();
+}
+
 Status ReadModel(const toml::table& table, const std::string& where, ModelSettings* model) {
   Table reader(table, where);
   const auto unsigned_number = [&](std::string_view key, std::uint64_t* value) {
@@ -222,6 +232,9 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
   });
   reader.Inner("generator", [&](const toml::table& inner, const std::string& inside) {
     return ReadGenerator(inner, inside, &model->generator);
+  });
+  reader.Inner("sandbox", [&](const toml::table& inner, const std::string& inside) {
+    return ReadSandbox(inner, inside, &model->sandbox);
   });
   return reader.Finish();
 }
@@ -250,6 +263,7 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     server.Text("http", &settings->http);
     server.Number("loops", 0, 1024, [&](std::int64_t n) { settings->loops = static_cast<std::uint32_t>(n); });
     server.Flag("let_clients_load", &settings->let_clients_load);
+    server.Text("cache", &settings->cache);
     server.Text("trace_file", &settings->trace_file);
     server.Text("tls_cert", &settings->tls.certificate);
     server.Text("tls_key", &settings->tls.key);
@@ -274,8 +288,8 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
   });
   if (Status read = reader.Finish(); !read) return Forward(read, path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (std::string* one :
-       {&settings->trace_file, &settings->tls.certificate, &settings->tls.key, &settings->tls.authorities})
+  for (std::string* one : {&settings->cache, &settings->trace_file, &settings->tls.certificate,
+                           &settings->tls.key, &settings->tls.authorities})
     FromFolder(folder, one);
   for (std::string& one : paths) {
     FromFolder(folder, &one);

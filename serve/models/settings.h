@@ -22,6 +22,7 @@ struct ModelSettings {
   BatchSettings batching;
   SequenceSettings sequence;
   GeneratorSettings generator;
+  SandboxSettings sandbox;
   std::uint32_t max_queue_size = 0;    // 0: no limit
   std::uint64_t timeout_us = 0;        // of requests that have none; 0: none
   std::uint64_t memory_bytes = 0;      // of one run, beside inputs and outputs; 0: no limit
@@ -37,6 +38,9 @@ struct ServeSettings {
   std::uint32_t loops = 0;  // 0: one per core
   TlsFiles tls;             // of the server; empty: no TLS
   bool let_clients_load = false;
+  // The folder in which executables of models of ONNX are kept, so that each is compiled once
+  // (CompileOptions::cache); empty: none.
+  std::string cache;
   std::string trace_file;  // requests can be traced into it; empty: they cannot
   ModelSettings defaults;
   std::map<std::string, ModelSettings> models;

@@ -51,7 +51,7 @@ class ModelService : public Service {
       : settings_(std::move(settings)),
         log_(hooks.server_log),
         traces_(settings_.trace_file, log_),
-        loader_(hooks.log, hooks.kernels),
+        loader_(hooks.log, hooks.kernels, settings_.cache),
         workers_(kMostWorkers) {
     runners_.workers = &workers_;
     runners_.alarms = &alarms_;
@@ -274,8 +274,12 @@ class ModelService : public Service {
       return;
     }
     for (const auto& queue : versions) {
+      const ModelVersion& model = queue->model();
+      const std::string who = "model " + name + ", version " + model.version + ": ";
       WriteLog(log_, ServerLogLevel::kInfo,
-               [&] { return "model " + name + ", version " + queue->model().version + ": ready"; });
+               [&] { return who + "ready" + (model.origin.empty() ? "" : ", " + model.origin); });
+      if (model.cache_problem.empty()) continue;
+      WriteLog(log_, ServerLogLevel::kError, [&] { return who + model.cache_problem; });
     }
   }
 

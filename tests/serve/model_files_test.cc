@@ -90,6 +90,7 @@ let_clients_load = true
 tls_cert = "certificates/server.pem"
 tls_key = "/etc/server.key"
 trace_file = "traces.json"
+cache = "compiled"
 tls_client_ca = "../root.pem"
 [defaults]
 instances = 4
@@ -104,6 +105,10 @@ max_batch_size = 8
 max_queue_delay_us = 200
 preferred_sizes = [4]
 allowed_sizes = [2, 8]
+[models.a.sandbox]
+enabled = true
+memory_bytes = 100000000
+cpu_seconds = 5
 [models.b.sequence]
 state = {present = "past", "k.1" = "k.0"}
 sizes = {C = 256}
@@ -119,6 +124,7 @@ idle_us = 5000
   CHECK(settings.let_clients_load);
   CHECK(settings.tls.certificate == (folder.path() / "certificates/server.pem").string());
   CHECK(settings.trace_file == (folder.path() / "traces.json").string());
+  CHECK(settings.cache == (folder.path() / "compiled").string());
   CHECK(settings.tls.key == "/etc/server.key");
   CHECK(settings.tls.authorities == (folder.path().parent_path() / "root.pem").string());
   CHECK(settings.paths == std::vector<std::string>{(folder.path() / "models").string()});
@@ -129,6 +135,10 @@ idle_us = 5000
   CHECK(a.file == (folder.path() / "elsewhere/a.rwx").string());
   CHECK(a.parameters == std::vector<std::string>{(folder.path() / "w.safetensors").string()});
   CHECK(a.batching.allowed_sizes == std::vector<std::int64_t>{2, 8});
+  CHECK(a.sandbox.enabled);
+  CHECK(a.sandbox.memory_bytes == 100000000);
+  CHECK(a.sandbox.cpu_seconds == 5);
+  CHECK_FALSE(settings.Of("b").sandbox.enabled);
   CHECK(settings.Of("b").batching.max_batch_size == 0);
   const SequenceSettings& sequence = settings.Of("b").sequence;
   CHECK(sequence.state == std::map<std::string, std::string>{{"present", "past"}, {"k.1", "k.0"}});
@@ -165,6 +175,9 @@ TEST_CASE("wrong settings are refused with their line") {
       {"[models.a.sequence]\nmax_sequences = 0", "must be a whole number from 1"},
       {"[models.a.generator]\ntokens = \"t\"\nlogits = \"l\"\nprefix_bytes = 5",
        "'models.a.generator.prefix_bytes' needs 'models.a.generator.cache_dimension'"},
+      {"[models.a]\nsandbox = true", "'models.a.sandbox' must be a table"},
+      {"[models.a.sandbox]\nmemory_bytes = 5",
+       "'models.a.sandbox.memory_bytes' must be a whole number from 1048576"},
       {"[models.a.batching]\nsize = 1", "there is no setting 'models.a.batching.size'"},
       {"[models.a.batching]\nmax_batch_size = 4\npreferred_sizes = [5]",
        "a size of batches is above max_batch_size, 4"},

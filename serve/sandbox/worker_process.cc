@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rewire/serve/sandbox/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "rewire/serve/sandbox/sandbox_message.h"
+
+namespace rewire::serve {
+namespace {
+
+// How long an answer is waited for before the run is asked whether it goes on.
+constexpr int kAskMilliseconds = 2;
+// Descriptors of a new process lie behind those that it knows, until they are given these numbers.
+constexpr int kFirstOther = kSandboxMemory + 1;
+
+Status StartError(const std::string& what, int error) {
+  return Fail(StatusCode::kIo, "{}: {}", what, std::generic_category().message(error));
+}
+
+// A descriptor that is closed with this object.
+class OwnedFile {
+ public:
+  explicit OwnedFile(int number) : number_(number) {}
+  ~OwnedFile() {
+    if (number_ >= 0) close(number_);
+  }
+  OwnedFile(const OwnedFile&) = delete;
+  OwnedFile& operator=(const OwnedFile&) = delete;
+  int number() const { return number_; }
+  int Release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// Tells the process where Rewire's libraries are, and nothing else of what this process knows.
+std::string LibrariesOf(const std::string& program) {
+  std::string path = "REWIRE_LIBRARY_PATH=" + program.substr(0, program.rfind('/'));
+  if (const char* const given = std::getenv("REWIRE_LIBRARY_PATH")) path += ":" + std::string(given);
+  return path;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerStart& start) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return StartError("socketpair", errno);
+  OwnedFile mine(ends[0]);
+  const OwnedFile its(ends[1]);
+  OwnedFile memory(memfd_create("rewire-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // The process could otherwise take pages away that this one reads.
+  if (memory.number() < 0 || fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+    return StartError("memfd_create", errno);
+  std::unique_ptr<WorkerProcess> process(new WorkerProcess(start, mine.Release(), memory.Release()));
+  process->message_.resize(kMostMessageBytes);
+  if (Status spawned = process->Spawn(start, its.number()); !spawned) return Forward(spawned);
+  return process;
+}
+
+Status WorkerProcess::Spawn(const WorkerStart& start, int its_socket) {
+  std::vector<std::string> texts = {start.program};
+  for (const std::uint64_t number :
+       {start.settings.memory_bytes, static_cast<std::uint64_t>(std::max(start.threads, 1)),
+        start.limits.bytes, start.limits.steps, static_cast<std::uint64_t>(start.limits.depth)})
+    texts.push_back(std::to_string(number));
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  std::string libraries = LibrariesOf(start.program);
+  std::array<char*, 2> environment = {libraries.data(), nullptr};
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  // A descriptor may have the number that another one is to get, so all move out of the way first.
+  const std::array<std::pair<int, int>, 3> given = {
+      std::pair(its_socket, kSandboxSocket), {start.model, kSandboxModel}, {memory_file_, kSandboxMemory}};
+  std::array<int, 3> moved{};
+  int failed = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    moved[i] = fcntl(given[i].first, F_DUPFD_CLOEXEC, kFirstOther);
+    if (moved[i] < 0) failed = errno;
+  }
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&files, number, "/dev/null", O_RDWR, 0);
+  for (std::size_t i = 0; i < given.size(); ++i)
+    posix_spawn_file_actions_adddup2(&files, moved[i], given[i].second);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  // A group of its own: what a terminal sends to the server is not for it.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  if (failed == 0)
+    failed = posix_spawn(&process_, start.program.c_str(), &files, &attributes, arguments.data(),
+                         environment.data());
+  for (const int number : moved) {
+    if (number >= 0) close(number);
+  }
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    process_ = -1;
+    return StartError("'" + start.program + "' cannot be started", failed);
+  }
+  if (clock_getcpuclockid(process_, &clock_) != 0) return StartError("clock_getcpuclockid", ENOENT);
+  return {};
+}
+
+WorkerProcess::~WorkerProcess() {
+  End();
+  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
+  close(memory_file_);
+  close(socket_);
+}
+
+void WorkerProcess::End() {
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+}
+
+Error WorkerProcess::Ended() {
+  int status = 0;
+  // Its socket is closed, so it ends by itself or has ended. One that does not would be waited for in vain.
+  pid_t waited = 0;
+  for (int turn = 0; turn < 500 && waited == 0; ++turn) {
+    waited = waitpid(process_, &status, WNOHANG);
+    if (waited == 0) usleep(1000);
+  }
+  if (waited == process_) process_ = -1;
+  End();
+  std::string how = "has ended";
+  if (waited > 0 && WIFSIGNALED(status)) {
+    how =
+        "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+    if (WTERMSIG(status) == SIGSYS) how += ": it has called what a sandbox does not have";
+    if (WTERMSIG(status) == SIGXCPU) how += ": it has taken more CPU time than cpu_seconds";
+  }
+  return Error(StatusCode::kIo, "the process of the sandbox " + how);
+}
+
+void WorkerProcess::GrantTime() const {
+  timespec taken{};
+  if (clock_gettime(clock_, &taken) != 0) return;  // it has ended, which the answer shows
+  const rlim_t most = static_cast<rlim_t>(taken.tv_sec) + 1 + cpu_seconds_;
+  // Only the soft limit: without rights, nobody could raise the hard one again. The process cannot change it.
+  const rlimit limit{most, RLIM_INFINITY};
+  prlimit(process_, RLIMIT_CPU, &limit, nullptr);
+}
+
+Result<std::string_view> WorkerProcess::Ask(std::string_view message, const Patience& patience) {
+  if (message.size() > kMostMessageBytes)
+    return Fail(StatusCode::kUnsupported, "a request of this model is too long for a sandbox");
+  if (process_ < 0) return Fail(StatusCode::kIo, "the process of the sandbox has ended");
+  GrantTime();
+  ssize_t sent = 0;
+  do {
+    sent = message.empty() ? 0 : send(socket_, message.data(), message.size(), MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) return Forward(Status(Ended()));
+  while (true) {
+    pollfd wait{socket_, POLLIN, 0};
+    if (poll(&wait, 1, kAskMilliseconds) > 0) break;
+    Status goes_on;
+    if (patience.stopped != nullptr && patience.stopped() != 0) {
+      goes_on = Fail(StatusCode::kCancelled, "the run was stopped, and with it the process of the sandbox");
+    } else if (std::chrono::steady_clock::now() >= patience.until) {
+      goes_on = Fail(StatusCode::kDeadlineExceeded, "the process of the sandbox has not answered in time");
+    }
+    if (goes_on) continue;
+    End();
+    return Forward(goes_on);
+  }
+  const ssize_t got = recv(socket_, message_.data(), message_.size(), MSG_TRUNC);
+  if (got <= 0) return Forward(Status(Ended()));
+  if (static_cast<std::size_t>(got) > message_.size())
+    return Fail(StatusCode::kInvalidFile, "the answer of the sandbox is too long");
+  return std::string_view(message_.data(), static_cast<std::size_t>(got));
+}
+
+bool WorkerProcess::is_idle() const {
+  if (process_ < 0) return false;
+  pollfd wait{socket_, POLLIN, 0};
+  return poll(&wait, 1, 0) == 0;
+}
+
+Status WorkerProcess::Reserve(std::uint64_t bytes) {
+  if (bytes <= memory_bytes_) return {};
+  constexpr std::uint64_t kStep = 1 << 20;
+  if (bytes > std::uint64_t{1} << 46)
+    return Fail(StatusCode::kOutOfMemory, "there are no {} bytes for tensors", bytes);
+  const std::uint64_t wanted =
+      (std::max(bytes, memory_bytes_ + memory_bytes_ / 2) + kStep - 1) / kStep * kStep;
+  if (ftruncate(memory_file_, static_cast<off_t>(wanted)) != 0)
+    return Fail(StatusCode::kOutOfMemory, "there is no shared memory for {} bytes", wanted);
+  void* const moved = memory_ == nullptr
+                          ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file_, 0)
+                          : mremap(memory_, memory_bytes_, wanted, MREMAP_MAYMOVE);
+  if (moved == MAP_FAILED)
+    return Fail(StatusCode::kOutOfMemory, "there is no room for {} shared bytes", wanted);
+  memory_ = static_cast<std::byte*>(moved);
+  memory_bytes_ = wanted;
+  return {};
+}
+
+}  // namespace rewire::serve

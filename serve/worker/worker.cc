@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// rewire-sandbox: a process that runs one untrusted executable for a server (sandbox_message.h). The server
+// starts it with three descriptors: a socket, the executable, and the memory of tensors.
+//
+//   rewire-sandbox MEMORY_BYTES THREADS BYTES STEPS DEPTH      the last three are limits of a run
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rewire/base/shared_bytes.h"
+#include "rewire/executable_format/executable.h"
+#include "rewire/serve/models/signature.h"
+#include "rewire/serve/sandbox/sandbox_message.h"
+#include "rewire/serve/worker/lock_down.h"
+#include "rewire/vm/kernel_set.h"
+#include "rewire/vm/thread_pool.h"
+#include "rewire/vm/virtual_machine.h"
+
+namespace rewire::serve {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+void Send(const std::string& message) {
+  // Without the server there is nothing to do.
+  if (send(kSandboxSocket, message.data(), message.size(), MSG_NOSIGNAL) < 0) _exit(0);
+}
+
+// The memory of tensors, which the server makes larger when it must.
+class TensorMemory {
+ public:
+  // False if there is no address space for so many bytes.
+  bool MapUpTo(std::uint64_t bytes) {
+    if (bytes <= bytes_) return true;
+    if (bytes_ != 0) munmap(data_, bytes_);
+    bytes_ = 0;
+    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, kSandboxMemory, 0);
+    if (data == MAP_FAILED) return false;
+    data_ = static_cast<std::byte*>(data);
+    bytes_ = bytes;
+    return true;
+  }
+  std::byte* at(std::uint64_t offset) const { return data_ + offset; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+// An output whose size the server does not know.
+struct OwnOutput {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory;
+
+  static void* Allocate(void* context, std::uint64_t bytes, std::uint64_t) {
+    const std::uint64_t rounded =
+        (std::max<std::uint64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    auto* const self = static_cast<OwnOutput*>(context);
+    self->memory.reset(std::aligned_alloc(kAlignment, static_cast<std::size_t>(rounded)));
+    return self->memory.get();
+  }
+};
+
+class Worker {
+ public:
+  Worker(Program program, ModelSignature signature, const Limits& limits)
+      : signature_(std::move(signature)), vm_(std::move(program), limits) {}
+
+  // Answers one message of the server, which is trusted.
+  Status Answer(std::string_view message) {
+    if (KindOf(message) == SandboxKind::kFetch) return Fetch(message);
+    const Result<SandboxRun> run = DecodeRun(message);
+    if (!run) return Forward(run);
+    Status done = Run(*run);
+    [[maybe_unused]] const Status inputs = vm_.TryClearInputs(), outputs = vm_.TryClearOutputs();
+    if (!done) return done;
+    Send(EncodeDone(results_));
+    return {};
+  }
+
+ private:
+  Status Map(std::uint64_t bytes) {
+    if (memory_.MapUpTo(bytes)) return {};
+    return Fail(StatusCode::kOutOfMemory, "the sandbox has no room for {} bytes of tensors", bytes);
+  }
+
+  Status Run(const SandboxRun& run) {
+    if (Status mapped = Map(run.memory_bytes); !mapped) return mapped;
+    for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
+      const SandboxTensor& given = run.inputs[i];
+      const void* const data = memory_.at(given.offset);
+      const TensorView view(data, signature_.inputs[i].dtype, given.shape);
+      if (Status set = vm_.TrySetInput(signature_.inputs[i].handle, view); !set) return set;
+    }
+    own_.clear();
+    own_.resize(signature_.outputs.size());
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      const SandboxTensor& wanted = run.outputs[i];
+      const ModelOutput& output = signature_.outputs[i];
+      Status set;
+      if (wanted.offset == kNotPlaced) {
+        set = vm_.TrySetOutput(output.handle, OutputAllocator{&own_[i], &OwnOutput::Allocate});
+      } else {
+        void* const data = memory_.at(wanted.offset);
+        set = vm_.TrySetOutput(output.handle, TensorView(data, output.dtype, wanted.shape));
+      }
+      if (!set) return set;
+    }
+    if (Status invoked = vm_.TryInvoke(signature_.function); !invoked) return invoked;
+    results_ = run.outputs;
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i].offset != kNotPlaced) continue;
+      Result<std::vector<std::int64_t>> shape = vm_.TryOutputShape(signature_.outputs[i].handle);
+      if (!shape) return Forward(shape);
+      results_[i].shape = *std::move(shape);
+      results_[i].bytes =
+          *TensorBytes(signature_.outputs[i].dtype, {results_[i].shape.data(), results_[i].shape.size()});
+    }
+    return {};
+  }
+
+  Status Fetch(std::string_view message) {
+    const Result<SandboxFetch> fetch = DecodeFetch(message);
+    if (!fetch) return Forward(fetch);
+    if (Status mapped = Map(fetch->memory_bytes); !mapped) return mapped;
+    for (std::size_t i = 0; i < fetch->offsets.size(); ++i) {
+      if (fetch->offsets[i] == kNotPlaced || results_[i].bytes == 0) continue;
+      std::memcpy(memory_.at(fetch->offsets[i]), own_[i].memory.get(), results_[i].bytes);
+    }
+    Send(EncodeDone({}));
+    return {};
+  }
+
+  const ModelSignature signature_;
+  VirtualMachine vm_;
+  TensorMemory memory_;
+  std::vector<OwnOutput> own_;
+  std::vector<SandboxTensor> results_;
+};
+
+// The stock kernels that run untrusted executables. They are opened here, because nothing can be opened
+// later.
+KernelSet OpenKernels(Status* status) {
+  KernelSet kernels;
+  *status = kernels.AddLibrary("librewire_kernels_cpu.so");
+  for (const char* const other : {"librewire_kernels_re2.so", "librewire_kernels_image.so"})
+    [[maybe_unused]] const Status opened = kernels.AddLibrary(other);  // an import that needs it says so
+  return kernels;
+}
+
+// The size of the executable.
+Result<std::size_t> ModelBytes() {
+  struct stat found {};
+  if (fstat(kSandboxModel, &found) != 0) return Fail(StatusCode::kIo, "the executable cannot be read");
+  if (found.st_size == 0) return Fail(StatusCode::kInvalidFile, "the file is empty");
+  return static_cast<std::size_t>(found.st_size);
+}
+
+Result<SharedBytes> MapModel(std::size_t bytes) {
+  void* const data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, kSandboxModel, 0);
+  if (data == MAP_FAILED) return Fail(StatusCode::kOutOfMemory, "the sandbox has no room for the executable");
+  return SharedBytes{{static_cast<const std::byte*>(data), bytes},
+                     std::shared_ptr<const void>(data, [bytes](void* last) { munmap(last, bytes); })};
+}
+
+std::vector<RemoteTensor> Descriptions(const std::vector<TensorDescription>& tensors) {
+  std::vector<RemoteTensor> list;
+  for (const TensorDescription& tensor : tensors)
+    list.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.dims});
+  return list;
+}
+
+std::uint64_t NumberOf(const char* text) { return std::strtoull(text, nullptr, 10); }
+
+Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
+  Status opened;
+  LinkOptions link;
+  link.kernels = OpenKernels(&opened);
+  if (!opened) return Forward(opened);
+  link.stock_kernels = false;
+  link.stock_devices = false;
+  link.threads = ThreadPool::Make(static_cast<std::int32_t>(NumberOf(arguments[2])));
+  const Result<std::size_t> size = ModelBytes();
+  if (!size) return Forward(size);
+  if (Status locked = LockDown({NumberOf(arguments[1])}); !locked) return Forward(locked, "the sandbox");
+  const Result<SharedBytes> bytes = MapModel(*size);
+  if (!bytes) return Forward(bytes);
+  const Result<Executable> executable = Executable::FromBytes(*bytes);
+  if (!executable) return Forward(executable);
+  Result<Program> program = Program::Link(*executable, std::move(link));
+  if (!program) return Forward(program);
+  Result<ModelSignature> signature = ReadSignature(*program);
+  if (!signature) return Forward(signature);
+  const std::string ready =
+      EncodeReady({Descriptions(DescribeInputs(*signature)), Descriptions(DescribeOutputs(*signature))});
+  if (ready.size() > kMostMessageBytes)
+    return Fail(StatusCode::kUnsupported, "the model has too many inputs and outputs for a sandbox");
+  Limits limits;
+  limits.bytes = NumberOf(arguments[3]);
+  limits.steps = NumberOf(arguments[4]);
+  limits.depth = static_cast<std::uint32_t>(NumberOf(arguments[5]));
+  auto worker = std::make_unique<Worker>(*std::move(program), *std::move(signature), limits);
+  Send(ready);
+  return worker;
+}
+
+}  // namespace
+}  // namespace rewire::serve
+
+int main(int argc, char** argv) {
+  using namespace rewire::serve;  // NOLINT(google-build-using-namespace)
+  if (argc != 6 || close_range(kSandboxMemory + 1, ~0U, 0) != 0) return 2;
+  const rewire::Result<std::unique_ptr<Worker>> worker = MakeWorker(argv);
+  if (!worker) Send(EncodeFailed(worker.error()));
+  std::vector<char> message(kMostMessageBytes);
+  while (worker) {
+    const ssize_t got = recv(kSandboxSocket, message.data(), message.size(), 0);
+    if (got <= 0) break;
+    if (const rewire::Status done = (*worker)->Answer({message.data(), static_cast<std::size_t>(got)}); !done)
+      Send(EncodeFailed(done.error()));
+  }
+  _exit(0);  // what runs at the end of a program needs system calls that are taken away
+}
