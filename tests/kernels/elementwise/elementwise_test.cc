@@ -119,6 +119,25 @@ TEST_CASE("strided operands are read and written in place") {
   CHECK(out.values<float>() == std::vector<float>{41, 24, -1, 42, 25, -1, 43, 26, -1});
 }
 
+TEST_CASE("tensors of one shape lie in memory in their own order") {
+  const int transposed = GENERATE(0, 1, 2);
+  HostTensor a = HostTensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  HostTensor b = HostTensor::Of<float>({2, 3}, {10, 20, 30, 40, 50, 60});
+  HostTensor out = HostTensor::Of<float>({2, 3}, std::vector<float>(6, -1));
+  HostTensor* const tensors[] = {&a, &b, &out};
+  tensors[transposed]->SetView({2, 3}, {1, 2});
+  REQUIRE(Run("rewire.add", {&a, &b, &out}) == "");
+  const std::vector<float> from_a = a.values<float>(), from_b = b.values<float>(), sums = out.values<float>();
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      const auto at = [&](int tensor) {
+        return static_cast<std::size_t>(tensor == transposed ? i + 2 * j : 3 * i + j);
+      };
+      CHECK(sums[at(2)] == from_a[at(0)] + from_b[at(1)]);
+    }
+  }
+}
+
 TEST_CASE("the output may be an input, not a part of one") {
   HostTensor x = HostTensor::Of<float>({4}, {1, 2, 3, 4});
   REQUIRE(Run("rewire.add", {&x, &x, &x}) == "");
