@@ -19,51 +19,55 @@ inline constexpr std::uint8_t kFusedSlow = 2;
 //   OPERATION(name, text, operands, numbers, traits, NumberAttribute...)
 //   OTHER(name, text, operands, numbers)
 // The last `numbers` operands must be numbers. The kernel k<name> does the same as the operation, and its
-// attributes are those numbers. OTHER has no kernel of its own.
-#define REWIRE_FUSED_OPERATIONS(OPERATION, OTHER)                          \
-  OPERATION(Add, "add", 2, 0, 0)                                           \
-  OPERATION(Sub, "sub", 2, 0, 0)                                           \
-  OPERATION(Mul, "mul", 2, 0, 0)                                           \
-  OPERATION(Div, "div", 2, 0, 0)                                           \
-  OPERATION(Min, "min", 2, 0, 0)                                           \
-  OPERATION(Max, "max", 2, 0, 0)                                           \
-  OPERATION(AtLeast, "at_least", 2, 0, 0)                                  \
-  OPERATION(AtMost, "at_most", 2, 0, 0)                                    \
-  OPERATION(PRelu, "prelu", 2, 0, 0)                                       \
-  OPERATION(Equal, "equal", 2, 0, kFusedTruths)                            \
-  OPERATION(NotEqual, "not_equal", 2, 0, kFusedTruths)                     \
-  OPERATION(Less, "less", 2, 0, kFusedTruths)                              \
-  OPERATION(LessEqual, "less_equal", 2, 0, kFusedTruths)                   \
-  OPERATION(And, "and", 2, 0, kFusedTruths)                                \
-  OPERATION(Or, "or", 2, 0, kFusedTruths)                                  \
-  OPERATION(Not, "not", 1, 0, kFusedTruths)                                \
-  OPERATION(Where, "where", 3, 0, kFusedTruths)                            \
-  OPERATION(Neg, "neg", 1, 0, 0)                                           \
-  OPERATION(Abs, "abs", 1, 0, 0)                                           \
-  OPERATION(Sign, "sign", 1, 0, 0)                                         \
-  OPERATION(Relu, "relu", 1, 0, 0)                                         \
-  OPERATION(Reciprocal, "reciprocal", 1, 0, 0)                             \
-  OPERATION(Round, "round", 1, 0, kFusedSlow)                              \
-  OPERATION(Floor, "floor", 1, 0, kFusedSlow)                              \
-  OPERATION(Ceil, "ceil", 1, 0, kFusedSlow)                                \
-  OPERATION(Sqrt, "sqrt", 1, 0, 0)                                         \
-  OPERATION(Exp, "exp", 1, 0, 0)                                           \
-  OPERATION(Log, "log", 1, 0, 0)                                           \
-  OPERATION(Sin, "sin", 1, 0, kFusedSlow)                                  \
-  OPERATION(Cos, "cos", 1, 0, kFusedSlow)                                  \
-  OPERATION(Tanh, "tanh", 1, 0, 0)                                         \
-  OPERATION(Erf, "erf", 1, 0, 0)                                           \
-  OPERATION(Sigmoid, "sigmoid", 1, 0, 0)                                   \
-  OPERATION(Softplus, "softplus", 1, 0, kFusedSlow)                        \
-  OPERATION(Softsign, "softsign", 1, 0, 0)                                 \
-  OPERATION(HardSwish, "hard_swish", 1, 0, 0)                              \
-  OPERATION(Swish, "swish", 1, 0, 0)                                       \
-  OPERATION(Mish, "mish", 1, 0, kFusedSlow)                                \
-  OPERATION(Gelu, "gelu", 1, 0, 0)                                         \
-  OTHER(GeluTanh, "gelu_tanh", 1, 0)                                       \
-  OPERATION(Elu, "elu", 2, 1, kFusedSlow, contract::kEluAlpha)             \
-  OPERATION(Clip, "clip", 3, 2, 0, contract::kClipMin, contract::kClipMax) \
-  OPERATION(HardSigmoid, "hard_sigmoid", 3, 2, 0, contract::kHardSigmoidAlpha, contract::kHardSigmoidBeta)
+// attributes are those numbers. OTHER has no kernel of its own, or one whose numbers are inputs: dequantize
+// is (x - zero) * scale, and quantize is x / scale rounded, plus zero. Their numbers are the scale and the
+// zero.
+#define REWIRE_FUSED_OPERATIONS(OPERATION, OTHER)                                                          \
+  OPERATION(Add, "add", 2, 0, 0)                                                                           \
+  OPERATION(Sub, "sub", 2, 0, 0)                                                                           \
+  OPERATION(Mul, "mul", 2, 0, 0)                                                                           \
+  OPERATION(Div, "div", 2, 0, 0)                                                                           \
+  OPERATION(Min, "min", 2, 0, 0)                                                                           \
+  OPERATION(Max, "max", 2, 0, 0)                                                                           \
+  OPERATION(AtLeast, "at_least", 2, 0, 0)                                                                  \
+  OPERATION(AtMost, "at_most", 2, 0, 0)                                                                    \
+  OPERATION(PRelu, "prelu", 2, 0, 0)                                                                       \
+  OPERATION(Equal, "equal", 2, 0, kFusedTruths)                                                            \
+  OPERATION(NotEqual, "not_equal", 2, 0, kFusedTruths)                                                     \
+  OPERATION(Less, "less", 2, 0, kFusedTruths)                                                              \
+  OPERATION(LessEqual, "less_equal", 2, 0, kFusedTruths)                                                   \
+  OPERATION(And, "and", 2, 0, kFusedTruths)                                                                \
+  OPERATION(Or, "or", 2, 0, kFusedTruths)                                                                  \
+  OPERATION(Not, "not", 1, 0, kFusedTruths)                                                                \
+  OPERATION(Where, "where", 3, 0, kFusedTruths)                                                            \
+  OPERATION(Neg, "neg", 1, 0, 0)                                                                           \
+  OPERATION(Abs, "abs", 1, 0, 0)                                                                           \
+  OPERATION(Sign, "sign", 1, 0, 0)                                                                         \
+  OPERATION(Relu, "relu", 1, 0, 0)                                                                         \
+  OPERATION(Reciprocal, "reciprocal", 1, 0, 0)                                                             \
+  OPERATION(Round, "round", 1, 0, kFusedSlow)                                                              \
+  OPERATION(Floor, "floor", 1, 0, kFusedSlow)                                                              \
+  OPERATION(Ceil, "ceil", 1, 0, kFusedSlow)                                                                \
+  OPERATION(Sqrt, "sqrt", 1, 0, 0)                                                                         \
+  OPERATION(Exp, "exp", 1, 0, 0)                                                                           \
+  OPERATION(Log, "log", 1, 0, 0)                                                                           \
+  OPERATION(Sin, "sin", 1, 0, kFusedSlow)                                                                  \
+  OPERATION(Cos, "cos", 1, 0, kFusedSlow)                                                                  \
+  OPERATION(Tanh, "tanh", 1, 0, 0)                                                                         \
+  OPERATION(Erf, "erf", 1, 0, 0)                                                                           \
+  OPERATION(Sigmoid, "sigmoid", 1, 0, 0)                                                                   \
+  OPERATION(Softplus, "softplus", 1, 0, kFusedSlow)                                                        \
+  OPERATION(Softsign, "softsign", 1, 0, 0)                                                                 \
+  OPERATION(HardSwish, "hard_swish", 1, 0, 0)                                                              \
+  OPERATION(Swish, "swish", 1, 0, 0)                                                                       \
+  OPERATION(Mish, "mish", 1, 0, kFusedSlow)                                                                \
+  OPERATION(Gelu, "gelu", 1, 0, 0)                                                                         \
+  OTHER(GeluTanh, "gelu_tanh", 1, 0)                                                                       \
+  OPERATION(Elu, "elu", 2, 1, kFusedSlow, contract::kEluAlpha)                                             \
+  OPERATION(Clip, "clip", 3, 2, 0, contract::kClipMin, contract::kClipMax)                                 \
+  OPERATION(HardSigmoid, "hard_sigmoid", 3, 2, 0, contract::kHardSigmoidAlpha, contract::kHardSigmoidBeta) \
+  OTHER(Dequantize, "dequantize", 3, 2)                                                                    \
+  OTHER(Quantize, "quantize", 3, 2)
 
 // The operation that does the work of a kernel, whose attributes are its last operands.
 struct FusedForm {

@@ -135,6 +135,12 @@ static inline float rewire_embedded_Sin(float x) { return sinf(x); }
 static inline float rewire_embedded_Cos(float x) { return cosf(x); }
 static inline float rewire_embedded_Tanh(float x) { return rewire_embedded_tanh(x); }
 static inline float rewire_embedded_Erf(float x) { return erff(x); }
+static inline float rewire_embedded_Dequantize(float x, float scale, float zero) {
+  return rewire_embedded_rounded_product(x - zero, scale);
+}
+static inline float rewire_embedded_Quantize(float x, float scale, float zero) {
+  return rintf(x / scale) + zero;
+}
 
 #undef NUMBER
 #undef ADD

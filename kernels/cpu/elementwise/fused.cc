@@ -5,14 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/cpu/elementwise/fused_input.h"
 #include "rewire/kernels/cpu/elementwise/fused_program.h"
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
 #include "rewire/kernels/cpu/math/halves.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -24,83 +30,21 @@ constexpr std::int64_t kBlock = 512;  // elements
 using FusedLayout = Layout<kMostInputs + 1>;
 using Buffer = float[kBlock];
 
-// An input, by how its elements lie beside those of the output.
-struct FusedInput {
-  enum Kind {
-    kRepeated,  // one element for all
-    kAlike,     // in the same order
-    kRows,      // the same for each innermost run
-    kOther,
-  };
-  enum Element { kFloat, kBool, kBf16, kF16 };
-  Kind kind = kOther;
-  Element element = kFloat;
-  const void* data = nullptr;
-
-  float At(std::int64_t offset) const {
-    if (element == kBool) return static_cast<const std::uint8_t*>(data)[offset] != 0 ? 1.0F : 0.0F;
-    if (element == kBf16) return static_cast<float>(static_cast<const BFloat16*>(data)[offset]);
-    if (element == kF16) return static_cast<float>(static_cast<const Float16*>(data)[offset]);
-    return static_cast<const float*>(data)[offset];
-  }
-  // `count` elements from `offset` on, `step` apart.
-  void Copy(std::int64_t offset, std::int64_t step, std::int64_t count, float* to) const {
-    if (step == 0) {
-      std::fill_n(to, count, At(offset));
-    } else if (step == 1 && element == kFloat) {
-      std::copy_n(static_cast<const float*>(data) + offset, count, to);
-    } else if (step == 1 && element == kBf16) {
-      BestFusedConversions().widen(static_cast<const std::uint16_t*>(data) + offset, count, to);
-    } else if (step == 1 && element == kF16) {
-      BestHalfRows().widen(static_cast<const Float16*>(data) + offset, to, count);
-    } else if (step == 1) {
-      BestFusedConversions().truths(static_cast<const std::uint8_t*>(data) + offset, count, to);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = At(offset + i * step);
-    }
-  }
-  // `rows` such runs, of which each begins `next` elements behind the one before.
-  void CopyRuns(std::int64_t offset, std::int64_t step, std::int64_t next, std::int64_t rows,
-                std::int64_t count, float* to) const {
-    if (element == kFloat && count == 2) return CopyShort<2>(offset, step, next, rows, to);
-    if (element == kFloat && count == 3) return CopyShort<3>(offset, step, next, rows, to);
-    if (element == kFloat && count == 4) return CopyShort<4>(offset, step, next, rows, to);
-    if (step == 1 && next == count) return Copy(offset, 1, rows * count, to);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (next == 0 && r > 0)
-        std::copy_n(to, count, to + r * count);
-      else
-        Copy(offset + r * next, step, count, to + r * count);
-    }
-  }
-
- private:
-  // Runs of a point's or a color's few numbers, one of which is copied faster than a function is called.
-  template <int kCount>
-  void CopyShort(std::int64_t offset, std::int64_t step, std::int64_t next, std::int64_t rows,
-                 float* to) const {
-    const float* from = static_cast<const float*>(data) + offset;
-    if (step == 0) {
-      for (std::int64_t r = 0; r < rows; ++r) std::fill_n(to + r * kCount, kCount, from[r * next]);
-    } else {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (int i = 0; i < kCount; ++i) to[r * kCount + i] = from[r * next + i * step];
-      }
-    }
-  }
-};
-
 // The usual call, which needs no further checks: each input has the output's shape, or one element, and is
 // contiguous; and it is the output or apart from it.
 bool IsFlatCall(TensorList inputs, TensorView out) {
   const std::int64_t size = out.size();
-  if (!out.Is<float>()) return false;
+  const auto fits = [](TensorView tensor) {
+    return tensor.Is<float>() || tensor.Is<std::uint8_t>() || tensor.Is<std::int8_t>();
+  };
+  if (!fits(out)) return false;
   for (int k = 0; k < inputs.size(); ++k) {
     const TensorView input = inputs[k];
-    if (!input.Is<float>() || !input.IsOnHost() || input.ndim() > out.ndim()) return false;
+    if (!fits(input) || !input.IsOnHost() || input.ndim() > out.ndim()) return false;
     const bool alike = input.dims() == out.dims() && input.IsContiguous();
     if (!alike && input.size() != 1) return false;
-    const bool in_place = alike && input.raw_data() == out.raw_data();
+    const bool in_place =
+        alike && input.raw_data() == out.raw_data() && input.element_bytes() == out.element_bytes();
     if (!in_place && OverlapOfSize(out, input, size, alike ? size : 1)) return false;
   }
   // An output of a higher rank than all inputs has another shape than they give.
@@ -117,14 +61,19 @@ class FusedCall {
       : program_(program), out_(static_cast<float*>(out.raw_data())) {
     if (out.Is<BFloat16>()) rounded_ = static_cast<std::uint16_t*>(out.raw_data());
     if (out.Is<Float16>()) halves_ = static_cast<Float16*>(out.raw_data());
+    if (out.Is<std::uint8_t>()) unsigned_ = static_cast<std::uint8_t*>(out.raw_data());
+    if (out.Is<std::int8_t>()) signed_ = static_cast<std::int8_t*>(out.raw_data());
     if (flat) {
       for (int k = 0; k < inputs.size(); ++k) {
         FusedInput& input = inputs_[static_cast<std::size_t>(k)];
         input.data = inputs[k].raw_data();
+        input.element = FusedInput::ElementOf(inputs[k]);
+        input.bytes = program.bytes_of(k);
         input.kind = inputs[k].size() == 1 ? FusedInput::kRepeated : FusedInput::kAlike;
       }
       inner_ = out.size();
       pieces_ = (inner_ + kBlock - 1) / kBlock;
+      of_bytes_ = IsOfBytes();
       return;
     }
     const int rank = out.ndim();
@@ -141,8 +90,9 @@ class FusedCall {
     inner_ = layout_.inner();
     rows_ = layout_.rows();
     in_pieces_ = inner_ >= kBlock || rows_ == 1;
-    per_block_ = in_pieces_ ? 1 : std::min(rows_, kBlock / inner_);
+    per_block_ = in_pieces_ || RepeatsAlongRuns() ? 1 : std::min(rows_, kBlock / inner_);
     pieces_ = in_pieces_ ? (inner_ + kBlock - 1) / kBlock : 1;
+    of_bytes_ = IsOfBytes();
   }
 
   Status Run() const {
@@ -155,13 +105,23 @@ class FusedCall {
   }
 
  private:
+  // Whether the runs are long, and one of the inputs is a number for each: it need not be written out if
+  // runs go through the program one by one.
+  bool RepeatsAlongRuns() const {
+    constexpr std::int64_t kLongRun = 128;
+    if (inner_ < kLongRun) return false;
+    for (int k = 0; k < program_.inputs(); ++k) {
+      const bool repeated = layout_.inner_strides()[k + 1] == 0;
+      if (repeated && inputs_[static_cast<std::size_t>(k)].kind == FusedInput::kOther) return true;
+    }
+    return false;
+  }
+
   void Classify(TensorView tensor, int k) {
     FusedInput& input = inputs_[static_cast<std::size_t>(k)];
-    input.element = tensor.Is<bool>()       ? FusedInput::kBool
-                    : tensor.Is<BFloat16>() ? FusedInput::kBf16
-                    : tensor.Is<Float16>()  ? FusedInput::kF16
-                                            : FusedInput::kFloat;
+    input.element = FusedInput::ElementOf(tensor);
     input.data = tensor.raw_data();
+    input.bytes = program_.bytes_of(k);
     bool alike = input.element != FusedInput::kBool, rows = true, repeated = true;
     for (int i = 0; i < layout_.rank; ++i) {
       const std::int64_t stride = layout_.strides[i][k + 1];
@@ -191,16 +151,20 @@ class FusedCall {
       const std::int64_t at = piece * kBlock;
       const std::int64_t rows = std::min(per_block_, rows_ - row);
       const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? kBlock : inner_);
-      for (std::size_t k = 0; k < inputs; ++k) {
-        const bool kept = block != begin && Stays(k, piece);
+      const bool in_registers =
+          of_bytes_ && (unsigned_ != nullptr ? RunBytes(unsigned_, row, rows, at, columns)
+                                             : RunBytes(signed_, row, rows, at, columns));
+      for (std::size_t k = 0; k < inputs && !in_registers; ++k) {
+        const bool kept = block != begin && Stays(k, piece) && !of_bytes_;
         if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
       }
       const std::int64_t count = rows * columns;
-      const bool is_float = rounded_ == nullptr && halves_ == nullptr;
+      const bool to_bytes = unsigned_ != nullptr || signed_ != nullptr;
+      const bool is_float = rounded_ == nullptr && halves_ == nullptr && !to_bytes;
       FusedResult out{is_float ? out_ + row * inner_ + at : result};
       const bool rounds_later = rounded_ != nullptr && !ReadsBf16(program_.steps()[last].code);
       if (rounded_ != nullptr && !rounds_later) out.bf16 = rounded_ + row * inner_ + at;
-      for (std::size_t i = 0; i <= last; ++i) {
+      for (std::size_t i = 0; i <= last && !in_registers; ++i) {
         const FusedStep& step = program_.steps()[i];
         FusedElements operands[3];
         for (std::size_t k = 0; k < step.operand_count; ++k) {
@@ -211,6 +175,10 @@ class FusedCall {
                         : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
                                                                   : FusedElements{nullptr, operand.number};
         }
+        if (i == last && to_bytes) {
+          StoreBytes(step, operands, result, row * inner_ + at, count);
+          break;
+        }
         run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
       if (rounds_later) BestFusedConversions().round(result, count, rounded_ + row * inner_ + at);
@@ -220,6 +188,94 @@ class FusedCall {
         row += per_block_;
       }
     }
+  }
+
+  // Whether the program is a sum or a product of two tensors of bytes that is quantized to such bytes.
+  bool IsOfBytes() const {
+    const std::vector<FusedStep>& steps = program_.steps();
+    if (steps.size() != 2 || program_.inputs() != 2 || (unsigned_ == nullptr && signed_ == nullptr))
+      return false;
+    const FusedInput::Element element = unsigned_ != nullptr ? FusedInput::kUnsigned : FusedInput::kSigned;
+    const auto is_input = [](const FusedOperand& operand) { return operand.kind == FusedOperand::kInput; };
+    const FusedStep &first = steps[0], &second = steps[1];
+    return (first.code == FusedCode::kAdd || first.code == FusedCode::kMul) && is_input(first.operands[0]) &&
+           is_input(first.operands[1]) && first.operands[0].index != first.operands[1].index &&
+           second.code == FusedCode::kQuantize && second.operands[0].kind == FusedOperand::kRegister &&
+           inputs_[0].element == element && inputs_[1].element == element;
+  }
+
+  // Runs such a program on a block whose elements follow each other, or are one, in both inputs: in registers
+  // alone. Returns false for other blocks.
+  template <typename Q>
+  bool RunBytes(Q* out, std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t columns) const {
+    const Q* from[2];
+    std::int64_t steps[2];
+    for (std::size_t k = 0; k < 2; ++k) {
+      const FusedInput& input = inputs_[k];
+      std::int64_t offset = 0;
+      steps[k] = input.kind == FusedInput::kRepeated ? 0 : 1;
+      if (input.kind == FusedInput::kAlike) {
+        offset = row * inner_ + at;
+      } else if (input.kind != FusedInput::kRepeated) {
+        steps[k] = layout_.inner_strides()[k + 1];
+        if (rows != 1 || steps[k] > 1) return false;
+        offset = OffsetOf(k, row, nullptr) + at * steps[k];
+      }
+      from[k] = static_cast<const Q*>(input.data) + offset;
+    }
+    std::size_t a = static_cast<std::size_t>(program_.steps()[0].operands[0].index), b = 1 - a;
+    if (steps[a] == 0) std::swap(a, b);
+    if (steps[a] == 0) return false;
+    const auto bytes_of = [&](std::size_t k) {
+      return Quantization{inputs_[k].bytes.scale, inputs_[k].bytes.zero, 0, 0};
+    };
+    using Limits = std::numeric_limits<Q>;
+    const FusedStep& end = program_.steps()[1];
+    const Quantization by{end.operands[1].number, static_cast<std::int32_t>(end.operands[2].number),
+                          Limits::min(), Limits::max()};
+    const QuantizedMath<Q>& math = BestQuantizedMath<Q>();
+    const auto run = program_.steps()[0].code == FusedCode::kAdd ? math.add : math.mul;
+    run(from[a], bytes_of(a), from[b], steps[b], bytes_of(b), rows * columns, by, out + row * inner_ + at);
+    return true;
+  }
+
+  // Returns where an input's elements of a row begin. `index`, if given, gets the row's place in each axis.
+  std::int64_t OffsetOf(std::size_t k, std::int64_t row, std::int64_t* index) const {
+    std::int64_t offset = 0;
+    for (int i = layout_.rank - 2; i >= 0; --i) {
+      const std::int64_t place = row % layout_.dims[i];
+      if (index != nullptr) index[i] = place;
+      row /= layout_.dims[i];
+      offset += place * layout_.strides[i][k + 1];
+    }
+    return offset;
+  }
+
+  // Runs the last step and writes its results as bytes from `offset` on. `result` is scratch.
+  void StoreBytes(const FusedStep& step, const FusedElements* operands, float* result, std::int64_t offset,
+                  std::int64_t count) const {
+    float scale = 1, zero = 0;
+    const float* floats = result;
+    if (step.code == FusedCode::kQuantize) {
+      scale = operands[1].value;
+      zero = operands[2].value;
+      if (operands[0].data != nullptr)
+        floats = operands[0].data;
+      else
+        std::fill_n(result, count, operands[0].value);
+    } else {
+      BestFusedStepKernel()(step.code, operands, FusedResult{result}, count);
+    }
+    if (unsigned_ != nullptr)
+      QuantizeRun(floats, count, scale, zero, unsigned_ + offset);
+    else
+      QuantizeRun(floats, count, scale, zero, signed_ + offset);
+  }
+  template <typename Q>
+  static void QuantizeRun(const float* from, std::int64_t count, float scale, float zero, Q* to) {
+    using Limits = std::numeric_limits<Q>;
+    BestQuantizedMath<Q>().quantize(from, count,
+                                    {scale, ToType<std::int32_t>(zero), Limits::min(), Limits::max()}, to);
   }
 
   // Whether an input's elements are those of the block before: runs that are all the same are copied once,
@@ -254,12 +310,7 @@ class FusedCall {
     const int outer = layout_.rank - 1;
     const std::int64_t step = layout_.inner_strides()[k + 1];
     std::int64_t index[kMaxKernelRank];
-    std::int64_t offset = at * step, rest = row;
-    for (int i = outer - 1; i >= 0; --i) {
-      index[i] = rest % layout_.dims[i];
-      rest /= layout_.dims[i];
-      offset += index[i] * layout_.strides[i][k + 1];
-    }
+    std::int64_t offset = at * step + OffsetOf(k, row, index);
     if (rows == 1) {
       if (step == 0) return {nullptr, input.At(offset)};
       if (step == 1 && input.element == FusedInput::kFloat)
@@ -290,10 +341,13 @@ class FusedCall {
   float* out_;
   std::uint16_t* rounded_ = nullptr;  // takes the place of out, if that is bf16
   Float16* halves_ = nullptr;         // or f16
+  std::uint8_t* unsigned_ = nullptr;  // or u8
+  std::int8_t* signed_ = nullptr;     // or i8
   FusedLayout layout_;
   std::array<FusedInput, kMostInputs> inputs_;
   std::int64_t inner_ = 1, rows_ = 1;
   bool in_pieces_ = true;
+  bool of_bytes_ = false;
   std::int64_t per_block_ = 1;  // runs in a block
   std::int64_t pieces_ = 1;     // of a run
 };
@@ -315,16 +369,23 @@ struct Fused {
     const TensorView out = tensors.back();
     const TensorList inputs = tensors.first(tensors.size() - 1);
     if (Status s = CheckDense("out", out); !s.ok()) return s;
-    if (!out.Is<float>() && !out.Is<Float16>() && !out.Is<BFloat16>())
-      return WrongDType(Types<float, Float16, BFloat16>(), "out", out);
+    using Results = Types<float, Float16, BFloat16, std::uint8_t, std::int8_t>;
+    using Operands = Types<float, bool, Float16, BFloat16, std::uint8_t, std::int8_t>;
+    const FusedInput::Element result = FusedInput::ElementOf(out);
+    if (result == FusedInput::kNone || result == FusedInput::kBool) return WrongDType(Results(), "out", out);
+    for (int k = 0; k < inputs.size(); ++k) {
+      if (program.bytes_of(k).given && !inputs[k].Is<std::uint8_t>() && !inputs[k].Is<std::int8_t>()) {
+        return TypeError("input x", k, " has dtype ", DTypeName(inputs[k].dtype()),
+                         ", expected u8 or i8, which the program dequantizes");
+      }
+    }
     if (IsFlatCall(inputs, out))
       return out.size() == 0 ? Status() : FusedCall(program, inputs, out, true).Run();
     Dims expected;
     for (int k = 0; k < inputs.size(); ++k) {
       const TensorView input = inputs[k];
       if (Status s = CheckHost("an input", input); !s.ok()) return s;
-      if (!input.Is<float>() && !input.Is<bool>() && !input.Is<Float16>() && !input.Is<BFloat16>())
-        return WrongDType(Types<float, bool, Float16, BFloat16>(), "an input", input);
+      if (FusedInput::ElementOf(input) == FusedInput::kNone) return WrongDType(Operands(), "an input", input);
       if (Status s = BroadcastDims(expected.view(), input.dims(), &expected); !s.ok()) return s;
       if (Status s = CheckInPlace("out", out, "an input", input); !s.ok()) return s;
     }
@@ -339,14 +400,15 @@ struct Fused {
 std::span<const Kernel> FusedKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<Fused>(
-          "x... -> out over x", "out f32 f16 bf16; others f32 bool f16 bf16", "program",
+          "x... -> out over x", "out f32 f16 bf16 u8 i8; others f32 bool f16 bf16 u8 i8", "program",
           "elementwise operations in one pass, all inputs broadcast. The program has up to 48 steps such as "
           "`mul x0 x1; add r0 0.5; tanh r1`: an operation and its operands, which are inputs (x), results of "
           "earlier steps (r) and numbers. Operations are named as the kernels that do the same (and "
           "gelu_tanh); leaky_relu is prelu, and elu, clip and hard_sigmoid have their attributes as last "
-          "operands. Up to 8 inputs, and 8 results that are still read at a time. All is computed in f32, "
-          "and "
-          "out f16 or bf16 is rounded",
+          "operands, and so have dequantize and quantize their scale and zero. Up to 8 inputs, and 8 results "
+          "that are still read at a time. All is computed in f32, out f16 or bf16 is rounded, and out u8 or "
+          "i8 "
+          "is rounded and held in its range",
           kElementwise),
   };
   return kKernels;

@@ -60,6 +60,21 @@ REWIRE_FUNCTION_OF_ONE(Erf, ErfOf(d, x))
 #undef REWIRE_FUNCTION_OF_ONE
 #undef REWIRE_FUNCTION_OF_TWO
 
+struct DequantizeOfVector {
+  float scale, zero;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(hn::Sub(x, hn::Set(d, zero)), hn::Set(d, scale));
+  }
+};
+struct QuantizeOfVector {
+  float scale, zero;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Add(RoundOf(d, hn::Div(x, hn::Set(d, scale))), hn::Set(d, zero));
+  }
+};
+
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <string>
+#include <utility>
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -42,6 +44,7 @@ Status FusedProgram::Make(std::string_view text, FusedProgram* program) {
     if (!step.empty() && step.front() == ' ') step.remove_prefix(1);
     if (Status s = program->AddStep(step); !s.ok()) return s;
   } while (!text.empty());
+  program->TakeBytes();
   return program->PlaceResults();
 }
 
@@ -72,6 +75,12 @@ Status FusedProgram::AddStep(std::string_view text) {
     return ValueError("attribute 'program': step ", steps_.size(), " is '", std::string(text), "', expected ",
                       static_cast<int>(row->operands), " operands");
   }
+  const bool of_bytes = step.code == FusedCode::kDequantize || step.code == FusedCode::kQuantize;
+  const float zero = step.operands[2].number;
+  if (of_bytes && !(zero >= -128 && zero <= 255 && zero == std::floor(zero))) {
+    return ValueError("attribute 'program': step ", steps_.size(), " is '", std::string(text),
+                      "', expected a zero from -128 to 255");
+  }
   steps_.push_back(step);
   return Status();
 }
@@ -89,6 +98,36 @@ Status FusedProgram::ReadOperand(std::string_view text, FusedOperand* operand) c
   }
   return ValueError("attribute 'program': operand '", std::string(text), "' of step ", steps_.size(),
                     " is no input below x", kMostInputs, ", no earlier result and no number");
+}
+
+void FusedProgram::TakeBytes() {
+  std::array<int, kMostInputs> reads{};
+  for (const FusedStep& step : steps_) {
+    for (const FusedOperand& operand : step.operands) {
+      if (operand.kind == FusedOperand::kInput) ++reads[static_cast<std::size_t>(operand.index)];
+    }
+  }
+  std::vector<FusedStep> kept;
+  std::vector<FusedOperand> results;  // of the steps so far
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    FusedStep step = steps_[i];
+    for (FusedOperand& operand : step.operands) {
+      if (operand.kind == FusedOperand::kRegister) operand = results[static_cast<std::size_t>(operand.index)];
+    }
+    const FusedOperand& first = step.operands[0];
+    const bool reads_input = first.kind == FusedOperand::kInput;
+    if (step.code == FusedCode::kDequantize && i + 1 < steps_.size() && reads_input &&
+        steps_[i].operands[0].kind == FusedOperand::kInput &&
+        reads[static_cast<std::size_t>(first.index)] == 1) {
+      bytes_[static_cast<std::size_t>(first.index)] = {
+          step.operands[1].number, static_cast<std::int32_t>(step.operands[2].number), true};
+      results.push_back(first);
+      continue;
+    }
+    results.push_back({FusedOperand::kRegister, static_cast<std::int16_t>(kept.size()), 0});
+    kept.push_back(step);
+  }
+  steps_ = std::move(kept);
 }
 
 Status FusedProgram::PlaceResults() {

@@ -7,7 +7,8 @@
 // A step is the name of an operation and its operands: an input of the kernel (x0), the result of an earlier
 // step (r0), or a number. The last step's result is the program's. Most operations are named as the stock
 // kernel that does the same. Truth values are floats here: 0 is false, everything else is true, and
-// comparisons give 1.
+// comparisons give 1. Bytes become floats where they are read, and the result becomes bytes where out has
+// them.
 #pragma once
 
 #include <array>
@@ -40,6 +41,13 @@ struct FusedStep {
   std::array<FusedOperand, 3> operands;
 };
 
+// The meaning of an input's bytes: (byte - zero) * scale.
+struct FusedBytes {
+  float scale = 1;
+  std::int32_t zero = 0;
+  bool given = false;  // by a step `dequantize` that alone reads the input, and is no step anymore
+};
+
 class FusedProgram {
  public:
   static constexpr int kMostInputs = 8;
@@ -51,14 +59,18 @@ class FusedProgram {
 
   const std::vector<FusedStep>& steps() const { return steps_; }
   int inputs() const { return inputs_; }
+  const FusedBytes& bytes_of(int input) const { return bytes_[static_cast<std::size_t>(input)]; }
 
  private:
   Status AddStep(std::string_view text);
   Status ReadOperand(std::string_view text, FusedOperand* operand) const;
+  // Makes what dequantizes an input a part of how it is read.
+  void TakeBytes();
   // Replaces results by registers. A register is free again behind the last step that reads it.
   Status PlaceResults();
 
   std::vector<FusedStep> steps_;
+  std::array<FusedBytes, kMostInputs> bytes_;
   int inputs_ = 0;
 };
 

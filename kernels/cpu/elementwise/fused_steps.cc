@@ -224,6 +224,10 @@ void RunFusedStep(FusedCode code, const FusedElements* x, FusedResult result, st
       return OfOne(ClipOfVector{x[1].value, x[2].value}, x, out, count);
     case FusedCode::kHardSigmoid:
       return OfOne(HardSigmoidOfVector{x[1].value, x[2].value}, x, out, count);
+    case FusedCode::kDequantize:
+      return OfOne(DequantizeOfVector{x[1].value, x[2].value}, x, out, count);
+    case FusedCode::kQuantize:
+      return OfOne(QuantizeOfVector{x[1].value, x[2].value}, x, out, count);
   }
 }
 

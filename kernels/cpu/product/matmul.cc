@@ -188,33 +188,33 @@ struct MatMul {
     one.Finish();
     return one;
   }
-  // The loop over matrices of out, a and b, whose sizes are given: strides in elements.
-  static Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
-                               std::int64_t a_matrix, std::int64_t b_matrix) {
-    const int a_rank = std::max(0, a.ndim() - 2);
-    const int b_rank = std::max(0, b.ndim() - 2);
-    const int rank = std::max(a_rank, b_rank);
-    Dims dims, of_out, of_a, of_b;
-    for (int i = rank - 1; i >= 0; --i) {
-      const int ai = i - (rank - a_rank);
-      const int bi = i - (rank - b_rank);
-      const std::int64_t dim = out.dim(i);
-      dims.insert(0, dim);
-      of_out.insert(0, out_matrix);
-      of_a.insert(0, ai >= 0 && a.dim(ai) != 1 ? a_matrix : 0);
-      of_b.insert(0, bi >= 0 && b.dim(bi) != 1 ? b_matrix : 0);
-      out_matrix = Times(out_matrix, dim);
-      if (ai >= 0) a_matrix = Times(a_matrix, a.dim(ai));
-      if (bi >= 0) b_matrix = Times(b_matrix, b.dim(bi));
-    }
-    Layout<3> layout;
-    for (int i = 0; i < rank; ++i) layout.Append(dims[i], {of_out[i], of_a[i], of_b[i]});
-    layout.Finish();
-    return layout;
-  }
 };
 
 }  // namespace
+
+Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
+                      std::int64_t a_matrix, std::int64_t b_matrix) {
+  const int a_rank = std::max(0, a.ndim() - 2);
+  const int b_rank = std::max(0, b.ndim() - 2);
+  const int rank = std::max(a_rank, b_rank);
+  Dims dims, of_out, of_a, of_b;
+  for (int i = rank - 1; i >= 0; --i) {
+    const int ai = i - (rank - a_rank);
+    const int bi = i - (rank - b_rank);
+    const std::int64_t dim = out.dim(i);
+    dims.insert(0, dim);
+    of_out.insert(0, out_matrix);
+    of_a.insert(0, ai >= 0 && a.dim(ai) != 1 ? a_matrix : 0);
+    of_b.insert(0, bi >= 0 && b.dim(bi) != 1 ? b_matrix : 0);
+    out_matrix = Times(out_matrix, dim);
+    if (ai >= 0) a_matrix = Times(a_matrix, a.dim(ai));
+    if (bi >= 0) b_matrix = Times(b_matrix, b.dim(bi));
+  }
+  Layout<3> layout;
+  for (int i = 0; i < rank; ++i) layout.Append(dims[i], {of_out[i], of_a[i], of_b[i]});
+  layout.Finish();
+  return layout;
+}
 
 namespace {
 

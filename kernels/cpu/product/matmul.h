@@ -13,6 +13,11 @@ namespace rewire::kernel::cpu {
 // neither.
 Status MatMulInto(TensorView a, TensorView b, TensorView out);
 
+// The loop over the matrices of out, a and b, whose numbers of elements are given: their strides, in this
+// order, in elements. A matrix that is repeated has stride 0.
+Layout<3> BatchLayout(TensorView a, TensorView b, TensorView out, std::int64_t out_matrix,
+                      std::int64_t a_matrix, std::int64_t b_matrix);
+
 // Declares what MatMulInto takes for operands 0 and 1 of the call, as elements of `dtype`. False where it
 // cannot say.
 bool DeclareMatMul(WorkspaceSizes& sizes, DLDataType dtype);

@@ -14,6 +14,19 @@
 
 namespace rewire::kernel::cpu {
 
+// Checks a zero, which has one element, or one for each position along `axis`.
+inline Status CheckZeroOf(const char* name, TensorView x, const char* zero_name,
+                          const std::optional<TensorView>& zero, int axis) {
+  if (!IsGiven(zero)) return Status();
+  Checks checks;
+  checks.Dense(zero_name, *zero).SameDType(zero_name, *zero, name, x);
+  if (Status s = checks.Take(); !s.ok()) return s;
+  const std::int64_t count = x.ndim() == 0 ? 1 : x.dim(axis);
+  if (zero->size() == 1 || zero->dims() == ShapeView(&count, 1)) return Status();
+  return ValueError(zero_name, " has shape ", zero->dims(), ", expected one element or [", count,
+                    "] as axis ", axis, " of ", name, " with shape ", x.dims());
+}
+
 // The elements of an 8-bit tensor less their zero, as i32 in scratch memory: a tensor of the same shape.
 class Widened {
  public:
@@ -22,15 +35,7 @@ class Widened {
               int axis) {
     const bool has_zero = IsGiven(zero);
     const std::int64_t count = x.ndim() == 0 ? 1 : x.dim(axis);
-    if (has_zero) {
-      Checks checks;
-      checks.Dense(zero_name, *zero).SameDType(zero_name, *zero, name, x);
-      if (Status s = checks.Take(); !s.ok()) return s;
-      if (zero->size() != 1 && zero->dims() != ShapeView(&count, 1)) {
-        return ValueError(zero_name, " has shape ", zero->dims(), ", expected one element or [", count,
-                          "] as axis ", axis, " of ", name, " with shape ", x.dims());
-      }
-    }
+    if (Status s = CheckZeroOf(name, x, zero_name, zero, axis); !s.ok()) return s;
     std::int32_t* to = nullptr;
     const std::int64_t size = x.size();
     if (Status s = Workspace(std::max<std::int64_t>(1, size), &to); !s.ok()) return s;

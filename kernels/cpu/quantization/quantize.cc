@@ -8,7 +8,7 @@
 
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
-#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -360,7 +360,7 @@ struct AddQuantized {
       using Limits = std::numeric_limits<Q>;
       const Quantization by = terms.SumWithin(Limits::min(), Limits::max());
       return ParallelFor(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        BestQuantizedMath<Q>().add(x.data<Q>() + begin, terms.a, y.data<Q>() + begin, terms.b, end - begin,
+        BestQuantizedMath<Q>().add(x.data<Q>() + begin, terms.a, y.data<Q>() + begin, 1, terms.b, end - begin,
                                    by, sum.data<Q>() + begin);
       });
     });

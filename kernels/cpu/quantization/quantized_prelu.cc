@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "rewire/kernels/contract/quantization.h"
-#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"

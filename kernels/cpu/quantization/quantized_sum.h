@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 #include "rewire/vm/kernel/attributes.h"
 
 namespace rewire::kernel::cpu {

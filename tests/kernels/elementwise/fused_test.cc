@@ -158,9 +158,81 @@ TEMPLATE_TEST_CASE("fused: 16-bit floats are read and written, computed in f32",
   }
   HostTensor wrong = HostTensor::Empty<double>({4}), out = HostTensor::Empty<float>({4});
   CHECK(Run("rewire.fused", {&wrong, &out}, Program("neg x0")) ==
-        "TypeError: rewire.fused: an input has dtype f64, expected one of f32, bool, f16, bf16");
+        "TypeError: rewire.fused: an input has dtype f64, expected one of f32, bool, f16, bf16, u8, i8");
   CHECK(Run("rewire.fused", {&out, &wrong}, Program("neg x0")) ==
-        "TypeError: rewire.fused: out has dtype f64, expected one of f32, f16, bf16");
+        "TypeError: rewire.fused: out has dtype f64, expected one of f32, f16, bf16, u8, i8");
+}
+
+// Bytes of every value, as many as the shape has.
+template <typename Q>
+HostTensor BytesOf(const Shape& shape, std::size_t seed) {
+  HostTensor bytes = HostTensor::Empty<Q>(shape);
+  for (std::int64_t i = 0; i < bytes.size(); ++i)
+    bytes.elements<Q>()[i] = static_cast<Q>((static_cast<std::size_t>(i) * 37 + seed) % 256);
+  return bytes;
+}
+
+TEMPLATE_TEST_CASE("fused: bytes are what their conversions make of them, by every instruction set", "",
+                   std::uint8_t, std::int8_t) {
+  const std::string zero = std::is_same_v<TestType, std::uint8_t> ? "131" : "-7";
+  HostTensor a_scale = HostTensor::Of<float>({}, {0.037F}), b_scale = HostTensor::Of<float>({}, {0.3F});
+  HostTensor a_zero = BytesOf<TestType>({}, 131), b_zero = BytesOf<TestType>({}, 5);
+  if (!std::is_same_v<TestType, std::uint8_t>) a_zero = BytesOf<TestType>({}, 249);
+  const std::string program =
+      "dequantize x0 0.037 " + zero + "; dequantize x1 0.3 5; mul r0 r1; quantize r2 0.3 5";
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{300}, {300}},   {{3, 5}, {3, 5}}, {{2, 3, 700}, {3, 1}},  {{4, 6, 5}, {5}},
+      {{40, 16}, {16}}, {{7}, {1}},       {{2, 700, 3}, {700, 1}}};
+  for (const auto& [shape, of_other] : shapes) {
+    CAPTURE(shape, of_other);
+    HostTensor a = BytesOf<TestType>(shape, 1), b = BytesOf<TestType>(of_other, 90);
+    ForEachTarget([&, &shape = shape, &of_other = of_other] {
+      HostTensor a_floats = HostTensor::Empty<float>(shape), b_floats = HostTensor::Empty<float>(of_other);
+      HostTensor product = HostTensor::Empty<float>(shape), expected = HostTensor::Empty<TestType>(shape);
+      REQUIRE(Run("rewire.dequantize_linear", {&a, &a_scale, &a_zero, &a_floats}) == "");
+      REQUIRE(Run("rewire.dequantize_linear", {&b, &b_scale, &b_zero, &b_floats}) == "");
+      REQUIRE(Run("rewire.mul", {&a_floats, &b_floats, &product}) == "");
+      REQUIRE(Run("rewire.quantize_linear", {&product, &b_scale, &b_zero, &expected}) == "");
+      HostTensor out = HostTensor::Empty<TestType>(shape), floats = HostTensor::Empty<float>(shape);
+      REQUIRE(Run("rewire.fused", {&a, &b, &out}, {{"program", program.c_str()}}) == "");
+      CHECK(out.values<TestType>() == expected.values<TestType>());
+      // Without the last step the floats are the same, and with it they are rounded and not held.
+      const std::string to_floats = program.substr(0, program.rfind(';'));
+      REQUIRE(Run("rewire.fused", {&a, &b, &floats}, {{"program", to_floats.c_str()}}) == "");
+      CHECK(floats.values<float>() == product.values<float>());
+      REQUIRE(Run("rewire.fused", {&product, &floats}, Program("quantize x0 0.3 5")) == "");
+      for (std::int64_t i = 0; i < floats.size(); ++i)
+        REQUIRE(floats.elements<float>()[i] == std::nearbyint(product.elements<float>()[i] / 0.3F) + 5);
+      // Over its input, and of a tensor that is dequantized in two ways.
+      HostTensor in_place = BytesOf<TestType>(shape, 1);
+      REQUIRE(Run("rewire.fused", {&in_place, &b, &in_place}, {{"program", program.c_str()}}) == "");
+      CHECK(in_place.values<TestType>() == expected.values<TestType>());
+      REQUIRE(Run("rewire.fused", {&a, &floats},
+                  Program("dequantize x0 0.5 3; dequantize x0 0.25 0; sub r0 r1")) == "");
+      for (std::int64_t i = 0; i < floats.size(); ++i) {
+        const auto byte = static_cast<float>(a.elements<TestType>()[i]);
+        REQUIRE(floats.elements<float>()[i] == (byte - 3) * 0.5F - byte * 0.25F);
+      }
+    });
+  }
+}
+
+TEST_CASE("fused: results are rounded and held in the range of bytes") {
+  HostTensor x = HostTensor::Of<float>({9}, {kNaN, -kInf, kInf, -0.5F, 0.5F, 1.5F, 254.5F, 255.5F, -128.5F});
+  HostTensor out = HostTensor::Empty<std::uint8_t>({9}), with_sign = HostTensor::Empty<std::int8_t>({9});
+  REQUIRE(Run("rewire.fused", {&x, &out}, Program("add x0 0")) == "");
+  CHECK(out.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 0, 255, 0, 0, 2, 254, 255, 0});
+  REQUIRE(Run("rewire.fused", {&x, &with_sign}, Program("add x0 0")) == "");
+  CHECK(with_sign.values<std::int8_t>() ==
+        std::vector<std::int8_t>{-128, -128, 127, 0, 0, 2, 127, 127, -128});
+  HostTensor one = HostTensor::Of<float>({1}, {3});
+  REQUIRE(Run("rewire.fused", {&x, &one, &out}, Program("quantize x1 0.5 1")) == "");
+  CHECK(out.values<std::uint8_t>() == std::vector<std::uint8_t>(9, 7));
+  HostTensor floats = HostTensor::Empty<float>({9});
+  CHECK(Run("rewire.fused", {&x, &floats}, Program("dequantize x0 2 1; neg r0")) ==
+        "TypeError: rewire.fused: input x0 has dtype f32, expected u8 or i8, which the program dequantizes");
+  REQUIRE(Run("rewire.fused", {&x, &floats}, Program("dequantize x0 2 1")) == "");
+  CHECK(floats.values<float>()[4] == -1);
 }
 
 TEST_CASE("fused: truth values, and choosing by them") {
@@ -293,6 +365,10 @@ TEST_CASE("fused: programs that are refused") {
   CHECK(error("clip x0 x1 2") ==
         "ValueError: rewire.fused: attribute 'program': operand 1 of step 0 ('clip x0 x1 2') must be a "
         "number");
+  CHECK(
+      error("quantize x0 0.5 1.5") ==
+      "ValueError: rewire.fused: attribute 'program': step 0 is 'quantize x0 0.5 1.5', expected a zero from "
+      "-128 to 255");
   CHECK(error("neg x0; neg x0") == "ValueError: rewire.fused: attribute 'program': no step reads r0");
   std::string many = "neg x0", wide;
   for (int i = 0; i < FusedProgram::kMostSteps; ++i) many += "; neg r" + std::to_string(i);

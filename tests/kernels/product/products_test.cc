@@ -209,6 +209,69 @@ TEST_CASE("integer products wrap, and 8-bit ones take their zeros off") {
         "shape [2, 3]");
 }
 
+// numpy's matmul of bytes less their zeros, in the order in which they are defined.
+template <typename A, typename B>
+void CheckByteProduct(const Shape& a_shape, const Shape& b_shape, const Shape& shape, std::int64_t a_zeros,
+                      std::int64_t b_zeros) {
+  CAPTURE(a_shape, b_shape, a_zeros, b_zeros);
+  const auto filled = [](const Shape& dims, std::size_t seed, auto element) {
+    using T = decltype(element);
+    std::size_t count = 1;
+    for (const std::int64_t dim : dims) count *= static_cast<std::size_t>(dim);
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>((i + seed) * 7919 % 256);
+    return HostTensor::Of<T>(dims, values);
+  };
+  HostTensor a = filled(a_shape, 1, A()), b = filled(b_shape, 2, B());
+  HostTensor a_zero = filled({a_zeros}, 3, A()), b_zero = filled({b_zeros}, 4, B());
+  HostTensor out = HostTensor::Empty<std::int32_t>(shape);
+  REQUIRE(Run("rewire.matmul_integer", {&a, &b, &a_zero, &b_zero, &out}) == "");
+  const std::int64_t m = shape[shape.size() - 2], n = shape.back(), k = a_shape.back();
+  const auto matrices = [](const Shape& dims) {
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i + 2 < dims.size(); ++i) count *= dims[i];
+    return count;
+  };
+  const std::int64_t all = matrices(shape);
+  const auto zero_of = [](HostTensor& zeros, std::int64_t i, auto element) -> std::int32_t {
+    return zeros.size() == 0 ? 0 : zeros.elements<decltype(element)>()[zeros.size() == 1 ? 0 : i];
+  };
+  for (std::int64_t i = 0; i < all * m * n; ++i) {
+    const std::int64_t matrix = i / (m * n), row = i / n % m, column = i % n;
+    const std::int64_t left = (matrix % matrices(a_shape) * m + row) * k;
+    const std::int64_t right = matrix % matrices(b_shape) * k * n + column;
+    std::int32_t sum = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+      const std::int32_t x = a.elements<A>()[left + j] - zero_of(a_zero, row, A());
+      sum += x * (b.elements<B>()[right + j * n] - zero_of(b_zero, column, B()));
+    }
+    REQUIRE(out.elements<std::int32_t>()[i] == sum);
+  }
+}
+
+TEMPLATE_TEST_CASE("products of bytes that only the run knows, of all ranks, depths and zeros", "",
+                   (std::pair<std::uint8_t, std::uint8_t>), (std::pair<std::uint8_t, std::int8_t>),
+                   (std::pair<std::int8_t, std::uint8_t>), (std::pair<std::int8_t, std::int8_t>)) {
+  using A = typename TestType::first_type;
+  using B = typename TestType::second_type;
+  for (const std::int64_t a_zeros : {0, 1, 5}) {
+    for (const bool each : {false, true}) {
+      for (const std::int64_t k : {1, 3, 4, 18}) {
+        for (const std::int64_t n : {1, 7, 16, 33, 70}) {
+          const std::int64_t b_zeros = each ? n : a_zeros % 2;
+          CheckByteProduct<A, B>({5, k}, {k, n}, {5, n}, a_zeros, b_zeros);
+          CheckByteProduct<A, B>({3, 5, k}, {k, n}, {3, 5, n}, a_zeros, b_zeros);
+          CheckByteProduct<A, B>({2, 3, 5, k}, {3, k, n}, {2, 3, 5, n}, a_zeros, b_zeros);
+          CheckByteProduct<A, B>({5, k}, {2, 3, k, n}, {2, 3, 5, n}, a_zeros, b_zeros);
+        }
+      }
+    }
+  }
+  CheckByteProduct<A, B>({2, 5, 0}, {2, 0, 3}, {2, 5, 3}, 1, 1);
+  CheckByteProduct<A, B>({0, 5, 2}, {0, 2, 3}, {0, 5, 3}, 1, 1);
+  CheckByteProduct<A, B>({1, 130, 300}, {1, 300, 40}, {1, 130, 40}, 130, 40);
+}
+
 TEST_CASE("determinants") {
   HostTensor x = HostTensor::Of<double>(
       {3, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10, 0, 1, 0, 1, 0, 0, 0, 0, 2, 1, 2, 3, 2, 4, 6, 1, 1, 1});

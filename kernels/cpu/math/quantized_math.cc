@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled once for each instruction set; see Highway's foreach_target.h.
-#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 
 #include <algorithm>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/quantization/quantized_math.cc"
+#define HWY_TARGET_INCLUDE "rewire/kernels/cpu/math/quantized_math.cc"
 #include <hwy/foreach_target.h>
 // Behind it.
 #include "rewire/kernels/cpu/math/rounded-inl.h"
@@ -46,11 +46,6 @@ HWY_INLINE void StoreRounded(V scaled, const Quantization& by, Q* to) {
   hn::StoreU(hn::DemoteTo(d, rounded), d, to);
 }
 
-template <typename Q>
-HWY_INLINE void StoreQuantized(V value, const Quantization& by, Q* to) {
-  StoreRounded(hn::Div(value, hn::Set(D(), by.scale)), by, to);
-}
-
 // A vector of sums by vectors of scales.
 template <typename Q>
 HWY_INLINE void StoreRequantized(const std::int32_t* from, V x_scale, V w_scale, const Quantization& by,
@@ -59,15 +54,72 @@ HWY_INLINE void StoreRequantized(const std::int32_t* from, V x_scale, V w_scale,
   StoreRounded(hn::Mul(hn::ConvertTo(D(), hn::LoadU(DI(), from)), factor), by, to);
 }
 
+// Quotients by a scale to the nearest, as a division gives them.
+struct ByDivision {
+  V scale;
+  explicit ByDivision(const Quantization& by) : scale(hn::Set(D(), by.scale)) {}
+  template <typename Q>
+  HWY_INLINE void Store(V value, const Quantization& by, Q* to) const {
+    StoreRounded(hn::Div(value, scale), by, to);
+  }
+};
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+
+// The same, without the wait for a division: a product with the inverse, corrected by what is left of the
+// number (Markstein's theorem). The number is held in the range of the results first, so that infinities and
+// NaN need no correction.
+struct ByInverse {
+  V scale, inverse, least, most;
+  explicit ByInverse(const Quantization& by)
+      : scale(hn::Set(D(), by.scale)),
+        inverse(hn::Set(D(), 1 / by.scale)),
+        least(hn::Set(D(), static_cast<float>(by.least - by.zero) * by.scale)),
+        most(hn::Set(D(), static_cast<float>(by.most - by.zero) * by.scale)) {}
+  template <typename Q>
+  HWY_INLINE void Store(V value, const Quantization& by, Q* to) const {
+    constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23: the last bit of such numbers is worth 1
+    // These CPUs' instructions give the second operand if one is NaN.
+    value = hn::Min(hn::Max(value, least), most);
+    const V product = hn::Mul(value, inverse);
+    const V quotient = hn::MulAdd(hn::NegMulAdd(product, scale, value), inverse, product);
+    const auto shifted = hn::BitCast(DI(), hn::Add(quotient, hn::Set(D(), kNoFractions)));
+    const auto first = hn::BitCast(DI(), hn::Set(D(), kNoFractions - static_cast<float>(by.zero)));
+    const hn::Rebind<Q, D> d;
+    hn::StoreU(hn::DemoteTo(d, hn::Sub(shifted, first)), d, to);
+  }
+};
+
+// Whether neither products with the inverse nor what they leave underflow or overflow.
+inline bool HasInverse(const Quantization& by) { return by.scale > 1e-27F && by.scale < 1e27F; }
+
+// Calls body(way of dividing).
+template <class Body>
+HWY_INLINE void ForWay(const Quantization& by, const Body& body) {
+  if (HasInverse(by)) return body(ByInverse(by));
+  body(ByDivision(by));
+}
+
+#else
+
+template <class Body>
+HWY_INLINE void ForWay(const Quantization& by, const Body& body) {
+  body(ByDivision(by));
+}
+
+#endif
+
 template <typename Q>
 void Quantize(const float* from, std::int64_t count, const Quantization& by, Q* to) {
-  const auto run = [&](std::int64_t i) HWY_ATTR { StoreQuantized(hn::LoadU(D(), from + i), by, to + i); };
-  if (ForVectors(count, run)) return;
-  HWY_ALIGN float values[hn::MaxLanes(D())] = {};
-  Q results[hn::MaxLanes(D())];
-  std::copy_n(from, count, values);
-  StoreQuantized(hn::Load(D(), values), by, results);
-  std::copy_n(results, count, to);
+  ForWay(by, [&](const auto& way) HWY_ATTR {
+    const auto run = [&](std::int64_t i) HWY_ATTR { way.Store(hn::LoadU(D(), from + i), by, to + i); };
+    if (ForVectors(count, run)) return;
+    HWY_ALIGN float values[hn::MaxLanes(D())] = {};
+    Q results[hn::MaxLanes(D())];
+    std::copy_n(from, count, values);
+    way.Store(hn::Load(D(), values), by, results);
+    std::copy_n(results, count, to);
+  });
 }
 
 template <typename Q>
@@ -155,20 +207,65 @@ void Requantize(const std::int32_t* from, std::int64_t count, float x_scale, con
   std::copy_n(results, count, to);
 }
 
+struct SumOfVectors {
+  HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
+};
+struct ProductOfVectors {
+  HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+};
+
+// An operand of bytes, and one that is the same byte for all elements.
 template <typename Q>
-void Add(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
-         const Quantization& by, Q* to) {
-  const auto run = [&](std::int64_t i) HWY_ATTR {
-    StoreQuantized(hn::Add(Dequantized(a + i, of_a), Dequantized(b + i, of_b)), by, to + i);
-  };
-  if (ForVectors(count, run)) return;
+struct EachByte {
+  const Q* from;
+  const Quantization& by;
+  HWY_INLINE V At(std::int64_t i) const { return Dequantized(from + i, by); }
+};
+struct OneByte {
+  V value;
+  HWY_INLINE V At(std::int64_t) const { return value; }
+};
+
+template <class Op, typename Q, class B>
+HWY_NOINLINE void OfPairs(const EachByte<Q>& a, const B& b, std::int64_t count, const Quantization& by,
+                          Q* to) {
+  ForWay(by, [&](const auto& way) HWY_ATTR {
+    for (std::int64_t i = 0; i < count; i += Lanes()) way.Store(Op()(a.At(i), b.At(i)), by, to + i);
+  });
+}
+
+// The rest of a vector is computed apart, so that nothing is read or written behind the elements.
+template <class Op, typename Q>
+void OfTwo(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
+           std::int64_t count, const Quantization& by, Q* to) {
+  const OneByte repeated{hn::Set(D(), static_cast<float>(b[0] - of_b.zero) * of_b.scale)};
+  const std::int64_t whole = count / Lanes() * Lanes(), rest = count - whole;
+  if (b_step == 0)
+    OfPairs<Op>(EachByte<Q>{a, of_a}, repeated, whole, by, to);
+  else
+    OfPairs<Op>(EachByte<Q>{a, of_a}, EachByte<Q>{b, of_b}, whole, by, to);
+  if (rest == 0) return;
   Q left[hn::MaxLanes(D())] = {};
   Q right[hn::MaxLanes(D())] = {};
   Q results[hn::MaxLanes(D())];
-  std::copy_n(a, count, left);
-  std::copy_n(b, count, right);
-  StoreQuantized(hn::Add(Dequantized(left, of_a), Dequantized(right, of_b)), by, results);
-  std::copy_n(results, count, to);
+  std::copy_n(a + whole, rest, left);
+  if (b_step == 0)
+    std::fill_n(right, rest, b[0]);
+  else
+    std::copy_n(b + whole, rest, right);
+  OfPairs<Op>(EachByte<Q>{left, of_a}, EachByte<Q>{right, of_b}, Lanes(), by, results);
+  std::copy_n(results, rest, to + whole);
+}
+
+template <typename Q>
+void Add(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
+         std::int64_t count, const Quantization& by, Q* to) {
+  OfTwo<SumOfVectors>(a, of_a, b, b_step, of_b, count, by, to);
+}
+template <typename Q>
+void Multiply(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
+              std::int64_t count, const Quantization& by, Q* to) {
+  OfTwo<ProductOfVectors>(a, of_a, b, b_step, of_b, count, by, to);
 }
 
 template <typename Q>
@@ -176,7 +273,7 @@ HWY_INLINE void StorePRelu(const Q* from, const Quantization& of_from, const flo
                            const Quantization& by, Q* to) {
   const V value = Dequantized(from, of_from);
   const V scaled = hn::Mul(value, hn::LoadU(D(), slopes));
-  StoreQuantized(hn::IfThenElse(hn::Lt(value, hn::Zero(D())), scaled, value), by, to);
+  ByDivision(by).Store(hn::IfThenElse(hn::Lt(value, hn::Zero(D())), scaled, value), by, to);
 }
 
 template <typename Q>
@@ -292,10 +389,10 @@ MapBytes OfMap() {
 #endif
 
 QuantizedMath<std::uint8_t> OfUnsigned() {
-  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &PRelu};
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &Multiply, &PRelu};
 }
 QuantizedMath<std::int8_t> OfSigned() {
-  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &PRelu};
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &Multiply, &PRelu};
 }
 WidenRange OfRange() { return &Widen; }
 

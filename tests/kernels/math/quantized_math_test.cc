@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between floats and 8-bit integers, by every instruction set, against the definition.
-#include "rewire/kernels/cpu/quantization/quantized_math.h"
+#include "rewire/kernels/cpu/math/quantized_math.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -65,13 +65,48 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
 
         std::vector<TestType> other(count), sums(count + 1, 99), of_chain;
         for (std::size_t i = 0; i < count; ++i) other[i] = static_cast<TestType>(i * 29);
-        math.add(stored.data(), by, other.data(), whole, size, held, sums.data());
-        for (std::size_t i = 0; i < count; ++i) {
-          const float sum = exact[i] + static_cast<float>(other[i] - whole.zero) * whole.scale;
-          of_chain.push_back(QuantizedByDefinition<TestType>(sum, held));
+        for (const std::int64_t step : {0, 1}) {
+          const auto other_at = [&](std::size_t i) {
+            return static_cast<float>(other[step == 0 ? 0 : i] - whole.zero) * whole.scale;
+          };
+          std::vector<TestType> products(count + 1, 99), of_products;
+          of_chain.clear();
+          math.add(stored.data(), by, other.data(), step, whole, size, held, sums.data());
+          math.mul(stored.data(), by, other.data(), step, whole, size, held, products.data());
+          for (std::size_t i = 0; i < count; ++i) {
+            of_chain.push_back(QuantizedByDefinition<TestType>(exact[i] + other_at(i), held));
+            of_products.push_back(QuantizedByDefinition<TestType>(exact[i] * other_at(i), held));
+          }
+          of_chain.push_back(99);
+          of_products.push_back(99);
+          REQUIRE(sums == of_chain);
+          REQUIRE(products == of_products);
         }
-        of_chain.push_back(99);
-        REQUIRE(sums == of_chain);
+      }
+    }
+  });
+}
+
+TEST_CASE("floats are divided by a scale as a division does it, by every instruction set") {
+  ForEachTarget([] {
+    const QuantizedMath<std::uint8_t> math = ChooseQuantizedMath<std::uint8_t>();
+    // Numbers around those halfway between two results, where the last bit of a quotient decides.
+    for (const float scale : {0.1F, 0.0037F, 3.0F, 1.0F / 3, 7e-20F, 7e20F, 1e-30F, 1e30F, 1e-45F, 3e38F}) {
+      for (const std::int32_t zero : {0, 131}) {
+        INFO("scale " << scale << ", zero " << zero);
+        const Quantization by{scale, zero, 0, 255};
+        std::vector<float> values;
+        for (int i = -140; i < 260; ++i) {
+          const float half = (static_cast<float>(i) + 0.5F) * scale;
+          const float below = std::nextafter(half, -INFINITY), above = std::nextafter(half, INFINITY);
+          values.insert(values.end(), {std::nextafter(below, -INFINITY), below, half, above,
+                                       std::nextafter(above, INFINITY)});
+        }
+        values.insert(values.end(), {INFINITY, -INFINITY, std::nanf(""), 3e38F, -3e38F, 1e-45F, 0.0F, -0.0F});
+        std::vector<std::uint8_t> stored(values.size()), expected;
+        for (const float value : values) expected.push_back(QuantizedByDefinition<std::uint8_t>(value, by));
+        math.quantize(values.data(), static_cast<std::int64_t>(values.size()), by, stored.data());
+        REQUIRE(stored == expected);
       }
     }
   });
@@ -125,7 +160,7 @@ TEMPLATE_TEST_CASE("each step of a quantized sum is rounded, by every instructio
     std::size_t wrong = 0;
     for (const TestType stored : every) {
       const std::vector<TestType> same(every.size(), stored);
-      ChooseQuantizedMath<TestType>().add(same.data(), term, every.data(), term, 256, sum, sums.data());
+      ChooseQuantizedMath<TestType>().add(same.data(), term, every.data(), 1, term, 256, sum, sums.data());
       const volatile float a = static_cast<float>(stored) * term.scale;
       for (std::size_t i = 0; i < every.size(); ++i) {
         const volatile float b = static_cast<float>(every[i]) * term.scale;

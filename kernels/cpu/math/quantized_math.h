@@ -28,9 +28,12 @@ struct QuantizedMath {
   // or 1.
   void (*requantize)(const std::int32_t* from, std::int64_t count, float x_scale, const float* w_scales,
                      std::int64_t step, const Quantization& by, Q* to);
-  // Does the same as dequantizing both, adding and quantizing, each step in f32.
-  void (*add)(const Q* a, const Quantization& of_a, const Q* b, const Quantization& of_b, std::int64_t count,
-              const Quantization& by, Q* to);
+  // Do the same as dequantizing both, adding or multiplying and quantizing, each step in f32. A b_step of 0
+  // repeats b's first element, otherwise it is 1.
+  void (*add)(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
+              std::int64_t count, const Quantization& by, Q* to);
+  void (*mul)(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
+              std::int64_t count, const Quantization& by, Q* to);
   // Does the same as dequantizing, multiplying negative numbers by a slope, and quantizing. Element i has
   // slopes[i % period]. The slopes go on from the first one behind the last one, kMoreSlopes of them.
   void (*prelu)(const Q* from, const Quantization& of_from, const float* slopes, std::int64_t period,
