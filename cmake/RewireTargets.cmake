@@ -3,6 +3,7 @@
 
 # The level at which code is compiled that is to be small.
 include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag("-Werror -fvect-cost-model=dynamic -funswitch-loops" REWIRE_HAVE_PLAIN_LOOPS)
 check_cxx_compiler_flag(-Oz REWIRE_HAVE_OZ)
 if(REWIRE_HAVE_OZ)
   set(REWIRE_FOR_SIZE -Oz)
@@ -45,7 +46,7 @@ function(rewire_library name)
       target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects -fno-strict-aliasing)
       target_link_options(${name} INTERFACE -fno-lto)
     endif()
-    # Sources with options of their own are compiled one by one. Presets that are for haste do without such options.
+    # Sources with options of their own are compiled one by one. Presets that are for haste have options for a whole library alone.
     if(arg_PART_OF AND NOT arg_FOR_SPEED AND (REWIRE_LTO OR NOT CMAKE_UNITY_BUILD))
       set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
       foreach(source IN LISTS arg_SOURCES)
@@ -55,6 +56,8 @@ function(rewire_library name)
         endif()
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${options})
       endforeach()
+    elseif(arg_PART_OF AND NOT arg_FOR_SPEED AND NOT arg_HOT)
+      target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${REWIRE_FOR_SIZE}>)
     endif()
   else()
     add_library(${name} INTERFACE)
@@ -126,46 +129,62 @@ if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(REWIRE_COUNT_BRANCHES ON)
 endif()
 
-# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PRIVATE <target>...]
+# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PLAIN_LOOPS <.cc>...] [PRIVATE <target>...]
 #                       [NOT_IN_MODULE <target>...])
 #
 # A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
 # REWIRE_STATIC_KERNELS an archive that the host links. What is NOT_IN_MODULE is linked by the archive and the tests alone. It sees vm's kernel-side headers and links nothing of the VM.
-# MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. Tests link the objects,
-# rewire_kernels_<suffix>_objects.
+# MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. PLAIN_LOOPS are sources whose loops are as fast
+# by -O2 with its vectors as by -O3. Tests link the objects, rewire_kernels_<suffix>_objects.
 function(rewire_kernel_library suffix)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PRIVATE;NOT_IN_MODULE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PLAIN_LOOPS;PRIVATE;NOT_IN_MODULE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_kernel_library(${suffix}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(name rewire_kernels_${suffix})
-  add_library(${name}_objects OBJECT ${arg_SOURCES})
-  target_include_directories(${name}_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(${name}_objects PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
   # Loops over tensors gain from what -O3 adds, the rest of the tree only grows. No kernel reads errno or traps.
   # Sanitized, they are compiled for the tests alone, and optimizing them would take most of that build.
+  set(level $<$<CONFIG:Release,RelWithDebInfo>:${REWIRE_KERNEL_OPTIMIZATION}>)
+  set(plain_level ${level})
   if(REWIRE_SANITIZE)
     set(level -O0)
-  else()
-    set(level $<$<CONFIG:Release,RelWithDebInfo>:${REWIRE_KERNEL_OPTIMIZATION}>)
+    set(plain_level -O0)
+  elseif(REWIRE_HAVE_PLAIN_LOOPS AND REWIRE_KERNEL_OPTIMIZATION STREQUAL "-O3")
+    set(plain_level -O2 -fvect-cost-model=dynamic -funswitch-loops)
+    list(TRANSFORM plain_level REPLACE "(.+)" "$<$<CONFIG:Release,RelWithDebInfo>:\\1>")
   endif()
-  # Short loops begin at multiples of 32 bytes. Where a loop of 20 bytes spans two lines of the CPU's instruction
-  # cache, it runs at half the speed, and every change elsewhere in the file may move it there.
-  target_compile_options(${name}_objects PRIVATE ${level} -fno-math-errno -fno-trapping-math -falign-loops=32)
-  if(REWIRE_COUNT_BRANCHES)
-    target_compile_options(${name}_objects PRIVATE -fsanitize=float-cast-overflow -fsanitize-coverage=trace-pc-guard)
+  rewire_kernel_objects(${name}_objects SOURCES ${arg_SOURCES} LEVEL ${level} LIBS ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
+  set(objects $<TARGET_OBJECTS:${name}_objects>)
+  if(arg_PLAIN_LOOPS)
+    rewire_kernel_objects(${name}_plain SOURCES ${arg_PLAIN_LOOPS} LEVEL ${plain_level} LIBS ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
+    target_sources(${name}_objects INTERFACE $<TARGET_OBJECTS:${name}_plain>)
+    list(APPEND objects $<TARGET_OBJECTS:${name}_plain>)
   endif()
-  rewire_library_options(${name}_objects)
   if(REWIRE_STATIC_KERNELS)
-    add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
+    add_library(${name} STATIC ${objects})
     target_link_libraries(${name} PRIVATE ${arg_NOT_IN_MODULE})
   else()
-    add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects> ${arg_MODULE_SOURCES})
+    add_library(${name} MODULE ${objects} ${arg_MODULE_SOURCES})
   endif()
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name} PUBLIC dlpack::dlpack PRIVATE ${arg_PRIVATE})
   rewire_module(${name})
+endfunction()
+
+# rewire_kernel_objects(<target> SOURCES <.cc>... LEVEL <option>... LIBS <target>...): kernels' objects, compiled by one set of options.
+function(rewire_kernel_objects target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LEVEL;LIBS")
+  add_library(${target} OBJECT ${arg_SOURCES})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${target} PUBLIC dlpack::dlpack PRIVATE ${arg_LIBS})
+  # Short loops begin at multiples of 32 bytes. Where a loop of 20 bytes spans two lines of the CPU's instruction
+  # cache, it runs at half the speed, and every change elsewhere in the file may move it there.
+  target_compile_options(${target} PRIVATE ${arg_LEVEL} -fno-math-errno -fno-trapping-math -falign-loops=32)
+  if(REWIRE_COUNT_BRANCHES)
+    target_compile_options(${target} PRIVATE -fsanitize=float-cast-overflow -fsanitize-coverage=trace-pc-guard)
+  endif()
+  rewire_library_options(${target})
 endfunction()
 
 # rewire_device_library(<suffix> SOURCES <.cc>...): a library that makes something a device, target rewire_device_<suffix>.
