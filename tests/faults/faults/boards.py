@@ -7,15 +7,15 @@ PACKING = ("compiler_packing_test",)
 
 FAULTS = [
     # Models of TensorFlow Lite.
-    Fault("boards", "an operator's tensor is one of its subgraph", "read_tflite.cc",
+    Fault("boards", "an operator's tensor is one of its subgraph", "tflite_operators.cc",
           "if (index < 0 || «static_cast<std::size_t>(index) >= SizeOf(graph.tensors())») {", "false", TFLITE),
-    Fault("boards", "a constant of a file has the bytes of its shape", "read_tflite.cc",
+    Fault("boards", "a constant of a file has the bytes of its shape", "tflite_tensors.cc",
           "if («wanted != bytes.size()») {", "false", TFLITE),
-    Fault("boards", "a zero point of a file is one of its dtype", "read_tflite.cc",
+    Fault("boards", "a zero point of a file is one of its dtype", "tflite_tensors.cc",
           "if («zero < least || zero > most»)", "false", TFLITE),
-    Fault("boards", "scales of a file lie along the operator's channels", "read_tflite.cc",
+    Fault("boards", "scales of a file lie along the operator's channels", "tflite_tensors.cc",
           "if («count > 1 && given->quantized_dimension() != channel_axis») {", "false", TFLITE),
-    Fault("boards", "a variable of a file gives on what was stored last", "read_tflite.cc",
+    Fault("boards", "a variable of a file gives on what was stored last", "tflite_variables.cc",
           "«(*variable)->current = *name;»", "", TFLITE),
     Fault("boards", "an activation of bytes ends where its floats do", "node.cc",
           "const std::int64_t most = «range.most == kInfinity ? lowest + 255 : StoredOf(range.most, scale, zero, dtype)»;",
