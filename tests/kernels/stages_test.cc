@@ -8,6 +8,7 @@
 
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/targets.h"
 #include "rewire/vm/thread_pool.h"
 
 namespace rewire::test {
@@ -107,26 +108,31 @@ void CheckThreads(const std::string& kernel, const std::vector<HostTensor*>& inp
   }
 }
 
+// Whatever instruction set computes: each has a number of rows of its own at a time, by which threads share
+// them.
 TEST_CASE("convolutions and pools on real threads give what one thread gives") {
-  // Small weights, of which each thread takes groups of tiles of its own, and large ones.
-  for (const auto& [channels, size] :
-       {std::pair<std::int64_t, std::int64_t>(10, 51), {64, 18}, {16, 29}, {12, 40}}) {
-    HostTensor x = HostTensor::Random({1, size, size, channels}, 1);
-    HostTensor w = HostTensor::Random({channels, channels, 3, 3}, 2);
-    HostTensor bias = HostTensor::Random({channels}, 3);
-    const Shape out = {1, size - 2, size - 2, channels};
-    const std::int64_t packed = (channels + 15) / 16 * 16;
-    HostTensor points = HostTensor::Empty<float>({36, packed, channels});
-    HostTensor panels = HostTensor::Empty<float>({packed, channels * 9});
-    REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
-    REQUIRE(Run("rewire.packed.pack", {&w, &panels}, {{"order", "OI"}}) == "");
-    const AttributeList window = {{"channels", channels}, {"kernel_shape", std::vector<std::int64_t>{3, 3}}};
-    CheckThreads("rewire.packed.winograd", {&x, &points, &bias}, out, window);
-    CheckThreads("rewire.packed.conv", {&x, &panels, &bias}, out, window);
-  }
-  HostTensor x = HostTensor::Random({1, 60, 101, 10}, 1);
-  CheckThreads("rewire.max_pool", {&x}, {1, 59, 100, 10},
-               {{"kernel_shape", std::vector<std::int64_t>{2, 2}}, {"layout", "NHWC"}});
+  ForEachTarget([] {
+    // Small weights, of which each thread takes groups of tiles of its own, and large ones.
+    for (const auto& [channels, size] :
+         {std::pair<std::int64_t, std::int64_t>(10, 51), {64, 18}, {16, 29}, {12, 40}}) {
+      HostTensor x = HostTensor::Random({1, size, size, channels}, 1);
+      HostTensor w = HostTensor::Random({channels, channels, 3, 3}, 2);
+      HostTensor bias = HostTensor::Random({channels}, 3);
+      const Shape out = {1, size - 2, size - 2, channels};
+      const std::int64_t packed = (channels + 15) / 16 * 16;
+      HostTensor points = HostTensor::Empty<float>({36, packed, channels});
+      HostTensor panels = HostTensor::Empty<float>({packed, channels * 9});
+      REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
+      REQUIRE(Run("rewire.packed.pack", {&w, &panels}, {{"order", "OI"}}) == "");
+      const AttributeList window = {{"channels", channels},
+                                    {"kernel_shape", std::vector<std::int64_t>{3, 3}}};
+      CheckThreads("rewire.packed.winograd", {&x, &points, &bias}, out, window);
+      CheckThreads("rewire.packed.conv", {&x, &panels, &bias}, out, window);
+    }
+    HostTensor x = HostTensor::Random({1, 60, 101, 10}, 1);
+    CheckThreads("rewire.max_pool", {&x}, {1, 59, 100, 10},
+                 {{"kernel_shape", std::vector<std::int64_t>{2, 2}}, {"layout", "NHWC"}});
+  });
 }
 
 }  // namespace
