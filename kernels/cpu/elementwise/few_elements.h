@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of elementwise kernels on few elements. What Elementwise prepares for loops of any length takes longer
-// than such a call. So the common one is tested for in registers, and its loop asks for no instruction set.
+// Calls of elementwise kernels on few elements. What Elementwise prepares for loops of any length takes
+// longer than such a call. So the common one is tested for in registers, and its loop asks for no instruction
+// set.
 #pragma once
 
 #include <algorithm>
