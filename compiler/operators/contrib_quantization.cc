@@ -156,25 +156,28 @@ Status LowerQLinearConcat(Op& op, const Operator& /*row*/) {
 }
 
 // a, its scale and zero, b, its scale and zero, an integer bias, the result's scale and zero. Without a
-// scale, the result is of floats.
+// scale, the result is of floats. Products of integers have neither a factor nor a transposed left side, so
+// the factor becomes one of a's scale and a's bytes are transposed.
 Status LowerQGemm(Op& op, const Operator& /*row*/) {
   Decomposition parts(op);
-  const std::string a = Dequantized(&parts, 0);
+  std::string stored = parts.In(0), a_scale = parts.In(1);
+  if (op.Int("transA", 0) != 0) stored = parts.Add("Transpose", {stored});
+  if (const double alpha = op.Float("alpha", 1); alpha != 1)
+    a_scale = parts.Add("Mul", {a_scale, parts.Name(op.Scalar(kFloat32, alpha))});
+  const std::string a = parts.Add("DequantizeLinear", {stored, a_scale, parts.In(2)});
   Form columns;
   columns.attributes.push_back(IntAttribute("axis", op.Int("transB", 0) != 0 ? 0 : 1));
   const std::string b = parts.Add("DequantizeLinear", {parts.In(3), parts.In(4), parts.In(5)}, columns);
   std::vector<std::string> inputs = {a, b};
   if (op.in(6) != nullptr) {
     // The scale of the bias is that of the products.
-    Value* alpha = op.Scalar(kFloat32, op.Float("alpha", 1));
-    const std::string scale = parts.Add("Mul", {parts.In(1), parts.In(4)});
     Form to_float;
     to_float.attributes.push_back(IntAttribute("to", onnx::TensorProto::FLOAT));
     const std::string bias = parts.Add("Cast", {parts.In(6)}, to_float);
-    inputs.push_back(parts.Add("Mul", {bias, parts.Add("Mul", {scale, parts.Name(alpha)})}));
+    inputs.push_back(parts.Add("Mul", {bias, parts.Add("Mul", {a_scale, parts.In(4)})}));
   }
   Form form;
-  form.copied = {"alpha", "transA", "transB"};
+  form.copied = {"transB"};
   const std::string product = parts.Add("Gemm", inputs, form);
   if (op.in(7) != nullptr) return Finish(op, &parts, product, 7, 0);
   return Finish(op, &parts, product);

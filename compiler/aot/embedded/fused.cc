@@ -53,13 +53,15 @@ Result<std::string> StepText(const EmbeddedCall& call, std::string_view step) {
 }
 
 Result<std::string> Fused(EmbeddedCall& call) {
-  if (Status need = call.NeedOutput(kFloat32); !need) return need;
+  const DLDataType out = call.OutputValue().dtype;
+  const bool to_bytes = out == kUInt8 || out == kInt8;
+  if (Status need = call.NeedOutput(to_bytes ? out : kFloat32); !need) return need;
   std::string inputs;
   std::string reads;
   std::string steps;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
     const DLDataType dtype = call.InputValue(i).dtype;
-    if (dtype != kFloat32 && dtype != kBool8) {
+    if (dtype != kFloat32 && dtype != kBool8 && dtype != kUInt8 && dtype != kInt8) {
       return call.Refuse(fmt::format("argument {} is {}", i, TensorText(call.InputValue(i))));
     }
     const std::string type = ElementType(dtype);
@@ -80,10 +82,14 @@ Result<std::string> Fused(EmbeddedCall& call) {
   }
   if (step == 0) return call.Refuse("it has no program");
   for (std::size_t i = 0; i < call.inputs(); ++i) lines += fmt::format("    (void)a{};\n", i);
+  const std::string last = fmt::format("r{}", step - 1), type = ElementType(out);
+  const char* range = out == kUInt8 ? "0, 255" : "-128, 127";
+  const std::string result =
+      to_bytes ? fmt::format("({})rewire_embedded_rounded({}, 0, {})", type, last, range) : last;
   const std::string row = call.definitions().Function(
-      fmt::format("static REWIRE_EMBEDDED_ROW(NAME) {{\n{}  float *to = (float *)out;\n"
-                  "  for (; count > 0; --count{}) {{\n{}{}    *to++ = r{};\n  }}\n}}\n",
-                  inputs, steps, reads, lines, step - 1));
+      fmt::format("static REWIRE_EMBEDDED_ROW(NAME) {{\n{0}  {1} *to = ({1} *)out;\n"
+                  "  for (; count > 0; --count{2}) {{\n{3}{4}    *to++ = {5};\n  }}\n}}\n",
+                  inputs, type, steps, reads, lines, result));
   return RowCall(call, row);
 }
 

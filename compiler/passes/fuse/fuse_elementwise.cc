@@ -3,8 +3,10 @@
 // Turns elementwise nodes that feed each other into one call of rewire.fused, so that the results in between
 // stay in the first cache. A node joins the one behind it if nothing else reads its result and both results
 // have the same dimensions: then no element is computed twice. Casts between f16 and f32 around such a call
-// become its own, since it reads and writes both.
+// become its own, since it reads and writes both. So do conversions from bytes in front of it and to bytes
+// behind it.
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -12,9 +14,11 @@
 #include "rewire/compiler/ir/kernel_traits.h"
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/match/elementwise_program.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/executable_format/names/source_note.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/quantization.h"
 
 namespace rewire::compiler {
 namespace {
@@ -40,7 +44,9 @@ class ElementwiseFusion {
   }
 
  private:
-  bool IsCandidate(const Node& node) const { return IsFusible(node, graph_.strict, !graph_.strict); }
+  bool IsCandidate(const Node& node) const {
+    return IsFusible(node, graph_.strict, !graph_.strict) || ConvertsBytes(node);
+  }
 
   bool CanEnd(const Node& node) const {
     return IsCandidate(node) && !(node.outputs[0]->type.dtype == kBool8);
@@ -52,12 +58,12 @@ class ElementwiseFusion {
     std::vector<Node*> nodes;
     const auto add = [&](Node* node) {
       nodes.push_back(node);
-      for (const Value* input : node->inputs) ++reads[input];
+      for (const Value* input : OperandsOf(*node)) ++reads[input];
     };
     add(last);
     // A node can join as soon as the last of those that read it has joined.
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      for (const Value* input : nodes[i]->inputs) {
+      for (const Value* input : OperandsOf(*nodes[i])) {
         Node* node = input->producer;
         const bool gathered = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         if (node != nullptr && !gathered && nodes.size() < most && Joins(*node, *last, reads) &&
@@ -75,18 +81,25 @@ class ElementwiseFusion {
              const std::unordered_map<const Value*, std::size_t>& reads) const {
     if (!IsCandidate(node) || edit_.IsErased(&node) || !places_.contains(&node)) return false;
     const Value* value = node.outputs[0];
+    if (IsByte(value)) return false;  // in between all are floats
     // A model rounds each result to f16. What is joined computes in f32, and rounds its last result alone.
     if (value->type.dtype == kFloat16 || (graph_.strict && value->type.dtype == kBFloat16)) return false;
     const auto found = reads.find(value);
     // Dimensions that are read from the value would not be known before the last node.
+    // A program makes floats of bytes where it reads them, so that these may be repeated, too.
     return found != reads.end() && found->second == edit_.UseCount(value) && !sources_.contains(value) &&
-           ShapeText(value->type.dims) == ShapeText(last.outputs[0]->type.dims);
+           (node.kernel == names::kDequantizeLinear ||
+            ShapeText(value->type.dims) == ShapeText(last.outputs[0]->type.dims));
   }
 
   // Whether the nodes together with one more read few enough tensors.
   static bool FewInputs(const std::vector<Node*>& nodes, const Node& one_more) {
-    std::unordered_set<const Value*> read(one_more.inputs.begin(), one_more.inputs.end());
-    for (const Node* node : nodes) read.insert(node->inputs.begin(), node->inputs.end());
+    const std::span<Value* const> more = OperandsOf(one_more);
+    std::unordered_set<const Value*> read(more.begin(), more.end());
+    for (const Node* node : nodes) {
+      const std::span<Value* const> operands = OperandsOf(*node);
+      read.insert(operands.begin(), operands.end());
+    }
     for (const Node* node : nodes) read.erase(node->outputs[0]);
     read.erase(one_more.outputs[0]);
     return std::count_if(read.begin(), read.end(), [](const Value* value) { return !ScalarOf(value); }) <=

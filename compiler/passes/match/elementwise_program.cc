@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/passes/match/elementwise_program.h"
+#include "rewire/compiler/passes/match/quantization.h"
 #include "rewire/compiler/passes/node_attributes.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/fused_operations.h"
+#include "rewire/kernels/contract/quantization.h"
 
 #include <fmt/format.h>
 
@@ -38,13 +40,19 @@ bool IsTanhGelu(const Node& node) {
   return node.kernel == names::kGelu && text != nullptr && *text == "tanh";
 }
 
+bool IsPlainKernel(const Node& node) {
+  return node.kind == NodeKind::kKernel && node.outputs.size() == 1 && !node.returns && node.flags == 0 &&
+         node.extents.size() == 1 && node.extents[0].shape == nullptr && !node.in_place;
+}
+
 // An input that is not a scalar is repeated along other axes than the last, which is short.
 bool HasShortRuns(const Node& node) {
   const Shape& dims = node.outputs[0]->type.dims;
-  if (node.inputs.size() < 2 || dims.size() < 2) return false;
+  const std::span<Value* const> operands = OperandsOf(node);
+  if (operands.size() < 2 || dims.size() < 2) return false;
   const std::optional<std::int64_t> last = dims.back().constant();
   if (!last || *last > kShortRun) return false;
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* input) {
+  return std::any_of(operands.begin(), operands.end(), [&](const Value* input) {
     return !ScalarOf(input) && ShapeText(input->type.dims) != ShapeText(dims);
   });
 }
@@ -57,10 +65,7 @@ bool IsBool(const Value* value) { return value->type.dtype == kBool8; }
 }  // namespace
 
 bool IsFusible(const Node& node, bool strict, bool halves) {
-  if (node.kind != NodeKind::kKernel || node.outputs.size() != 1 || node.returns || node.flags != 0 ||
-      node.extents.size() != 1 || node.extents[0].shape != nullptr || node.in_place) {
-    return false;
-  }
+  if (!IsPlainKernel(node)) return false;
   const names::FusedForm* form = FormOf(node.kernel);
   if (form == nullptr && (strict || !IsSmallPower(node))) return false;
   const bool truths = form != nullptr && form->truths();
@@ -72,6 +77,17 @@ bool IsFusible(const Node& node, bool strict, bool halves) {
             (halves && value->type.dtype == kFloat16) || (truths && IsBool(value)));
   };
   return fits(node.outputs[0]) && std::all_of(node.inputs.begin(), node.inputs.end(), fits);
+}
+
+bool ConvertsBytes(const Node& node) {
+  if (!IsPlainKernel(node) || !QuantizationOf(node)) return false;
+  const Value* floats = node.kernel == names::kQuantizeLinear ? node.inputs[0] : node.outputs[0];
+  return node.inputs[0]->type.ranked && floats->type.dtype == kFloat32;
+}
+
+std::span<Value* const> OperandsOf(const Node& node) {
+  const bool converts = node.kernel == names::kQuantizeLinear || node.kernel == names::kDequantizeLinear;
+  return {node.inputs.data(), converts ? 1 : node.inputs.size()};
 }
 
 bool IsSlowAlone(const Node& node) {
@@ -97,7 +113,7 @@ void ElementwiseProgram::FindInputs(const Edit& edit, const std::vector<Node*>& 
   std::vector<Value*> scalars;
   for (const Node* node : nodes) {
     made.insert(node->outputs[0]);
-    for (Value* input : node->inputs) {
+    for (Value* input : OperandsOf(*node)) {
       if (++reads[input] > 1 || made.contains(input)) continue;
       (ScalarOf(input) ? scalars : inputs_).push_back(input);
     }
@@ -132,7 +148,13 @@ std::string ElementwiseProgram::Step(const std::string& operation, const std::ve
 void ElementwiseProgram::AddNode(const Node& node) {
   std::string& result = names_[node.outputs[0]];
   std::vector<std::string> operands;
-  for (const Value* input : node.inputs) operands.push_back(OperandOf(input));
+  for (const Value* input : OperandsOf(node)) operands.push_back(OperandOf(input));
+  if (const std::optional<Quantization> by = QuantizationOf(node)) {
+    operands.push_back(NumberText(by->scale));
+    operands.push_back(NumberText(static_cast<float>(by->zero)));
+    result = Step(node.kernel == names::kQuantizeLinear ? "quantize" : "dequantize", operands);
+    return;
+  }
   if (IsSmallPower(node)) {
     const bool cube = *ScalarOf(node.inputs[1]) == 3.0F;
     const std::string square = Step("mul", {operands[0], operands[0]});

@@ -3,6 +3,7 @@
 // The program of rewire.fused that computes the same as several elementwise nodes.
 #pragma once
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,11 @@ namespace rewire::compiler {
 // but for x to the power 2 or 3, which become products; not if `strict`.
 // `halves` says whether f16 counts, which a program rounds only at its end.
 bool IsFusible(const Node& node, bool strict = false, bool halves = false);
+// Whether the node is between floats and bytes, by one constant scale and zero for all elements. A program
+// does the same to the bit. It has bytes only as its inputs and as its result.
+bool ConvertsBytes(const Node& node);
+// The inputs that are operands of the node's step. Others are numbers of the step.
+std::span<Value* const> OperandsOf(const Node& node);
 // Whether a program with this node alone is faster than the node's own kernel. That is so if the kernel
 // computes one element after the other, as all do with bf16, or goes over short runs because an input is
 // broadcast.
@@ -23,7 +29,8 @@ bool IsSlowAlone(const Node& node);
 
 class ElementwiseProgram {
  public:
-  // For fusible nodes in the order in which they run; the last one's output is the program's.
+  // For nodes that are fusible or convert bytes, in the order in which they run; the last one's output is the
+  // program's.
   ElementwiseProgram(const Edit& edit, const std::vector<Node*>& nodes);
 
   // As the kernel's attribute has it.

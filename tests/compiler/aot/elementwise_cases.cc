@@ -152,6 +152,22 @@ Case Fused(Random& random) {
   return call;
 }
 
+Case FusedBytes(Random& random) {
+  const Dims dims = random.Shape(1, 3);
+  const bool is_signed = random.Bool(), to_bytes = random.Bool();
+  const std::string zero = is_signed ? "-3" : "130";
+  Case call{"program=\"dequantize x0 0.05 " + zero + "; mul r0 x1" +
+                (to_bytes ? "; quantize r1 0.07 " + zero : "") + "\"",
+            {is_signed ? random.Integers<std::int8_t>(dims, -128, 127)
+                       : random.Integers<std::uint8_t>(dims, 0, 255),
+             random.Floats(dims, -40, 40, 0.09F)},
+            {(!to_bytes   ? "f32"
+              : is_signed ? "i8"
+                          : "u8") +
+             ShapeOf(dims)}};
+  return call;
+}
+
 Maker Quantization(bool to_bytes) {
   return [=](Random& random) {
     const Dims dims = random.Shape(1, 3);
@@ -260,6 +276,7 @@ void AddElementwiseCases(Makers* makers) {
       {"rewire.where", Where},
       {"rewire.cast", Cast},
       {"rewire.fused", Fused},
+      {"rewire.fused", FusedBytes},
       {"rewire.quantize_linear", Quantization(true)},
       {"rewire.dequantize_linear", Quantization(false)},
       {"rewire.add_quantized", AddQuantized},

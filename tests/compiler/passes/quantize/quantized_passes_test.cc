@@ -40,6 +40,45 @@ TEST_CASE("dequantize-late: behind what moves or selects elements") {
   }
 }
 
+TEST_CASE("fuse-elementwise: conversions of bytes around what lies between") {
+  onnx::ModelProto model = Quantized({3, 4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "ys", {}, {0.75F});
+  AddWhole(graph, "yz", {}, kU8, 9);
+  AddNode(graph, "DequantizeLinear", {"xq", "xs", "xz"}, "a");
+  const auto finish = [&](const std::string& from) {
+    AddNode(graph, "QuantizeLinear", {from, "ys", "yz"}, "sq");
+    AddNode(graph, "DequantizeLinear", {"sq", "ys", "yz"}, "y");
+    return After("fuse-elementwise", model, {3, 4});
+  };
+  SECTION("in front and behind; bytes in between stay") {
+    AddNode(graph, "DequantizeLinear", {"xq", "ys", "yz"}, "b");
+    AddNode(graph, "Mul", {"a", "b"}, "product");
+    const Lines lines = finish("product");
+    CHECK(Calls(lines,
+                "rewire.fused {program=\"dequantize x0 0.5 3; dequantize x0 0.75 9; mul r0 r1; "
+                "quantize r2 0.75 9\"}"));
+    CHECK(Calls(lines, "rewire.dequantize_linear"));
+  }
+  SECTION("of what is repeated") {
+    AddIntList(AddNode(graph, "ReduceMax", {"a"}, "most"), "axes", {1});
+    AddNode(graph, "QuantizeLinear", {"most", "ys", "yz"}, "mq");
+    AddNode(graph, "DequantizeLinear", {"mq", "ys", "yz"}, "b");
+    AddNode(graph, "DequantizeLinear", {"xq", "ys", "yz"}, "c");
+    AddNode(graph, "Sub", {"c", "b"}, "difference");
+    CHECK(Calls(finish("difference"),
+                "rewire.fused {program=\"dequantize x0 0.75 9; dequantize x1 0.75 9; "
+                "sub r1 r0; quantize r2 0.75 9\"}"));
+  }
+  SECTION("not with a scale for each channel") {
+    AddFloats(graph, "scales", {4}, {1, 2, 3, 4});
+    AddWhole(graph, "zeros", {4}, kU8, 0, 1);
+    AddNode(graph, "DequantizeLinear", {"xq", "scales", "zeros"}, "b");
+    AddNode(graph, "Neg", {"b"}, "y");
+    CHECK_FALSE(Calls(After("fuse-elementwise", model, {3, 4}), "rewire.fused {program=\"dequantize"));
+  }
+}
+
 TEST_CASE("fuse-quantized-add: a sum between integers") {
   onnx::ModelProto model = Quantized({3, 4});
   onnx::GraphProto* graph = model.mutable_graph();
