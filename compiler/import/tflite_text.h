@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the readers of .tflite files share: vectors that may be missing, and errors of formatted text.
+// The readers of .tflite files share these: vectors that may be missing, and errors of formatted text.
 #pragma once
 
 #include <fmt/format.h>

@@ -108,8 +108,8 @@ void CheckThreads(const std::string& kernel, const std::vector<HostTensor*>& inp
   }
 }
 
-// Whatever instruction set computes: each has a number of rows of its own at a time, by which threads share
-// them.
+// Each instruction set is tried: it computes a number of rows of its own at a time, and by them threads share
+// the work.
 TEST_CASE("convolutions and pools on real threads give what one thread gives") {
   ForEachTarget([] {
     // Small weights, of which each thread takes groups of tiles of its own, and large ones.
