@@ -6,8 +6,9 @@
 // The bytes stay the same. Division by a positive scale, rounding, and clamping are monotone functions, and
 // the maximum of a monotone function's values is its value at the maximum. A window that lies outside of the
 // image gives the lowest float, and that becomes the lowest byte. NaN alone has no order. So the pass takes
-// only sums of integers, cast to floats, times and plus finite constants, and bytes that were dequantized by
-// a finite scale: these are never NaN. Bytes between two scales are looked up afterwards (map-bytes).
+// sums of integers, cast to floats, times and plus constants, and bytes that were dequantized by a finite
+// scale, and passes a maximum only where all constants are known to be finite: then there is no NaN. Bytes
+// between two scales are looked up afterwards (map-bytes).
 //
 // A pool has fewer outputs than inputs, so quantization before it is more work by itself. The condition on
 // sums sees to that as well: it names what a packed product does together with the quantization.
@@ -32,6 +33,10 @@ namespace {
 
 // A value of f32 that only the next node reads, by what it holds.
 enum class Holding : std::uint8_t { kSums, kActivated, kMoved };
+struct Held {
+  Holding holding;
+  bool never_nan;
+};
 
 bool AreFinite(const Value* value) {
   const float* elements = FloatsOf(value);
@@ -65,8 +70,12 @@ class Early {
   }
 
   // Whether this is such a value that `user` alone reads.
-  bool Held(const Value* value, const Node& user) const {
+  bool IsHeld(const Value* value, const Node& user) const {
     return value != nullptr && holds_.contains(value) && edit_.OnlyUser(value) == &user;
+  }
+
+  bool IsSums(const Value* value, const Node& user) const {
+    return IsHeld(value, user) && holds_.at(value).holding == Holding::kSums;
   }
 
   // Whether `user` alone reads these integers, and they are the sums of a product, perhaps plus constants.
@@ -84,29 +93,31 @@ class Early {
     if (output == nullptr || node.outputs.size() != 1 || !(output->type.dtype == kFloat32)) return;
     if (const std::size_t moved = MovedInputs(node); moved > 0) {
       if (!HasExtent(node)) return;
-      const bool all =
-          std::all_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(moved),
-                      [&](const Value* input) { return Held(input, node); });
-      if (all) holds_.emplace(output, Holding::kMoved);
+      bool never_nan = true;
+      for (std::size_t i = 0; i < moved; ++i) {
+        if (!IsHeld(node.inputs[i], node)) return;
+        never_nan = never_nan && holds_.at(node.inputs[i]).never_nan;
+      }
+      if (never_nan || node.kernel != names::kMaxPool)
+        holds_.emplace(output, Held{Holding::kMoved, never_nan});
       return;
     }
     if (node.kind != NodeKind::kKernel || !IsPlain(node)) return;
     if (node.kernel == names::kDequantizeLinear) {
       const std::optional<Quantization> by = QuantizationOf(node);
-      if (by && std::isfinite(by->scale)) holds_.emplace(output, Holding::kSums);
+      if (by && std::isfinite(by->scale)) holds_.emplace(output, Held{Holding::kSums, true});
     } else if (node.kernel == names::kCast) {
-      if (AreSums(node.inputs[0], node)) holds_.emplace(output, Holding::kSums);
+      if (AreSums(node.inputs[0], node)) holds_.emplace(output, Held{Holding::kSums, true});
     } else if (node.kernel == names::kMul || node.kernel == names::kAdd) {
       const std::size_t sums = node.inputs[0]->IsConstant() ? 1 : 0;
-      if (Held(node.inputs[sums], node) && holds_.at(node.inputs[sums]) == Holding::kSums &&
-          AreFinite(node.inputs[1 - sums])) {
-        holds_.emplace(output, Holding::kSums);
+      const Value* constant = node.inputs[1 - sums];
+      if (constant->IsConstant() && IsSums(node.inputs[sums], node)) {
+        const bool never_nan = holds_.at(node.inputs[sums]).never_nan && AreFinite(constant);
+        holds_.emplace(output, Held{Holding::kSums, never_nan});
       }
     } else if (node.kernel == names::kRelu || node.kernel == names::kClip) {
-      if (node.inputs.size() == 1 && Held(node.inputs[0], node) &&
-          holds_.at(node.inputs[0]) == Holding::kSums) {
-        holds_.emplace(output, Holding::kActivated);
-      }
+      if (node.inputs.size() == 1 && IsSums(node.inputs[0], node))
+        holds_.emplace(output, Held{Holding::kActivated, holds_.at(node.inputs[0]).never_nan});
     }
   }
 
@@ -115,13 +126,13 @@ class Early {
 
   // Moves the node before all nodes that moved its input.
   void Hoist(Block* block, Node* first) {
-    if (!Held(first->inputs[0], *first)) return;
+    if (!IsHeld(first->inputs[0], *first)) return;
     std::vector<Node*> waiting = {first};
     while (!waiting.empty()) {
       Node* quantize = waiting.back();
       waiting.pop_back();
       const Value* floats = quantize->inputs[0];
-      if (holds_.at(floats) != Holding::kMoved) continue;
+      if (holds_.at(floats).holding != Holding::kMoved) continue;
       for (Node* each : Exchange(block, floats->producer, quantize)) waiting.push_back(each);
     }
   }
@@ -155,7 +166,7 @@ class Early {
 
   Graph& graph_;
   const Edit edit_;
-  std::unordered_map<const Value*, Holding> holds_;
+  std::unordered_map<const Value*, Held> holds_;
 };
 
 }  // namespace

@@ -198,7 +198,7 @@ FAULTS = [
     Fault("passes", "for a CPU with tiles a small window stays f32", "pack_products.cc",
           "(graph_.tiles && «IsWorthTiles(columns, channels, taps)»)", "true", COMPILER),
     Fault("passes", "only what is never NaN is quantized before a pool", "quantize_early.cc",
-          "«AreFinite(node.inputs[1 - sums])»", "true", COMPILER),
+          "holds_.at(node.inputs[sums]).never_nan && «AreFinite(constant)»;", "true", COMPILER),
     Fault("passes", "what is quantized early is read by the next node alone", "quantize_early.cc",
           "holds_.contains(value) && «edit_.OnlyUser(value) == &user»", "true", COMPILER),
     Fault("passes", "what one input keeps in f32, all that moves with it keeps", "round_early.cc",

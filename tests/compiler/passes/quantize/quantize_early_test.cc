@@ -177,6 +177,16 @@ TEST_CASE("quantize-early: what would not be the same or would be slower stays")
     Finish(graph, pool("s"));
     CHECK(Moves(model) == is_finite);
   }
+  SECTION("a transpose of sums changes, whatever the terms are") {
+    AddIntList(AddNode(graph, "Transpose", {"s"}, "moved"), "perm", {0, 1, 3, 2});
+    Finish(graph, "moved");
+    CHECK(Moves(model));
+  }
+  SECTION("a pool of transposed sums changes, unless a term is infinite") {
+    AddIntList(AddNode(graph, "Transpose", {"s"}, "moved"), "perm", {0, 1, 3, 2});
+    Finish(graph, pool("moved"));
+    CHECK(Moves(model) == is_finite);
+  }
   SECTION("the floats of the product are read too") {
     pool("s");
     AddInts(graph, "axes", {2, 3});
