@@ -17,8 +17,17 @@
 
 #if USES_DSP
 
-// The bytes 1 and 3 of a word as two halves. Compilers make one instruction of it.
-static inline int16x2_t odd_bytes(uint32_t word) { return __sxtb16((int8x4_t)(word >> 8 | word << 24)); }
+// The bytes 1 and 3 of a word as two halves: one instruction, which GCC does not make of the intrinsic and a
+// rotation.
+static inline int16x2_t odd_bytes(uint32_t word) {
+#ifdef __GNUC__
+  int16x2_t halves;
+  __asm__("sxtb16 %0, %1, ror #8" : "=r"(halves) : "r"(word));
+  return halves;
+#else
+  return __sxtb16((int8x4_t)(word >> 8 | word << 24));
+#endif
+}
 
 #define ADD_QUAD(sum, column)                                              \
   do {                                                                     \

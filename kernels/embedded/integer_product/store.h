@@ -12,13 +12,15 @@ static inline float rewire_embedded_scaled(const struct rewire_embedded_integer_
   return bias != NULL ? fmaf(value, factor, bias[column]) : value * factor;
 }
 
-#define REWIRE_EMBEDDED_STORE_BYTES(T, dtype)                                               \
-  REWIRE_EMBEDDED_STORE(dtype) {                                                            \
-    T* const to = (T*)out + at;                                                             \
-    for (int32_t i = 0; i < count; ++i) {                                                   \
-      const float value = rewire_embedded_scaled(finish, sums[i], column + i, scale, bias); \
-      to[i] = (T)rewire_embedded_rounded(value, finish->zero, finish->least, finish->most); \
-    }                                                                                       \
+// `by` is a copy, which the compiler need not read again behind each byte that is written.
+#define REWIRE_EMBEDDED_STORE_BYTES(T, dtype)                                            \
+  REWIRE_EMBEDDED_STORE(dtype) {                                                         \
+    T* const to = (T*)out + at;                                                          \
+    const struct rewire_embedded_integer_finish by = *finish;                            \
+    for (int32_t i = 0; i < count; ++i) {                                                \
+      const float value = rewire_embedded_scaled(&by, sums[i], column + i, scale, bias); \
+      to[i] = (T)rewire_embedded_rounded(value, by.zero, by.least, by.most);             \
+    }                                                                                    \
   }
 
 #endif  // REWIRE_EMBEDDED_STORE_H_

@@ -412,10 +412,12 @@ void RunRows(const PanelTile& tile) {
     const std::int64_t width = WidthOfPanel(at, tile.columns), used = UsedOfPanel(at, tile.columns);
     const Unit* panel = panels_begin + at * size + tile.skipped * width;
     const std::int64_t first = at * kPanelWidth;
+    // Products without terms have no panel, not even memory that a pointer may move in.
+    const auto from_column = [&](std::int64_t from) { return size == 0 ? panel : panel + from; };
     std::int64_t from = 0;
     for (; from + 2 * lanes <= width && from + lanes < used; from += 2 * lanes)
-      RunColumns<Way, kRows, 2>(tile, panel + from, width, first + from, used - from);
-    if (from < used) RunColumns<Way, kRows, 1>(tile, panel + from, width, first + from, used - from);
+      RunColumns<Way, kRows, 2>(tile, from_column(from), width, first + from, used - from);
+    if (from < used) RunColumns<Way, kRows, 1>(tile, from_column(from), width, first + from, used - from);
   }
 }
 
