@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Precompiled headers for targets of many sources that do not share a compilation.
 
-# Where g++ compiles everything once and whole. A precompiled header belongs to one folder, so there is none where checkouts in several
-# folders share what ccache has (CCACHE_BASEDIR).
+# They are used where g++ compiles everything once and whole. A precompiled header belongs to one folder, so there is none where checkouts in
+# several folders share what ccache has (CCACHE_BASEDIR).
 set(REWIRE_PRECOMPILE OFF)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND "$ENV{CCACHE_BASEDIR}" STREQUAL "")
   set(REWIRE_PRECOMPILE ON)
