@@ -30,6 +30,9 @@ constexpr std::int64_t kOpenBytes = 64 << 20;
 constexpr std::int64_t kLinkBytes = 256 << 20;
 // One file in so many runs out of memory somewhere.
 constexpr std::uint64_t kOneInStarved = 16;
+// How often a file must be slow for that to be a fault of the library: other processes on the machine
+// lengthen this thread's time too, through shared caches, cores and the pages that the kernel clears.
+constexpr int kSlowTimes = 3;
 
 // Reports what a stage took of time and heap when it ends.
 class Meter {
@@ -62,7 +65,19 @@ void Judge::Answer(const Error& error) {
   if (error.message().empty()) Fault("error without words", StatusCodeName(error.code()));
 }
 
+void Judge::Slow(const char* kind, double milliseconds) {
+  verdict_.slow.push_back(std::string(kind) + ": " + std::to_string(milliseconds) + " ms");
+}
+
 Verdict Judge::Try(std::string_view file, std::uint64_t number) {
+  Verdict verdict = TryOnce(file, number);
+  for (int i = 1; i < kSlowTimes && !verdict.slow.empty(); ++i) verdict.slow = TryOnce(file, number).slow;
+  for (std::string& fault : verdict.slow) verdict.faults.push_back(std::move(fault));
+  verdict.slow.clear();
+  return verdict;
+}
+
+Verdict Judge::TryOnce(std::string_view file, std::uint64_t number) {
   verdict_ = {};
   const std::int64_t heap = HeapBytes();
   Open(file, number);
@@ -86,14 +101,13 @@ void Judge::Open(std::string_view file, std::uint64_t number) {
   const Meter meter;
   Result<Module> module = ReadModule(bytes, options);
   const double read_in = meter.Milliseconds();
-  if (read_in > kOpenMilliseconds) Fault("slow to read", std::to_string(read_in) + " ms");
+  if (read_in > kOpenMilliseconds) Slow("slow to read", read_in);
   if (module) {
     verdict_.read = true;
     At("verify");
     const Result<Executable> executable = Executable::FromModule(*std::move(module), options.limits);
     verdict_.verified = executable.has_value();
-    if (meter.Milliseconds() > kOpenMilliseconds)
-      Fault("slow to verify", std::to_string(meter.Milliseconds()) + " ms");
+    if (meter.Milliseconds() > kOpenMilliseconds) Slow("slow to verify", meter.Milliseconds());
     if (meter.Heap() > kOpenBytes + 100 * static_cast<std::int64_t>(file.size()))
       Fault("memory to open", std::to_string(meter.Heap()) + " bytes");
     if (executable) {
@@ -131,8 +145,7 @@ void Judge::Run(const Executable& executable, std::uint64_t number) {
     At("link");
     const Meter meter;
     const Result<Program> program = link(executable, StorageFill::kZero);
-    if (meter.Milliseconds() > kLinkMilliseconds)
-      Fault("slow to link", std::to_string(meter.Milliseconds()) + " ms");
+    if (meter.Milliseconds() > kLinkMilliseconds) Slow("slow to link", meter.Milliseconds());
     if (meter.Heap() > kLinkBytes) Fault("memory to link", std::to_string(meter.Heap()) + " bytes");
     verdict_.linked = program.has_value();
     if (program) {
@@ -187,6 +200,7 @@ void Judge::RunFunction(const Program& program, const FunctionRuns::Linker& link
     runs.BoundAsDeclared();
   }
   for (std::string& fault : runs.faults()) verdict_.faults.push_back(std::move(fault));
+  for (std::string& fault : runs.slow()) verdict_.slow.push_back(std::move(fault));
 }
 
 }  // namespace rewire::hostile

@@ -35,6 +35,7 @@ struct Verdict {
   std::uint32_t bound_runs = 0;     // calls with outputs bound, whose values were compared
   std::string answer;               // the first error, or that of the first function's run
   std::vector<std::string> faults;  // "kind: what"; the same fault has the same kind
+  std::vector<std::string> slow;    // faults of time; Try() looks for them again, and moves them to `faults`
 };
 
 // The place where the judge is. If the process ends, its parent can see here what the judge was doing.
@@ -52,6 +53,7 @@ class Judge {
   Verdict Try(std::string_view file, std::uint64_t number);
 
  private:
+  Verdict TryOnce(std::string_view file, std::uint64_t number);
   void At(const char* stage);
   void Open(std::string_view file, std::uint64_t number);
   void Run(const Executable& executable, std::uint64_t number);
@@ -59,6 +61,7 @@ class Judge {
                    std::uint64_t number);
   void Answer(const Error& error);
   void Fault(const char* kind, const std::string& what);
+  void Slow(const char* kind, double milliseconds);
 
   GuardedMemory memory_;
   KernelSet kernels_;

@@ -42,6 +42,8 @@ class FunctionRuns {
   // The answer of the unbound run.
   std::string answer() const;
   std::vector<std::string>& faults() { return faults_; }
+  // Calls that took longer than their deadline allows.
+  std::vector<std::string>& slow() { return slow_; }
 
  private:
   struct Binding;
@@ -73,7 +75,7 @@ class FunctionRuns {
   Status first_;
   std::vector<Snapshot> leaves_;  // of the unbound run
   Snapshot result_;
-  std::vector<std::string> faults_;
+  std::vector<std::string> faults_, slow_;
 };
 
 }  // namespace rewire::hostile
