@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what clients send, from which the fuzzers of the front ends begin: FOLDER/http and FOLDER/grpc.
+"""Writes what clients send, from which the fuzzers of the front ends begin: FOLDER/http, FOLDER/grpc and FOLDER/openai.
 
     front_end_seeds.py FOLDER
 """
@@ -120,8 +120,41 @@ def grpc():
     yield "compressed", headers(1, "ModelInfer", **{"grpc-encoding": "gzip"}) + frame(0, 1, 1, b"\1\0\0\0\3abc")
 
 
+def openai():
+    """A byte that chooses the path, and a body. How it ends decides in which pieces it is sent (fuzzed_connection.cc)."""
+    def body(path, fields, end=" "):
+        return bytes([path]) + (fields if isinstance(fields, str) else json.dumps(fields)).encode() + end.encode()
+
+    completion, chat, whole, stream = range(4)
+    model = {"model": "double"}
+    yield "tokens", body(completion, {**model, "prompt": [3, 97, 255], "max_tokens": 8, "temperature": 0})
+    yield "text", body(completion, {**model, "prompt": "abc", "max_tokens": 30, "seed": 7, "top_p": 0.5, "stop": "b"})
+    yield "stops", body(completion, {**model, "prompt": "b", "max_tokens": 40, "stop": ["ab", "aab", "\u00e9", "dcba"], "stream": True})
+    yield "usage", body(completion, {**model, "prompt": "\u00e9\U0001f600", "stream": True, "stream_options": {"include_usage": True,
+                                                                                                        "include_obfuscation": False}}, "\n")
+    yield "neutral", body(completion, {**model, "prompt": [1], "best_of": 1, "echo": False, "logit_bias": {}, "n": 1.0, "suffix": None,
+                                       "frequency_penalty": 0, "user": "a", "logprobs": None, "max_tokens": None, "seed": None})
+    yield "refused", body(completion, {**model, "prompt": [1], "n": 2})
+    yield "several", body(completion, {**model, "prompt": [[1], [2]]})
+    yield "nothing", body(completion, {**model, "prompt": "", "max_tokens": 0})
+    yield "unknown", body(completion, {"model": "none", "prompt": [1]}, "\t")
+    yield "escapes", body(completion, '{"model": "dou\\u0062le", "prompt": "\\ud83d\\ude00\\n\\t\\\\\\"", "max_tokens": 1e0}')
+    yield "numbers", body(completion, '{"model": "double", "prompt": [9223372036854775807, -1, 18446744073709551615], "temperature": 1e-400}')
+    messages = [{"role": "system", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
+                {"role": "assistant", "content": "d", "refusal": None}, {"role": "user", "content": "e", "name": "f"}]
+    yield "chat", body(chat, {**model, "messages": messages[:3], "max_tokens": 9})
+    yield "chat_stream", body(chat, {**model, "messages": messages[1:2], "max_completion_tokens": 20, "stream": True, "stop": ["c"],
+                                     "stream_options": {"include_usage": True}})
+    yield "named", body(chat, {**model, "messages": messages, "response_format": {"type": "text"}, "tools": []})
+    yield "image", body(chat, {**model, "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a"}}]}]})
+    yield "role", body(chat, {**model, "messages": [{"role": "tool", "content": "a", "tool_call_id": "b"}]})
+    yield "generate", body(whole, {"text_input": "ab", "id": "1", "parameters": {"max_tokens": 12, "temperature": 0.1, "stop": ["d"]}})
+    yield "generate_stream", body(stream, {"text_input": "ab", "max_tokens": 12})
+    yield "generate_tensors", body(whole, {"x": [1, 2, 3, 4], "id": "7"})
+
+
 def main():
-    for folder, seeds in (("http", http()), ("grpc", grpc())):
+    for folder, seeds in (("http", http()), ("grpc", grpc()), ("openai", openai())):
         path = pathlib.Path(sys.argv[1]) / folder
         path.mkdir(parents=True)
         for name, seed in seeds:

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string begin = std::string(kPreface) + std::string(kSettings),
                     question = begin + std::string(kPing);
   const std::string bytes = begin + std::string(reinterpret_cast<const char*>(data), size);
-  rewire::fuzz::SendBytes(&rewire::serve::MakeGrpcFrontEnd, bytes, question, kPong);
+  rewire::test::FakeService service;
+  rewire::fuzz::SendBytes(&service, &rewire::serve::MakeGrpcFrontEnd, bytes, question, kPong);
   return 0;
 }

@@ -12,7 +12,9 @@
 #include "rewire/tests/fuzz/fuzzed_connection.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  rewire::fuzz::SendBytes(&rewire::serve::MakeHttpFrontEnd, {reinterpret_cast<const char*>(data), size},
+  rewire::test::FakeService service;
+  rewire::fuzz::SendBytes(&service, &rewire::serve::MakeHttpFrontEnd,
+                          {reinterpret_cast<const char*>(data), size},
                           "GET /v2/health/live HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n");
   return 0;
 }

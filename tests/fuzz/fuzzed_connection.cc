@@ -9,9 +9,9 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include "rewire/serve/net/event_loop.h"
-#include "rewire/tests/serve/grpc/fake_service.h"
 
 namespace rewire::fuzz {
 namespace {
@@ -42,9 +42,11 @@ class Client {
 
   int servers() const { return servers_; }
   const std::string& answer() const { return answer_; }
-  // Sends a piece and reads what has come. Returns whether the client has nothing more to do.
-  bool Turn() {
-    quiet_ = Receive() || Send() ? 0 : quiet_ + 1;
+  // Sends a piece and reads what has come. Returns whether the client has nothing more to do. `runs` is how
+  // many runs there have been: more may lie between two pieces of an answer.
+  bool Turn(std::uint64_t runs) {
+    const bool ran = std::exchange(runs_, runs) != runs;
+    quiet_ = Receive() || Send() || ran ? 0 : quiet_ + 1;
     return quiet_ >= kQuietTurns;
   }
   void Close() {
@@ -74,6 +76,7 @@ class Client {
   const std::size_t piece_;
   std::string answer_;
   bool gone_ = false;
+  std::uint64_t runs_ = 0;
   int quiet_ = 0;
 };
 
@@ -84,15 +87,14 @@ std::size_t PieceOf(std::string_view bytes) {
 
 }  // namespace
 
-void SendBytes(const MakeFrontEnd& make, std::string_view bytes, std::string_view question,
-               std::string_view answer) {
+std::string SendBytes(test::FakeService* service, const MakeFrontEnd& make, std::string_view bytes,
+                      std::string_view question, std::string_view answer) {
   serve::FrontEndLimits limits;
   limits.body_bytes = 1 << 20;
   limits.json_bytes = 1 << 16;
-  test::FakeService service;
   const std::unique_ptr<serve::EventLoop> loop = *serve::EventLoop::Make();
-  const std::unique_ptr<serve::Lane> lane = service.MakeLane();
-  const std::unique_ptr<serve::FrontEnd> front_end = make(&service, limits);
+  const std::unique_ptr<serve::Lane> lane = service->MakeLane();
+  const std::unique_ptr<serve::FrontEnd> front_end = make(service, limits);
   loop->OnTurn([&] {
     lane->Run();
     return false;
@@ -103,18 +105,19 @@ void SendBytes(const MakeFrontEnd& make, std::string_view bytes, std::string_vie
   int turns = 0;
   loop->OnTurn([&] {
     if (++turns > kMostTurns) Complain("the connection does not end", stranger.answer());
-    if (now != nullptr && now->Turn()) {
+    if (now != nullptr && now->Turn(service->answered)) {
       now->Close();
       now = now == &stranger ? &other : nullptr;
       if (now != nullptr) taker(serve::ServedSocket(now->servers()));
     }
-    if (now == nullptr && front_end->open_connections() == 0 && service.in_flight() == 0) loop->Stop();
+    if (now == nullptr && front_end->open_connections() == 0 && service->in_flight() == 0) loop->Stop();
     return true;
   });
   loop->Post([&] { taker(serve::ServedSocket(stranger.servers())); });
   loop->Run();
   if (other.answer().find(answer) == std::string::npos)
     Complain("another client gets a wrong answer", other.answer());
+  return stranger.answer();
 }
 
 }  // namespace rewire::fuzz

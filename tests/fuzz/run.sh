@@ -36,7 +36,7 @@ fuzz fuzz_bundle fuzz/corpus/bundle executable_format/samples
 fuzz fuzz_state fuzz/corpus/state
 fuzz fuzz_assembler programs executable_format/text
 "$tests/fuzz/front_end_seeds.py" "$work/seeds"
-for protocol in http grpc; do
+for protocol in http grpc openai; do
   if [[ -x $build/tests/bin/fuzz_$protocol ]]; then fuzz fuzz_$protocol "$work/seeds/$protocol"; fi
 done
 # What the machine does not have is left out: the compiler needs ONNX's protobuf, its corpus libonnx-testdata.

@@ -27,7 +27,7 @@ std::unique_ptr<serve::Lane> FakeService::MakeLane() { return std::make_unique<F
 void FakeService::Submit(Request* request, serve::Lane*) {
   if (!request->inputs.empty()) last_input_ = request->inputs[0].data;
   if (request->model == "hold") return held_.push_back(request);
-  if (request->model == "double") return waiting_.push_back(request);
+  if (request->model == "double" || request->held != nullptr) return waiting_.push_back(request);
   request->status = request->model == "fail"
                         ? Fail(StatusCode::kKernelFailed, "a kernel failed: 100 % \xc3\xa9\n")
                         : CheckReady(request->model, request->version);

@@ -14,6 +14,8 @@ namespace rewire::test {
 
 // It has the model "double", of one input x and one output y of FP32. Requests for it wait until Lane::Run,
 // which gives y = 2 x, or until they are cancelled. "hold" keeps its requests until Release. "fail" fails.
+// Steps of what is held wait like requests for "double"; who derives from it holds generators and answers
+// them.
 class FakeService : public serve::Service {
  public:
   void Submit(serve::Request* request, serve::Lane*) override;
@@ -45,9 +47,11 @@ class FakeService : public serve::Service {
   Span<const std::byte> last_input() const { return last_input_; }
   std::uint64_t cancelled = 0, answered = 0;
 
+ protected:
+  virtual void Answer(serve::Request* request);
+
  private:
   class FakeLane;
-  void Answer(serve::Request* request);
 
   std::vector<serve::Request*> waiting_, held_;
   Span<const std::byte> last_input_;
