@@ -11,6 +11,7 @@
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -142,13 +143,23 @@ struct Rotary {
   // `out` may be `x`.
   void Turn(const float* x, const float* cosines, const float* sines, std::int64_t half, std::int64_t size,
             float* out) const {
-    const std::int64_t step = interleaved ? 2 : 1, to_second = interleaved ? 1 : half;
-    for (std::int64_t i = 0; i < half; ++i) {
-      const float a = x[i * step], b = x[i * step + to_second];
-      out[i * step] = a * cosines[i] - b * sines[i];
-      out[i * step + to_second] = a * sines[i] + b * cosines[i];
-    }
+    WideLoop([=, neighbors = interleaved] {
+      // Distances that the compiler knows make vectors.
+      if (neighbors)
+        TurnPairs<2>(x, x + 1, cosines, sines, half, out, out + 1);
+      else
+        TurnPairs<1>(x, x + half, cosines, sines, half, out, out + half);
+    });
     if (out != x) std::copy(x + 2 * half, x + size, out + 2 * half);
+  }
+  template <int kStep>
+  static void TurnPairs(const float* first, const float* second, const float* cosines, const float* sines,
+                        std::int64_t half, float* to_first, float* to_second) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const float a = first[i * kStep], b = second[i * kStep];
+      to_first[i * kStep] = a * cosines[i] - b * sines[i];
+      to_second[i * kStep] = a * sines[i] + b * cosines[i];
+    }
   }
 };
 

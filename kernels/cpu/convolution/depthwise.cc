@@ -227,6 +227,9 @@ void RepeatEachOfTarget(const float* x, std::int64_t count, std::int64_t times, 
     const auto values = hn::LoadU(d, x + i);
     hn::StoreInterleaved2(values, values, d, to + 2 * i);
   }
+  // Each vector writes over what the one before has too much.
+  for (; times < lanes && i * times + lanes <= count * times; ++i)
+    hn::StoreU(hn::Set(d, x[i]), d, to + i * times);
   for (; i < count; ++i) std::fill(to + i * times, to + (i + 1) * times, x[i]);
 }
 

@@ -63,7 +63,8 @@ struct Cast {
         outside = some;
       });
       if (outside == 0)
-        RunContiguous([](float x) { return std::int64_t{ToType<std::int32_t>(x)}; }, size, out + at, in + at);
+        RunContiguous([](float x) { return std::int64_t{ToTypeInRange<std::int32_t>(x)}; }, size, out + at,
+                      in + at);
       else
         RunContiguous([](float x) { return ToType<std::int64_t>(x); }, size, out + at, in + at);
     }

@@ -259,8 +259,7 @@ void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
         return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);
       return ReduceShortRuns<0, Op>(from, next[1], steps[1], to, next[0], runs, count);
     }
-    if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count &&
-        count <= kLanes<T> / 2)
+    if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count && count <= kLanes<T>)
       return AddShortRows<Op>(from, to, count, runs);
     for (std::int64_t r = 0; r < runs; ++r, to += next[0], from += next[1]) {
       if (steps[0] == 0) {
