@@ -16,6 +16,39 @@
 namespace rewire::kernel::cpu {
 namespace {
 
+constexpr std::int64_t kRowWork = 16;  // of a row, beside that of its elements
+
+// Normalizes rows of `count` elements. Rows that are longer than a host waits for go in pieces.
+template <typename T>
+Status NormalizeEach(TensorView x, std::int64_t count, const RowNorm<T>& by, TensorView out) {
+  const T* in = x.data<T>();
+  T* to = out.data<T>();
+  const RowFunctions<T> rows = ChooseRowFunctions<T>();
+  const auto long_row = [=](std::int64_t row, Pace& pace) {
+    const T* from = in + row * count;
+    const double shift = by.ShiftOf(from);
+    const Spread<T> spread = by.SpreadOfRow(MomentsOf(rows, from, count, shift, pace), count, shift);
+    const auto scale = [&](std::int64_t first, std::int64_t last) {
+      rows.scale_each(from + first, last - first, spread.center, spread.factor, by.scales + first,
+                      by.biases == nullptr ? nullptr : by.biases + first, to + row * count + first);
+    };
+    if (!pace.For(count, 1, scale)) return false;
+    by.Keep(row, spread);
+    return true;
+  };
+  return ParallelFor(x.size() / count, GrainOf(kGrain, count),
+                     [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       if (count > kPace / 2) {
+                         while (begin < end && long_row(begin, pace)) ++begin;
+                         return;
+                       }
+                       const auto normalize = [&](std::int64_t first, std::int64_t last) {
+                         rows.normalize(in, begin + first, begin + last, count, by, to);
+                       };
+                       static_cast<void>(pace.For(end - begin, Plus(kRowWork, 2 * count), normalize));
+                     });
+}
+
 struct LayerNorm : contract::RowNormAttributes {
   static constexpr const char* kName = names::kLayerNorm;
   static Status Make(Attributes& attributes, LayerNorm* norm) {
@@ -44,26 +77,11 @@ struct LayerNorm : contract::RowNormAttributes {
     const std::int64_t count = Product(x.dims(), first, x.ndim());
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T* shift = IsGiven(bias) ? bias->data<T>() : nullptr;
-      T* means = out_mean ? out_mean->data<T>() : nullptr;
-      T* factors = out_inv_std ? out_inv_std->data<T>() : nullptr;
-      const RowFunctions<T> rows = ChooseRowFunctions<T>();
-      return ParallelFor(x.size() / count, GrainOf(kGrain, count),
-                         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                           for (std::int64_t i = begin; i < end; ++i) {
-                             const T* in = x.data<T>() + i * count;
-                             T* to = out.data<T>() + i * count;
-                             const Spread<T> spread = SpreadOf(rows, in, count, epsilon, pace);
-                             const bool done = pace.For(count, 1, [&](std::int64_t first, std::int64_t last) {
-                               rows.scale_each(in + first, last - first, spread.center, spread.factor,
-                                               scale.data<T>() + first,
-                                               shift == nullptr ? nullptr : shift + first, to + first);
-                             });
-                             if (!done) return;
-                             if (means != nullptr) means[i] = spread.center;
-                             if (factors != nullptr) factors[i] = spread.factor;
-                           }
-                         });
+      return NormalizeEach<T>(
+          x, count,
+          {true, epsilon, scale.data<T>(), IsGiven(bias) ? bias->data<T>() : nullptr,
+           out_mean ? out_mean->data<T>() : nullptr, out_inv_std ? out_inv_std->data<T>() : nullptr},
+          out);
     });
   }
 };
@@ -84,21 +102,7 @@ struct RmsNorm : contract::RowNormAttributes {
     const std::int64_t count = Product(x.dims(), first, x.ndim());
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T* factors = scale.data<T>();
-      const RowFunctions<T> rows = ChooseRowFunctions<T>();
-      return ParallelFor(
-          x.size() / count, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              const T* in = x.data<T>() + i * count;
-              T* to = out.data<T>() + i * count;
-              const double mean = MomentsOf(rows, in, count, 0, pace).squares / static_cast<double>(count);
-              const T inverse = static_cast<T>(1 / std::sqrt(mean + epsilon));
-              const auto scaled = [&](std::int64_t from, std::int64_t last) {
-                rows.scale_each(in + from, last - from, T{0}, inverse, factors + from, nullptr, to + from);
-              };
-              if (!pace.For(count, 1, scaled)) return;
-            }
-          });
+      return NormalizeEach<T>(x, count, {false, epsilon, scale.data<T>(), nullptr, nullptr, nullptr}, out);
     });
   }
 };

@@ -2,6 +2,8 @@
 // Compiled once for each instruction set; see Highway's foreach_target.h.
 #include "rewire/kernels/cpu/normalization/row_functions.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/normalization/row_functions.cc"
 #include <hwy/foreach_target.h>
@@ -50,22 +52,41 @@ HWY_INLINE void AddOne(T x, double shift, double& sum, double& squares) {
 constexpr int kVectors = 4;
 
 template <typename T>
-Moments MomentsOf(const T* x, std::int64_t count, double shift) {
+HWY_INLINE Moments MomentsOfRow(const T* x, std::int64_t count, double shift) {
   const Doubles d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const hn::Vec<Doubles> shifts[] = {hn::Set(d, shift)};
-  VectorMoments<kVectors> of(d);
+  Moments moments;
   std::int64_t i = 0;
-  for (; i + kVectors * lanes <= count; i += kVectors * lanes) of.Add(d, x + i, shifts);
-  VectorMoments<1> rest(d);
-  for (; i + lanes <= count; i += lanes) rest.Add(d, x + i, shifts);
-  const auto total = [&](const auto& vectors, const auto& last) {
-    const auto first = hn::Add(hn::Add(vectors[0], vectors[1]), hn::Add(vectors[2], vectors[3]));
-    return hn::GetLane(hn::SumOfLanes(d, hn::Add(first, last[0])));
-  };
-  Moments moments = {total(of.sums, rest.sums), total(of.squares, rest.squares)};
+  if (count >= lanes) {
+    const hn::Vec<Doubles> shifts[] = {hn::Set(d, shift)};
+    VectorMoments<1> sum(d);
+    if (count >= kVectors * lanes) {
+      VectorMoments<kVectors> of(d);
+      for (; i + kVectors * lanes <= count; i += kVectors * lanes) of.Add(d, x + i, shifts);
+      const auto total = [](const auto& vectors) HWY_ATTR {
+        return hn::Add(hn::Add(vectors[0], vectors[1]), hn::Add(vectors[2], vectors[3]));
+      };
+      sum.sums[0] = total(of.sums);
+      sum.squares[0] = total(of.squares);
+    }
+    for (; i + lanes <= count; i += lanes) sum.Add(d, x + i, shifts);
+    if (i < count) {
+      // The last vector, but for what it shares with the one before.
+      const auto value = hn::Sub(LoadDoubles(d, x + count - lanes), shifts[0]);
+      const auto shared = hn::FirstN(d, static_cast<std::size_t>(lanes - (count - i)));
+      const auto rest = hn::IfThenZeroElse(shared, value);
+      sum.sums[0] = hn::Add(sum.sums[0], rest);
+      sum.squares[0] = hn::MulAdd(rest, rest, sum.squares[0]);
+    }
+    return {hn::GetLane(hn::SumOfLanes(d, sum.sums[0])), hn::GetLane(hn::SumOfLanes(d, sum.squares[0]))};
+  }
   for (; i < count; ++i) AddOne(x[i], shift, moments.sum, moments.squares);
   return moments;
+}
+
+template <typename T>
+Moments MomentsOf(const T* x, std::int64_t count, double shift) {
+  return MomentsOfRow(x, count, shift);
 }
 
 // Works on kCount vectors of columns.
@@ -100,15 +121,27 @@ void AddColumnMoments(const T* x, std::int64_t rows, std::int64_t stride, std::i
   }
 }
 
-// to[i] = result(d, i), in vectors and, for what is left, in vectors of one element.
+// to[i] = result(d, i), in vectors. What is left goes by a last vector over the one before it, which is
+// computed first, because `to` may be what is read. Fewer elements than a vector has take shorter ones.
+template <class D, typename T, class Result>
+HWY_INLINE void ForVectorsOf(D d, std::int64_t count, T* to, const Result& result) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    if (count < lanes) {
+      constexpr std::size_t kShorter = std::max<std::size_t>(1, hn::MaxLanes(D()) / 4);
+      return ForVectorsOf(hn::CappedTag<T, kShorter>(), count, to, result);
+    }
+    const auto last = result(d, count - lanes);
+    for (std::int64_t i = 0; i + lanes < count; i += lanes) hn::StoreU(result(d, i), d, to + i);
+    hn::StoreU(last, d, to + count - lanes);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) hn::StoreU(result(d, i), d, to + i);
+  }
+}
+
 template <typename T, class Result>
 HWY_INLINE void ForVectors(std::int64_t count, T* to, const Result& result) {
-  const hn::ScalableTag<T> d;
-  const hn::CappedTag<T, 1> one;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(result(d, i), d, to + i);
-  for (; i < count; ++i) hn::StoreU(result(one, i), one, to + i);
+  ForVectorsOf(hn::ScalableTag<T>(), count, to, result);
 }
 
 template <typename T>
@@ -119,7 +152,8 @@ void Scale(const T* x, std::int64_t count, T center, T factor, T bias, T* to) {
 }
 
 template <typename T>
-void ScaleEach(const T* x, std::int64_t count, T center, T factor, const T* scales, const T* biases, T* to) {
+HWY_INLINE void ScaleRow(const T* x, std::int64_t count, T center, T factor, const T* scales, const T* biases,
+                         T* to) {
   const auto normal = [=](auto d, std::int64_t i) {
     return hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, center)), hn::Set(d, factor));
   };
@@ -133,6 +167,24 @@ void ScaleEach(const T* x, std::int64_t count, T center, T factor, const T* scal
 }
 
 template <typename T>
+void ScaleEach(const T* x, std::int64_t count, T center, T factor, const T* scales, const T* biases, T* to) {
+  ScaleRow(x, count, center, factor, scales, biases, to);
+}
+
+template <typename T>
+void NormalizeRows(const T* x, std::int64_t begin, std::int64_t end, std::int64_t count, const RowNorm<T>& by,
+                   T* to) {
+  const RowNorm<T> norm = by;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* from = x + row * count;
+    const double shift = norm.ShiftOf(from);
+    const Spread<T> spread = norm.SpreadOfRow(MomentsOfRow(from, count, shift), count, shift);
+    ScaleRow(from, count, spread.center, spread.factor, norm.scales, norm.biases, to + row * count);
+    norm.Keep(row, spread);
+  }
+}
+
+template <typename T>
 void ScaleColumns(const T* x, std::int64_t count, const T* centers, const T* factors, const T* biases,
                   T* to) {
   ForVectors(count, to, [=](auto d, std::int64_t i) {
@@ -143,7 +195,7 @@ void ScaleColumns(const T* x, std::int64_t count, const T* centers, const T* fac
 
 template <typename T>
 RowFunctions<T> FunctionsOf() {
-  return {&MomentsOf<T>, &AddColumnMoments<T>, &Scale<T>, &ScaleEach<T>, &ScaleColumns<T>};
+  return {&MomentsOf<T>, &AddColumnMoments<T>, &Scale<T>, &ScaleEach<T>, &ScaleColumns<T>, &NormalizeRows<T>};
 }
 RowFunctions<float> FloatFunctions() { return FunctionsOf<float>(); }
 RowFunctions<double> DoubleFunctions() { return FunctionsOf<double>(); }

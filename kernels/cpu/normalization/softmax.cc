@@ -2,10 +2,13 @@
 // Softmax and its logarithm along one axis, shifted by the maximum so that nothing overflows.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/cpu/math/vector_math.h"
+#include "rewire/kernels/cpu/movement/transposed_block.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -34,10 +37,11 @@ struct Softmax : contract::SoftmaxAttributes {
     const std::int64_t count = x.dim(along);
     if (x.size() == 0) return Status();
     if (x.Is<float>() && inner == 1 && count <= kShortLine) {
-      return ParallelFor(outer, GrainOf(kGrain, count, 4), [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t at = begin * count;
-        ShortLines(x.data<float>() + at, out.data<float>() + at, end - begin, count);
-      });
+      return ParallelFor(outer, GrainOf(kGrain, count, 4),
+                         [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                           const std::int64_t at = begin * count;
+                           ShortLines(x.data<float>() + at, out.data<float>() + at, end - begin, count, pace);
+                         });
     }
     return ForType(Floats(), "x", x, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -65,28 +69,25 @@ struct Softmax : contract::SoftmaxAttributes {
 
   static constexpr std::int64_t kShortLine = 16;
 
-  // Lines that are too short for vectors of their own: the powers of many of them are computed at once.
-  static void ShortLines(const float* in, float* out, std::int64_t lines, std::int64_t count) {
-    constexpr std::int64_t kElements = 512;
-    float powers[kElements];
-    const VectorMath& math = BestVectorMath();
-    const std::int64_t most = kElements / count;
-    for (std::int64_t first = 0; first < lines; first += most) {
-      const std::int64_t rows = std::min(most, lines - first);
-      for (std::int64_t i = 0; i < rows * count; i += count) {
-        float largest = -std::numeric_limits<float>::infinity();
-        for (std::int64_t j = i; j < i + count; ++j) largest = Larger(in[j], largest);
-        for (std::int64_t j = i; j < i + count; ++j) out[j] = powers[j] = in[j] - largest;
+  // Lines that are too short for vectors of their own become columns, whose vectors go over lines.
+  static void ShortLines(const float* in, float* out, std::int64_t lines, std::int64_t count, Pace& pace) {
+    constexpr std::int64_t kFewLines = 4;  // that are not worth it
+    const auto transpose = std::get<TransposeBlock<std::uint32_t>>(BestBlockTransposes());
+    alignas(64) float columns[kShortLine * kBlock];
+    const auto turn = [&](float* to, std::int64_t to_row, const float* from, std::int64_t from_column,
+                          std::int64_t rows, std::int64_t width) {
+      transpose(reinterpret_cast<std::uint32_t*>(to), to_row, reinterpret_cast<const std::uint32_t*>(from),
+                from_column, rows, width, false);
+    };
+    for (std::int64_t first = 0; first < lines && !pace.stopped(); first += kBlock) {
+      const std::int64_t some = std::min(kBlock, lines - first), at = first * count;
+      if (some < kFewLines) {
+        for (std::int64_t i = at; i < lines * count; i += count) Line(in + i, out + i, count, pace);
+        return;
       }
-      math.exp(powers, powers, rows * count);
-      for (std::int64_t i = 0; i < rows * count; i += count) {
-        float sum = 0;
-        for (std::int64_t j = i; j < i + count; ++j) sum += powers[j];
-        const float by = kLog ? std::log(sum) : 1 / sum;
-        for (std::int64_t j = i; j < i + count; ++j) out[j] = kLog ? out[j] - by : powers[j] * by;
-      }
-      in += rows * count;
-      out += rows * count;
+      turn(columns, some, in + at, count, count, some);
+      Columns(columns, columns, count, some, some, pace);
+      turn(out + at, count, columns, some, some, count);
     }
   }
 

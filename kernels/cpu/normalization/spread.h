@@ -2,7 +2,6 @@
 // Kernels of normalization share checks, and means with deviations.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "rewire/kernels/cpu/normalization/row_functions.h"
@@ -25,13 +24,6 @@ inline Status CheckParameter(const char* name, TensorView parameter, ShapeView s
   return checks.NoOverlap("out", out, name, parameter).Take();
 }
 
-// A mean and the inverse of a standard deviation.
-template <typename T>
-struct Spread {
-  T center;
-  T factor;
-};
-
 template <typename T>
 Moments MomentsOf(const RowFunctions<T>& rows, const T* in, std::int64_t count, double shift, Pace& pace) {
   Moments moments;
@@ -39,16 +31,6 @@ Moments MomentsOf(const RowFunctions<T>& rows, const T* in, std::int64_t count, 
     moments.Add(rows.moments(in + begin, end - begin, shift));
   });
   return done ? moments : Moments();
-}
-
-// The spread of `count` numbers with these moments about `shift`, one of the numbers.
-template <typename T>
-Spread<T> SpreadOf(const Moments& moments, std::int64_t count, double shift, double epsilon) {
-  const double mean = moments.sum / static_cast<double>(count);
-  // Rounding may make it negative. NaN stays.
-  const double variance = moments.squares / static_cast<double>(count) - mean * mean;
-  const double positive = variance < 0 ? 0 : variance;
-  return {static_cast<T>(shift + mean), static_cast<T>(1 / std::sqrt(positive + epsilon))};
 }
 
 template <typename T>

@@ -12,23 +12,11 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/vision/max_roi_pool.h"
+#include "rewire/kernels/cpu/vision/region_images.h"
 
 namespace rewire::kernel::cpu {
 namespace {
-
-// Batch numbers of regions, each one an image of x.
-template <typename I>
-Status CheckImages(const char* name, const I* number, std::int64_t count, std::int64_t step,
-                   std::int64_t images) {
-  Pace pace;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (!pace.Spend(1)) return Stopped();
-    const auto image = static_cast<double>(number[i * step]);
-    if (image >= 0 && image < static_cast<double>(images)) continue;
-    return ValueError("region ", i, " of ", name, " is of image ", image, ", x has ", images);
-  }
-  return Status();
-}
 
 struct RoiAlign {
   static constexpr const char* kName = names::kRoiAlign;
@@ -74,6 +62,19 @@ struct RoiAlign {
         }
         const std::int64_t plane = Times(x.dim(2), x.dim(3)), channels = x.dim(1);
         const std::int64_t outputs = Times(height, width);
+        if (AreWorthTurning<T>(
+                x, Times(Times(8, count), outputs, std::max<std::int64_t>(1, samples * samples)))) {
+          T* turned = nullptr;
+          if (Status s = TurnChannelsLast(x, &turned); !s.ok()) return s;
+          return ParallelFor(count, GrainOf(kGrain, outputs, 4 * channels),
+                             [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                               for (; begin < end && !pace.stopped(); ++begin) {
+                                 PoolChannels(turned + number[begin] * plane * channels, channels,
+                                              Region(*this, x, rois.data<T>() + begin * 4),
+                                              out.data<T>() + begin * channels * outputs, pace);
+                               }
+                             });
+        }
         return ParallelFor(Times(count, channels), GrainOf(kGrain, outputs, 16),
                            [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                              // Channels of a region are next to each other and share the places of samples.
@@ -90,6 +91,12 @@ struct RoiAlign {
                            });
       });
     });
+  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
+    const DLTensor* x = sizes.Tensor(0, 4);
+    if (x == nullptr) return false;
+    DeclareTurned(sizes, x);
+    return true;
   }
 
  private:
@@ -188,128 +195,61 @@ struct RoiAlign {
       }
     }
   }
-};
 
-struct MaxRoiPool {
-  static constexpr const char* kName = names::kMaxRoiPool;
-  double scale = 1;
-  static Status Make(Attributes& attributes, MaxRoiPool* pool) {
-    pool->scale = attributes.Float("spatial_scale", 1);
-    return Status();
-  }
-  // rois [count, 5]: image, x0, y0, x1, y1; out [count, C, height, width].
-  Status operator()(TensorView x, TensorView rois, TensorView out) const {
-    Checks checks;
-    checks.Dense("x", x).Dense("rois", rois).Dense("out", out).Rank("x", x, 4).Rank("rois", rois, 2);
-    checks.Rank("out", out, 4).SameDType("rois", rois, "x", x).SameDType("out", out, "x", x);
-    if (Status s = checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "rois", rois).Take(); !s.ok())
-      return s;
-    const std::int64_t of_rois[] = {rois.dim(0), 5};
-    const std::int64_t of_out[] = {rois.dim(0), x.dim(1), out.dim(2), out.dim(3)};
-    checks.Shape("rois", rois, ShapeView(of_rois, 2)).Shape("out", out, ShapeView(of_out, 4));
-    if (Status s = checks.Take(); !s.ok()) return s;
-    return ForType(Floats(), "x", x, [&](auto tag) -> Status {
-      using T = typename decltype(tag)::type;
-      const T* regions = rois.data<T>();
-      if (Status s = CheckImages("rois", regions, rois.dim(0), 5, x.dim(0)); !s.ok()) return s;
-      Pace pace;
-      for (std::int64_t i = 0; i < 5 * rois.dim(0); ++i) {
-        if (!pace.Spend(1)) return Stopped();
-        if (!(std::fabs(regions[i]) < T{1e6})) return ValueError("region ", i / 5, " of rois is no region");
-      }
-      const std::int64_t plane = Times(x.dim(2), x.dim(3)), outputs = Times(out.dim(2), out.dim(3));
-      const std::int64_t channels = x.dim(1);
-      Bins *of_rows = nullptr, *of_columns = nullptr;
-      if (Status s = Workspace(std::max<std::int64_t>(1, out.dim(2)), &of_rows); !s.ok()) return s;
-      if (Status s = Workspace(std::max<std::int64_t>(1, out.dim(3)), &of_columns); !s.ok()) return s;
-      for (std::int64_t r = 0; r < rois.dim(0) && outputs > 0; ++r) {
-        const T* roi = regions + r * 5;
-        const T* image = x.data<T>() + ToType<std::int64_t>(roi[0]) * channels * plane;
-        T* to = out.data<T>() + r * channels * outputs;
-        const Bins rows = Split(roi[2], roi[4], x.dim(2), out.dim(2), of_rows, pace);
-        const Bins columns = Split(roi[1], roi[3], x.dim(3), out.dim(3), of_columns, pace);
-        if (pace.stopped()) return Stopped();
-        const std::int64_t area = Times(rows.size(), columns.size());
-        Status s = ParallelFor(channels, GrainOf(kGrain, area / 4 + outputs * 8),
-                               [&](std::int64_t begin, std::int64_t end, Pace& of_thread) {
-                                 for (; begin < end && !of_thread.stopped(); ++begin) {
-                                   Pool(image + begin * plane, x.dim(3), of_rows, out.dim(2), of_columns,
-                                        out.dim(3), columns, to + begin * outputs, of_thread);
-                                 }
-                               });
-        if (!s.ok()) return s;
-      }
-      return pace.status();
-    });
-  }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    const DLTensor* out = sizes.Tensor(-1, 4);
-    if (out == nullptr) return false;
-    sizes.Take(std::max<std::int64_t>(1, out->shape[2]), sizeof(Bins));
-    sizes.Take(std::max<std::int64_t>(1, out->shape[3]), sizeof(Bins));
-    return true;
-  }
-
- private:
-  // The pixels of one bin along an axis, or of all: [begin, end).
-  struct Bins {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
-  };
-
-  // Finds the pixels of each bin of a region that goes from `first` to `last` along an axis.
+  // The same of all channels of an image that has them last.
   template <typename T>
-  Bins Split(T first, T last, std::int64_t size, std::int64_t count, Bins* bins, Pace& pace) const {
-    // Far outside of any image, and products with sizes of images and of out do not overflow.
-    constexpr double kFar = 0x1p40;
-    const auto pixel = [&](T given) {
-      const double at = std::round(static_cast<double>(given) * scale);
-      return ToType<std::int64_t>(at != at ? 0 : std::clamp(at, -kFar, kFar));
-    };
-    const std::int64_t start = pixel(first), extent = std::max<std::int64_t>(1, pixel(last) - start + 1);
-    static_cast<void>(pace.For(count, 16, [=](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) {
-        const std::int64_t behind = (Times(i + 1, extent) + count - 1) / count;
-        bins[i] = {std::clamp<std::int64_t>(start + Times(i, extent) / count, 0, size),
-                   std::clamp<std::int64_t>(start + behind, 0, size)};
-      }
-    }));
-    return {bins[0].begin, bins[count - 1].end};
-  }
-
-  // The largest pixel of each column first, for all bins beside each other, then of the columns of each bin.
-  template <typename T>
-  static void Pool(const T* in, std::int64_t step, const Bins* of_rows, std::int64_t height,
-                   const Bins* of_columns, std::int64_t width, Bins columns, T* to, Pace& pace) {
-    constexpr std::int64_t kColumns = 256;
-    constexpr T kLeast = -std::numeric_limits<T>::infinity();
-    T most[kColumns];
-    for (const Bins* rows = of_rows; rows < of_rows + height; ++rows, to += width) {
-      if (!pace.Spend(4 * width)) return;
-      for (std::int64_t o = 0; o < width; ++o)
-        to[o] = rows->size() == 0 || of_columns[o].size() == 0 ? T{0} : kLeast;
-      if (rows->size() == 0) continue;
-      for (std::int64_t left = columns.begin; left < columns.end; left += kColumns) {
-        const std::int64_t right = std::min(columns.end, left + kColumns), count = right - left;
-        std::fill_n(most, count, kLeast);
-        const auto scan = [&](std::int64_t begin, std::int64_t end) {
-          WideLoop([line = in + (rows->begin + begin) * step + left, lines = end - begin, step, count,
-                    most = &most[0]] {
-            for (std::int64_t i = 0; i < lines; ++i) {
-              for (std::int64_t j = 0; j < count; ++j)
-                most[j] = line[i * step + j] > most[j] ? line[i * step + j] : most[j];
-            }
-          });
-        };
-        if (!pace.For(rows->size(), count / 8 + 2, scan) || !pace.Spend(Times(4, width))) return;
-        for (std::int64_t o = 0; o < width; ++o) {
-          const std::int64_t begin = std::max(of_columns[o].begin, left);
-          const std::int64_t end = std::min(of_columns[o].end, right);
-          for (std::int64_t j = begin; j < end; ++j) to[o] = most[j - left] > to[o] ? most[j - left] : to[o];
+  void PoolChannels(const T* in, std::int64_t channels, const Region& region, T* out, Pace& pace) const {
+    T values[kChannels];
+    const std::int64_t per_row = region.rows.per_bin(), per_column = region.columns.per_bin();
+    const std::int64_t taken = Times(per_row, per_column), outputs = Times(height, width);
+    const T divisor = maximum ? T{1} : static_cast<T>(std::max<std::int64_t>(1, taken));
+    const T start = maximum && taken > 0 ? -std::numeric_limits<T>::infinity() : T{0};
+    for (std::int64_t first = 0; first < channels; first += kChannels) {
+      const std::int64_t count = std::min(kChannels, channels - first);
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        if (!pace.Spend(8 + count)) return;
+        std::fill_n(values, count, start);
+        for (std::int64_t i = 0; taken > 0 && i < per_row; ++i) {
+          const Neighbors down = region.rows.At(o / width, i);
+          const auto line = [&](std::int64_t j, std::int64_t end) {
+            for (; j < end; ++j)
+              Take(in + first, channels, down, region.columns.At(o % width, j), count, values);
+          };
+          if (!pace.For(per_column, 8 + count, line)) return;
         }
+        WideLoop([=, value = &values[0]] {
+          for (std::int64_t c = 0; c < count; ++c) value[c] /= divisor;
+        });
+        for (std::int64_t c = 0; c < count; ++c) out[(first + c) * outputs + o] = values[c];
       }
     }
+  }
+  static constexpr std::int64_t kChannels = 64;
+
+  // Takes a sample of `count` channels into their values.
+  template <typename T>
+  void Take(const T* in, std::int64_t channels, const Neighbors& down, const Neighbors& across,
+            std::int64_t count, T* values) const {
+    const double above = 1 - down.part, before = 1 - across.part;
+    const bool inside = down.inside && across.inside;
+    const auto weight = [inside](double part) { return inside ? static_cast<T>(part) : T{0}; };
+    const T by[] = {weight(above * before), weight(above * across.part), weight(down.part * before),
+                    weight(down.part * across.part)};
+    const auto at = [&](std::int64_t row, std::int64_t column) { return in + (row + column) * channels; };
+    WideLoop([=, w = by[0], x = by[1], y = by[2], z = by[3], a = at(down.first, across.first),
+              b = at(down.first, across.second), c = at(down.second, across.first),
+              d = at(down.second, across.second), largest = maximum] {
+      if (!inside) {
+        for (std::int64_t i = 0; largest && i < count; ++i) values[i] = std::max(values[i], T{0});
+      } else if (largest) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          const T upper = std::max(std::max(values[i], w * a[i]), x * b[i]);
+          values[i] = std::max(std::max(upper, y * c[i]), z * d[i]);
+        }
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) values[i] += w * a[i] + x * b[i] + y * c[i] + z * d[i];
+      }
+    });
   }
 };
 

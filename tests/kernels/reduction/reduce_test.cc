@@ -305,8 +305,9 @@ TEST_CASE("argmax and argmin name the first or the last of several") {
 }
 
 TEST_CASE("softmax along any axis") {
-  const std::pair<Shape, std::int64_t> cases[] = {
-      {{5}, 0}, {{3, 7}, -1}, {{3, 7}, 0}, {{2, 5, 130}, 1}, {{2, 3, 4}, 1}, {{1000, 33}, 1}, {{0, 4}, 1}};
+  const std::pair<Shape, std::int64_t> cases[] = {{{5}, 0},         {{3, 7}, -1},   {{3, 7}, 0},
+                                                  {{2, 5, 130}, 1}, {{2, 3, 4}, 1}, {{1000, 33}, 1},
+                                                  {{0, 4}, 1},      {{131, 16}, 1}, {{3, 70, 5}, -1}};
   for (const auto& [shape, axis] : cases) {
     CAPTURE(shape, axis);
     HostTensor x = HostTensor::Random(shape, 3);

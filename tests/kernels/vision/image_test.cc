@@ -284,8 +284,10 @@ TEST_CASE("regions are pooled") {
 }
 
 TEST_CASE("regions of many sizes are pooled like a loop over their pixels") {
-  constexpr std::int64_t kChannels = 3, kHeight = 9, kWidth = 300;
-  HostTensor x = HostTensor::Random({2, kChannels, kHeight, kWidth}, 5);
+  constexpr std::int64_t kHeight = 9;
+  // Images of many channels are turned, if they are not too large.
+  const std::int64_t image_channels = GENERATE(3, 70), image_width = image_channels == 3 ? 300 : 41;
+  HostTensor x = HostTensor::Random({2, image_channels, kHeight, image_width}, 5);
   x.elements<float>()[7] = std::nanf("");
   F regions;
   for (int i = 0; i < 24; ++i) {
@@ -296,24 +298,24 @@ TEST_CASE("regions of many sizes are pooled like a loop over their pixels") {
   }
   HostTensor rois = HostTensor::Of<float>({24, 5}, regions);
   for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 3}, {7, 5}}) {
-    HostTensor out = HostTensor::Empty<float>({24, kChannels, height, width});
+    HostTensor out = HostTensor::Empty<float>({24, image_channels, height, width});
     F expected;
-    for (std::int64_t task = 0; task < 24 * kChannels * height * width; ++task) {
+    for (std::int64_t task = 0; task < 24 * image_channels * height * width; ++task) {
       const std::int64_t column = task % width, row = task / width % height;
-      const std::int64_t channel = task / width / height % kChannels;
-      const float* roi = regions.data() + task / width / height / kChannels * 5;
+      const std::int64_t channel = task / width / height % image_channels;
+      const float* roi = regions.data() + task / width / height / image_channels * 5;
       const auto range = [](float first, float last, std::int64_t i, std::int64_t bins, std::int64_t size) {
         const std::int64_t start = std::lround(first), pixels = std::max(1L, std::lround(last) - start + 1);
         return std::pair(std::clamp<std::int64_t>(start + i * pixels / bins, 0, size),
                          std::clamp<std::int64_t>(start + ((i + 1) * pixels + bins - 1) / bins, 0, size));
       };
       const auto [y0, y1] = range(roi[2], roi[4], row, height, kHeight);
-      const auto [x0, x1] = range(roi[1], roi[3], column, width, kWidth);
+      const auto [x0, x1] = range(roi[1], roi[3], column, width, image_width);
       float most = y0 < y1 && x0 < x1 ? -HUGE_VALF : 0;
       for (std::int64_t y = y0; y < y1; ++y) {
         for (std::int64_t at = x0; at < x1; ++at) {
-          const std::int64_t plane = static_cast<std::int64_t>(roi[0]) * kChannels + channel;
-          const float value = x.elements<float>()[(plane * kHeight + y) * kWidth + at];
+          const std::int64_t plane = static_cast<std::int64_t>(roi[0]) * image_channels + channel;
+          const float value = x.elements<float>()[(plane * kHeight + y) * image_width + at];
           if (value > most) most = value;
         }
       }
@@ -323,6 +325,50 @@ TEST_CASE("regions of many sizes are pooled like a loop over their pixels") {
       REQUIRE(Run("rewire.max_roi_pool", {&x, &rois, &out}) == "");
       CHECK(out.values<float>() == expected);
     });
+  }
+}
+
+TEST_CASE("roi_align of many channels at once is that of few") {
+  constexpr std::int64_t kFew = 7, kGroups = 10, kPlane = 9 * 11, kRegions = 40, kBins = 2 * 3;
+  HostTensor x = HostTensor::Random({2, kFew * kGroups, 9, 11}, 3);
+  F regions;
+  Ints numbers;
+  for (int i = 0; i < kRegions; ++i) {
+    const auto left = static_cast<float>(i * 53 % 17 - 3), top = static_cast<float>(i * 7 % 13 - 2);
+    const auto wide = static_cast<float>(i * i * 11 % 90) / 8, high = static_cast<float>(i % 10);
+    for (const float value : {left, top, left + wide, top + high}) regions.push_back(value);
+    numbers.push_back(i % 3 == 0 ? 1 : 0);
+  }
+  HostTensor rois = HostTensor::Of<float>({kRegions, 4}, regions);
+  HostTensor images = HostTensor::Of<std::int64_t>({kRegions}, numbers);
+  for (const std::int64_t samples : {0, 1, 3}) {
+    for (const char* mode : {"avg", "max"}) {
+      CAPTURE(samples, mode);
+      const AttributeList attributes = {
+          {"output_height", 2}, {"output_width", 3}, {"sampling_ratio", samples}, {"mode", mode}};
+      // So few channels are not turned.
+      std::vector<double> expected(kRegions * kFew * kGroups * kBins);
+      for (std::int64_t group = 0; group < kGroups; ++group) {
+        HostTensor part = HostTensor::Empty<float>({2, kFew, 9, 11});
+        for (std::int64_t i = 0; i < part.size(); ++i) {
+          const std::int64_t image = i / (kFew * kPlane);
+          part.elements<float>()[i] =
+              x.elements<float>()[i + (image * (kGroups - 1) + group) * kFew * kPlane];
+        }
+        HostTensor out = HostTensor::Empty<float>({kRegions, kFew, 2, 3});
+        REQUIRE(Run("rewire.roi_align", {&part, &rois, &images, &out}, attributes) == "");
+        for (std::int64_t i = 0; i < out.size(); ++i) {
+          const std::int64_t roi = i / (kFew * kBins);
+          expected[static_cast<std::size_t>(i + (roi * (kGroups - 1) + group) * kFew * kBins)] =
+              static_cast<double>(out.elements<float>()[i]);
+        }
+      }
+      ForEachTarget([&] {
+        HostTensor out = HostTensor::Empty<float>({kRegions, kFew * kGroups, 2, 3});
+        REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out}, attributes) == "");
+        CheckClose(out, expected, 1e-5);
+      });
+    }
   }
 }
 

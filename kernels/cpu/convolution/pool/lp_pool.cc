@@ -5,10 +5,12 @@
 #include <iterator>
 
 #include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/cpu/convolution/pool/narrow_planes.h"
 #include "rewire/kernels/cpu/convolution/pool/window_loops.h"
 #include "rewire/kernels/cpu/math/pair_math.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -45,7 +47,7 @@ struct LpPool : contract::LpPoolAttributes {
       covered.ForEach([&](T value, std::int64_t) { sum += value * value; });
       to[o] = std::sqrt(sum);
     };
-    return Slide<T>(x, out, window, PoolKind::kRootOfSquares, norm);
+    return PoolPlanes<T>(x, out, window, PoolKind::kRootOfSquares, norm);
   }
   template <typename T>
   static Status SumMagnitudes(TensorView x, TensorView out, const Window& window) {
@@ -54,19 +56,38 @@ struct LpPool : contract::LpPoolAttributes {
       covered.ForEach([&](T value, std::int64_t) { sum += std::fabs(value); });
       to[o] = sum;
     };
-    return Slide<T>(x, out, window, PoolKind::kSumOfMagnitudes, norm);
+    return PoolPlanes<T>(x, out, window, PoolKind::kSumOfMagnitudes, norm);
   }
   // Each power is computed once, not for each window that covers it.
   template <typename T>
   Status PoolPowers(TensorView x, TensorView out, const Window& window) const {
     T* powers = nullptr;
     if (Status s = Workspace(x.size(), &powers); !s.ok()) return s;
-    if (Status s = Raise(x.data<T>(), static_cast<T>(p), x.size(), powers); !s.ok()) return s;
+    if (Status s = p <= kFewProducts ? Multiply(x.data<T>(), x.size(), powers)
+                                     : Raise(x.data<T>(), static_cast<T>(p), x.size(), powers);
+        !s.ok())
+      return s;
     DLTensor raised = *x.dl_tensor();
     raised.data = powers;
     raised.byte_offset = 0;
     if (Status s = SumMagnitudes<T>(TensorView(&raised), out, window); !s.ok()) return s;
     return Raise(out.data<T>(), 1 / static_cast<T>(p), out.size(), out.data<T>());
+  }
+  // The power as products, which are faster if they are few.
+  static constexpr std::int64_t kFewProducts = 4;
+  template <typename T>
+  Status Multiply(const T* from, std::int64_t count, T* to) const {
+    return ParallelFor(count, kGrain, [=, products = p](std::int64_t begin, std::int64_t end) {
+      constexpr std::int64_t kSome = 1024;
+      for (std::int64_t i = begin; i < end; i += kSome) {
+        WideLoop([=, size = std::min(kSome, end - i)] {
+          std::copy_n(from + i, size, to + i);
+          for (std::int64_t k = 1; k < products; ++k) {
+            for (std::int64_t j = i; j < i + size; ++j) to[j] *= from[j];
+          }
+        });
+      }
+    });
   }
   template <typename T>
   static Status Raise(const T* from, T power, std::int64_t count, T* to) {

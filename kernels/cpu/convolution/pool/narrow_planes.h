@@ -6,12 +6,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
 
 #include "rewire/kernels/cpu/convolution/pool/pool_lines.h"
+#include "rewire/kernels/cpu/convolution/pool/window_loops.h"
 #include "rewire/kernels/cpu/movement/transposed_block.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 
@@ -74,11 +77,13 @@ class NarrowStrip {
     transpose(reinterpret_cast<Moved*>(in_), count,
               reinterpret_cast<const Moved*>(planes.x + strip.begin * columns.input), whole.inputs(),
               rows.input * columns.input, count, false);
+    Read(kind, Times(rows.input * columns.input, count));
     const PoolImages<T> image{in_, out_, count};
     for (std::int64_t line = 0; line < rows.output; ++line) {
       if (!pace.Spend(Times(columns.output, whole.taps(), count) / 4 + kPositionWork)) return false;
       PoolLine<T>(image, strip.window, line, kind).Run(0, columns.output);
     }
+    if (kind == PoolKind::kRootOfSquares) TakeRoots(Times(rows.output * columns.output, count));
     transpose(reinterpret_cast<Moved*>(planes.out + first * columns.output), whole.outputs(),
               reinterpret_cast<const Moved*>(out_), count, count, rows.output * columns.output, false);
     return true;
@@ -88,6 +93,28 @@ class NarrowStrip {
   using Moved = std::conditional_t<sizeof(T) == 8, std::uint64_t,
                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
   static_assert(sizeof(Moved) == sizeof(T));
+
+  // Makes of the elements what the kind sums up.
+  void Read(PoolKind kind, std::int64_t count) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (kind == PoolKind::kRootOfSquares) {
+        WideLoop([=, x = &in_[0]] {
+          for (std::int64_t i = 0; i < count; ++i) x[i] *= x[i];
+        });
+      } else if (kind == PoolKind::kSumOfMagnitudes) {
+        WideLoop([=, x = &in_[0]] {
+          for (std::int64_t i = 0; i < count; ++i) x[i] = std::fabs(x[i]);
+        });
+      }
+    }
+  }
+  void TakeRoots(std::int64_t count) {
+    if constexpr (std::is_floating_point_v<T>) {
+      WideLoop([=, sums = &out_[0]] {
+        for (std::int64_t i = 0; i < count; ++i) sums[i] = std::sqrt(sums[i]);
+      });
+    }
+  }
 
   alignas(64) T in_[kNarrowBytes / sizeof(T)];
   alignas(64) T out_[kNarrowOutBytes / sizeof(T)];
@@ -111,6 +138,13 @@ Status PoolNarrowPlanes(TensorView x, TensorView out, const Window& window, Pool
                            return;
                        }
                      });
+}
+
+// Pools narrow planes so, others in strips, and windows that fit neither by `body` as ForEachWindow does.
+template <typename T, typename Body>
+Status PoolPlanes(TensorView x, TensorView out, const Window& window, PoolKind kind, const Body& body) {
+  return HasNarrowPlanes<T>(x, window, kind) ? PoolNarrowPlanes<T>(x, out, window, kind)
+                                             : Slide<T>(x, out, window, kind, body);
 }
 
 }  // namespace rewire::kernel::cpu

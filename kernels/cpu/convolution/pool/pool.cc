@@ -95,9 +95,7 @@ struct MaxPool : contract::MaxPoolAttributes {
       if constexpr (std::is_same_v<T, BFloat16>)
         return ForEachWindow<T>(x, window, largest);
       else
-        return HasNarrowPlanes<T>(x, window, PoolKind::kLargest)
-                   ? PoolNarrowPlanes<T>(x, out, window, PoolKind::kLargest)
-                   : Slide<T>(x, out, window, PoolKind::kLargest, largest);
+        return PoolPlanes<T>(x, out, window, PoolKind::kLargest, largest);
     }
     std::int64_t* where = indices->data<std::int64_t>();
     if (LargestPlaces<T>::Can(window)) return RunWithPlaces<T>(x, to, where, window);
@@ -181,8 +179,7 @@ struct AveragePool : contract::AveragePoolAttributes {
         to[o] = count == 0 ? T{0} : sum / static_cast<T>(count);
       };
       const PoolKind kind = count_pad ? PoolKind::kMeanWithPads : PoolKind::kMean;
-      return HasNarrowPlanes<T>(x, window, kind) ? PoolNarrowPlanes<T>(x, out, window, kind)
-                                                 : Slide<T>(x, out, window, kind, mean);
+      return PoolPlanes<T>(x, out, window, kind, mean);
     });
   }
 

@@ -35,7 +35,8 @@ struct PoolImages {
   std::int64_t channels;
 };
 
-// One row of the result of a pool with the channels last.
+// One row of the result of a pool with the channels last. Kinds that sum up magnitudes or squares sum up the
+// elements as they are.
 template <typename T>
 class PoolLine {
  public:
@@ -85,8 +86,9 @@ class PoolLine {
         row_count, from,  out_ + position * channels_};
     if constexpr (std::is_floating_point_v<T>) {
       if (kind_ != PoolKind::kLargest) {
+        const bool is_mean = kind_ == PoolKind::kMean || kind_ == PoolKind::kMeanWithPads;
         const std::int64_t covered = CoveredBy(columns_, position, kind_ == PoolKind::kMeanWithPads);
-        windows.divisor = static_cast<T>(Times(outer_count_, covered));
+        windows.divisor = is_mean ? static_cast<T>(Times(outer_count_, covered)) : T{1};
         return BestMeanWindowsKernel<T>()(windows);
       }
     }
