@@ -27,6 +27,9 @@ namespace {
 
 constexpr int kMostInputs = FusedProgram::kMostInputs;
 constexpr std::int64_t kBlock = 512;  // elements
+// Elements of a program of bytes, which needs no memory in between, and tries a shorter way out on each
+// piece.
+constexpr std::int64_t kBytePiece = 16384;
 using FusedLayout = Layout<kMostInputs + 1>;
 using Buffer = float[kBlock];
 
@@ -72,8 +75,9 @@ class FusedCall {
         input.kind = inputs[k].size() == 1 ? FusedInput::kRepeated : FusedInput::kAlike;
       }
       inner_ = out.size();
-      pieces_ = (inner_ + kBlock - 1) / kBlock;
       of_bytes_ = IsOfBytes();
+      if (of_bytes_) piece_ = kBytePiece;
+      pieces_ = (inner_ + piece_ - 1) / piece_;
       return;
     }
     const int rank = out.ndim();
@@ -89,15 +93,15 @@ class FusedCall {
     for (int k = 0; k < inputs.size(); ++k) Classify(inputs[k], k);
     inner_ = layout_.inner();
     rows_ = layout_.rows();
+    of_bytes_ = IsOfBytes();
     in_pieces_ = inner_ >= kBlock || rows_ == 1;
     per_block_ = in_pieces_ || RepeatsAlongRuns() ? 1 : std::min(rows_, kBlock / inner_);
     pieces_ = in_pieces_ ? (inner_ + kBlock - 1) / kBlock : 1;
-    of_bytes_ = IsOfBytes();
   }
 
   Status Run() const {
     const std::int64_t blocks = Times((rows_ + per_block_ - 1) / per_block_, pieces_);
-    const std::int64_t size = in_pieces_ ? std::min(inner_, kBlock) : per_block_ * inner_;
+    const std::int64_t size = in_pieces_ ? std::min(inner_, piece_) : per_block_ * inner_;
     const std::int64_t work = Times(size, static_cast<std::int64_t>(program_.steps().size()));
     return ParallelFor(blocks, GrainOf(kGrain, work), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
       RunBlocks(begin, end, work, pace);
@@ -106,9 +110,10 @@ class FusedCall {
 
  private:
   // Whether the runs are long, and one of the inputs is a number for each: it need not be written out if
-  // runs go through the program one by one.
+  // runs go through the program one by one. Bytes are not written out in any case.
   bool RepeatsAlongRuns() const {
-    constexpr std::int64_t kLongRun = 128;
+    constexpr std::int64_t kLongRun = 128, kLongByteRun = 32;
+    if (of_bytes_) return inner_ >= kLongByteRun;
     if (inner_ < kLongRun) return false;
     for (int k = 0; k < program_.inputs(); ++k) {
       const bool repeated = layout_.inner_strides()[k + 1] == 0;
@@ -148,9 +153,9 @@ class FusedCall {
     std::int64_t row = begin / pieces_ * per_block_, piece = begin % pieces_;
     for (std::int64_t block = begin; block < end; ++block) {
       if (!pace.Spend(work)) return;
-      const std::int64_t at = piece * kBlock;
+      const std::int64_t at = piece * piece_;
       const std::int64_t rows = std::min(per_block_, rows_ - row);
-      const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? kBlock : inner_);
+      const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? piece_ : inner_);
       const bool in_registers =
           of_bytes_ && (unsigned_ != nullptr ? RunBytes(unsigned_, row, rows, at, columns)
                                              : RunBytes(signed_, row, rows, at, columns));
@@ -350,6 +355,7 @@ class FusedCall {
   bool of_bytes_ = false;
   std::int64_t per_block_ = 1;  // runs in a block
   std::int64_t pieces_ = 1;     // of a run
+  std::int64_t piece_ = kBlock;
 };
 
 struct Fused {

@@ -24,10 +24,10 @@ using FusedVector = hn::Vec<FusedTag>;
 struct InMemory {
   const float* data;
   HWY_INLINE FusedVector At(std::int64_t i) const { return hn::LoadU(FusedTag(), data + i); }
-  // The elements from i on, behind them zeros.
-  HWY_INLINE FusedVector Rest(std::int64_t i, std::int64_t count) const {
+  // So few elements that a vector has more, behind them zeros.
+  HWY_INLINE FusedVector Rest(std::int64_t count) const {
     HWY_ALIGN float rest[hn::MaxLanes(FusedTag())] = {};
-    std::copy(data + i, data + count, rest);
+    std::copy_n(data, count, rest);
     return hn::Load(FusedTag(), rest);
   }
 };
@@ -35,9 +35,9 @@ struct InMemory {
 struct Widened {
   const std::uint16_t* data;
   HWY_INLINE FusedVector At(std::int64_t i) const { return LoadFloats(FusedTag(), data + i); }
-  HWY_INLINE FusedVector Rest(std::int64_t i, std::int64_t count) const {
+  HWY_INLINE FusedVector Rest(std::int64_t count) const {
     HWY_ALIGN std::uint16_t rest[hn::MaxLanes(FusedTag())] = {};
-    std::copy(data + i, data + count, rest);
+    std::copy_n(data, count, rest);
     return LoadFloats(FusedTag(), rest);
   }
 };
@@ -45,7 +45,7 @@ struct Repeated {
   FusedVector value;
   explicit Repeated(float number) : value(hn::Set(FusedTag(), number)) {}
   HWY_INLINE FusedVector At(std::int64_t) const { return value; }
-  HWY_INLINE FusedVector Rest(std::int64_t, std::int64_t) const { return value; }
+  HWY_INLINE FusedVector Rest(std::int64_t) const { return value; }
 };
 
 // How results are written: as floats, or rounded to bf16.
@@ -64,17 +64,21 @@ HWY_INLINE void EachTo(const F& f, typename Result::Element* out, std::int64_t c
                        const Operands&... operands) {
   const FusedTag d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
-    Result::Store(d, first, out + i);
-    Result::Store(d, second, out + i + lanes);
+  if (count >= lanes) {
+    // The last vector may overlap the one before it. It is computed first, since `out` may be an operand.
+    const FusedVector last = f(d, operands.At(count - lanes)...);
+    std::int64_t i = 0;
+    for (; i + 2 * lanes < count; i += 2 * lanes) {
+      const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
+      Result::Store(d, first, out + i);
+      Result::Store(d, second, out + i + lanes);
+    }
+    for (; i + lanes < count; i += lanes) Result::Store(d, f(d, operands.At(i)...), out + i);
+    return Result::Store(d, last, out + count - lanes);
   }
-  for (; i + lanes <= count; i += lanes) Result::Store(d, f(d, operands.At(i)...), out + i);
-  if (i == count) return;
   HWY_ALIGN typename Result::Element rest[hn::MaxLanes(FusedTag())];
-  Result::Store(d, f(d, operands.Rest(i, count)...), rest);
-  std::copy_n(rest, count - i, out + i);
+  Result::Store(d, f(d, operands.Rest(count)...), rest);
+  std::copy_n(rest, count, out);
 }
 
 template <class F, class... Operands>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/math/quantized_math.cc"
@@ -207,11 +208,16 @@ void Requantize(const std::int32_t* from, std::int64_t count, float x_scale, con
   std::copy_n(results, count, to);
 }
 
+// With one number b for all, the result is a * FactorOf(b) + TermOf(b).
 struct SumOfVectors {
   HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
+  static double FactorOf(double) { return 1; }
+  static double TermOf(double b) { return b; }
 };
 struct ProductOfVectors {
   HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+  static double FactorOf(double b) { return b; }
+  static double TermOf(double) { return 0; }
 };
 
 // An operand of bytes, and one that is the same byte for all elements.
@@ -234,27 +240,82 @@ HWY_NOINLINE void OfPairs(const EachByte<Q>& a, const B& b, std::int64_t count, 
   });
 }
 
-// The rest of a vector is computed apart, so that nothing is read or written behind the elements.
+// Bytes become others by one factor and one term. Only all 256 of them can tell whether these round as the
+// steps do that they stand for.
+template <typename Q>
+HWY_NOINLINE void MapByFactor(const Q* from, float factor, float term, std::int64_t count, Q* to) {
+  const V by = hn::Set(D(), factor), more = hn::Set(D(), term);
+  const hn::Rebind<Q, D> d;
+  const auto mapped = [&](std::int64_t i) HWY_ATTR {
+    return hn::MulAdd(hn::ConvertTo(D(), hn::PromoteTo(DI(), hn::LoadU(d, from + i))), by, more);
+  };
+  std::int64_t i = 0;
+#if HWY_TARGET == HWY_AVX2
+  // Four vectors become one of bytes at once. What is too large for an integer is told by all 256 bytes, too.
+  for (; i + 4 * Lanes() <= count; i += 4 * Lanes()) {
+    const auto pair = [&](std::int64_t at) HWY_ATTR {
+      return _mm256_packs_epi32(_mm256_cvtps_epi32(mapped(at).raw),
+                                _mm256_cvtps_epi32(mapped(at + Lanes()).raw));
+    };
+    const __m256i low = pair(i), high = pair(i + 2 * Lanes());
+    const __m256i bytes =
+        std::is_signed_v<Q> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_permutevar8x32_epi32(bytes, order));
+  }
+#endif
+  for (; i < count; i += Lanes()) hn::StoreU(hn::DemoteTo(d, hn::NearestInt(mapped(i))), d, to + i);
+}
+
+// Does the same as OfPairs if a factor and a term do. Returns false otherwise.
+template <class Op, typename Q>
+bool MapBytesOf(const EachByte<Q>& a, const OneByte& b, double number, std::int64_t count,
+                const Quantization& by, Q* to) {
+  constexpr int kBytes = 256;
+  constexpr std::int64_t kWorthTrying = 4096;
+  if (count < kWorthTrying) return false;
+  const double scale = static_cast<double>(a.by.scale) * Op::FactorOf(number);
+  const double term = Op::TermOf(number) - scale * a.by.zero;
+  const auto factor = static_cast<float>(scale / static_cast<double>(by.scale));
+  const auto more = static_cast<float>(term / static_cast<double>(by.scale) + by.zero);
+  Q bytes[kBytes], expected[kBytes], mapped[kBytes];
+  for (int i = 0; i < kBytes; ++i) bytes[i] = static_cast<Q>(i);
+  OfPairs<Op>(EachByte<Q>{bytes, a.by}, b, kBytes, by, expected);
+  MapByFactor(bytes, factor, more, kBytes, mapped);
+  if (!std::equal(expected, expected + kBytes, mapped)) return false;
+  MapByFactor(a.from, factor, more, count, to);
+  return true;
+}
+
+// The rest goes by a last vector over the one before it, which is computed first, because `to` may be `a`.
+// Few elements are padded to a vector.
 template <class Op, typename Q>
 void OfTwo(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
            std::int64_t count, const Quantization& by, Q* to) {
-  const OneByte repeated{hn::Set(D(), static_cast<float>(b[0] - of_b.zero) * of_b.scale)};
-  const std::int64_t whole = count / Lanes() * Lanes(), rest = count - whole;
-  if (b_step == 0)
-    OfPairs<Op>(EachByte<Q>{a, of_a}, repeated, whole, by, to);
-  else
-    OfPairs<Op>(EachByte<Q>{a, of_a}, EachByte<Q>{b, of_b}, whole, by, to);
-  if (rest == 0) return;
-  Q left[hn::MaxLanes(D())] = {};
-  Q right[hn::MaxLanes(D())] = {};
-  Q results[hn::MaxLanes(D())];
-  std::copy_n(a + whole, rest, left);
-  if (b_step == 0)
-    std::fill_n(right, rest, b[0]);
-  else
-    std::copy_n(b + whole, rest, right);
-  OfPairs<Op>(EachByte<Q>{left, of_a}, EachByte<Q>{right, of_b}, Lanes(), by, results);
-  std::copy_n(results, rest, to + whole);
+  const float first = static_cast<float>(b[0] - of_b.zero) * of_b.scale;
+  const OneByte repeated{hn::Set(D(), first)};
+  const auto run = [&](const Q* left, const Q* right, std::int64_t some, Q* out) HWY_ATTR {
+    if (b_step == 0)
+      OfPairs<Op>(EachByte<Q>{left, of_a}, repeated, some, by, out);
+    else
+      OfPairs<Op>(EachByte<Q>{left, of_a}, EachByte<Q>{right, of_b}, some, by, out);
+  };
+  const std::int64_t whole = count / Lanes() * Lanes(), last = count - Lanes();
+  Q results[hn::MaxLanes(D())] = {};
+  if (last < 0) {
+    Q left[hn::MaxLanes(D())] = {};
+    Q right[hn::MaxLanes(D())] = {};
+    std::copy_n(a, count, left);
+    if (b_step != 0) std::copy_n(b, count, right);
+    run(left, right, Lanes(), results);
+    std::copy_n(results, count, to);
+    return;
+  }
+  if (whole != count) run(a + last, b + last * b_step, Lanes(), results);
+  if (b_step != 0 ||
+      !MapBytesOf<Op>(EachByte<Q>{a, of_a}, repeated, static_cast<double>(first), whole, by, to))
+    run(a, b, whole, to);
+  if (whole != count) std::copy_n(results, Lanes(), to + last);
 }
 
 template <typename Q>

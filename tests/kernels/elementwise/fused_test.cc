@@ -181,8 +181,8 @@ TEMPLATE_TEST_CASE("fused: bytes are what their conversions make of them, by eve
   const std::string program =
       "dequantize x0 0.037 " + zero + "; dequantize x1 0.3 5; mul r0 r1; quantize r2 0.3 5";
   const std::vector<std::pair<Shape, Shape>> shapes = {
-      {{300}, {300}},   {{3, 5}, {3, 5}}, {{2, 3, 700}, {3, 1}},  {{4, 6, 5}, {5}},
-      {{40, 16}, {16}}, {{7}, {1}},       {{2, 700, 3}, {700, 1}}};
+      {{300}, {300}}, {{3, 5}, {3, 5}},        {{2, 3, 700}, {3, 1}}, {{4, 6, 5}, {5}}, {{40, 16}, {16}},
+      {{7}, {1}},     {{2, 700, 3}, {700, 1}}, {{9, 83}, {83}},       {{20003}, {}}};
   for (const auto& [shape, of_other] : shapes) {
     CAPTURE(shape, of_other);
     HostTensor a = BytesOf<TestType>(shape, 1), b = BytesOf<TestType>(of_other, 90);

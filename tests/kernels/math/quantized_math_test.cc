@@ -45,7 +45,8 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
     const QuantizedMath<TestType> math = ChooseQuantizedMath<TestType>();
     const Quantization whole{0.5F, 3, Limits::min(), Limits::max()};
     const Quantization held{0.3F, 7, 7, 90};
-    for (std::size_t count : {1, 3, 8, 15, 16, 17, 40, 67}) {
+    const Quantization coarse{1.713F, 11, Limits::min(), Limits::max()};
+    for (std::size_t count : {1, 3, 8, 15, 16, 17, 40, 67, 4099}) {
       INFO(count << " elements");
       const auto size = static_cast<std::int64_t>(count);
       const std::vector<float> values = Values(count);
@@ -69,18 +70,21 @@ TEMPLATE_TEST_CASE("floats become 8-bit integers and back as defined, by every i
           const auto other_at = [&](std::size_t i) {
             return static_cast<float>(other[step == 0 ? 0 : i] - whole.zero) * whole.scale;
           };
-          std::vector<TestType> products(count + 1, 99), of_products;
-          of_chain.clear();
-          math.add(stored.data(), by, other.data(), step, whole, size, held, sums.data());
-          math.mul(stored.data(), by, other.data(), step, whole, size, held, products.data());
-          for (std::size_t i = 0; i < count; ++i) {
-            of_chain.push_back(QuantizedByDefinition<TestType>(exact[i] + other_at(i), held));
-            of_products.push_back(QuantizedByDefinition<TestType>(exact[i] * other_at(i), held));
+          // Many elements and one other go another way if results are held in the range of all bytes.
+          for (const Quantization& to : {held, coarse}) {
+            std::vector<TestType> products(count + 1, 99), of_products;
+            of_chain.clear();
+            math.add(stored.data(), by, other.data(), step, whole, size, to, sums.data());
+            math.mul(stored.data(), by, other.data(), step, whole, size, to, products.data());
+            for (std::size_t i = 0; i < count; ++i) {
+              of_chain.push_back(QuantizedByDefinition<TestType>(exact[i] + other_at(i), to));
+              of_products.push_back(QuantizedByDefinition<TestType>(exact[i] * other_at(i), to));
+            }
+            of_chain.push_back(99);
+            of_products.push_back(99);
+            REQUIRE(sums == of_chain);
+            REQUIRE(products == of_products);
           }
-          of_chain.push_back(99);
-          of_products.push_back(99);
-          REQUIRE(sums == of_chain);
-          REQUIRE(products == of_products);
         }
       }
     }
