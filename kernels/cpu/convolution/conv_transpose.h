@@ -23,17 +23,26 @@ void AddWindows(const Window& window, const T* columns, T* plane, Pace& pace) {
     depth.Reached(kz, &z0, &z1);
     rows.Reached(ky, &y0, &y1);
     line.Reached(kx, &first, &last);
-    const std::int64_t shift = kx * line.dilation - line.before;
+    const std::int64_t shift = kx * line.dilation - line.before, stride = line.stride;
+    if (first >= last) continue;
     for (std::int64_t oz = z0; oz < z1; ++oz) {
       const std::int64_t z = depth.start(oz) + kz * depth.dilation;
-      for (std::int64_t oy = y0; oy < y1; ++oy) {
+      const auto add = [&](std::int64_t oy, std::int64_t begin, std::int64_t end) {
         const std::int64_t y = rows.start(oy) + ky * rows.dilation;
         T* to = plane + (z * rows.input + y) * line.input + shift;
         const T* from = columns + (oz * rows.output + oy) * line.output;
-        const auto add = [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t o = first + begin; o < first + end; ++o) to[o * line.stride] += from[o];
+        for (std::int64_t o = begin; o < end; ++o) to[o * stride] += from[o];
+      };
+      if (last - first <= kPace) {
+        const auto lines = [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t oy = y0 + begin; oy < y0 + end; ++oy) add(oy, first, last);
         };
-        if (!pace.For(last - first, 1, add)) return;
+        if (!pace.For(y1 - y0, 2 + last - first, lines)) return;
+        continue;
+      }
+      for (std::int64_t oy = y0; oy < y1; ++oy) {
+        const auto part = [&](std::int64_t begin, std::int64_t end) { add(oy, first + begin, first + end); };
+        if (!pace.For(last - first, 1, part)) return;
       }
     }
   }

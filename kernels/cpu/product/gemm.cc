@@ -80,27 +80,34 @@ Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> 
       const std::int64_t groups = row_strips >= 16 ? 1 : std::min<std::int64_t>(strips, 16);
       const std::int64_t group_size = (strips + groups - 1) / groups;
       const std::int64_t task_work = kMicroRows * group_size * width * ks;
-      Status run = ParallelFor(row_strips * groups, GrainOf(8 * kGrain, task_work),
-                               [&](std::int64_t begin, std::int64_t end) {
-                                 T rows_packed[kDepth * kMicroRows];
-                                 T tile[kMicroRows * kMaxMicroWidth];
-                                 for (std::int64_t task = begin; task < end; ++task) {
-                                   const std::int64_t i0 = task / groups * kMicroRows;
-                                   const std::int64_t rows = std::min<std::int64_t>(kMicroRows, m - i0);
-                                   const std::int64_t first = task % groups * group_size;
-                                   const std::int64_t last = std::min(strips, first + group_size);
-                                   PackRows(a, i0, rows, k0, ks, rows_packed);
-                                   for (std::int64_t s = first; s < last; ++s) {
-                                     micro.run(ks, rows_packed, packed + s * ks * width, tile);
-                                     T* to = c + i0 * c_row + j0 + s * width;
-                                     const std::int64_t used = std::min(width, columns - s * width);
-                                     for (std::int64_t i = 0; i < rows; ++i) {
-                                       for (std::int64_t j = 0; j < used; ++j)
-                                         to[i * c_row + j] += tile[i * width + j];
-                                     }
-                                   }
-                                 }
-                               });
+      // Rows that lie side by side one way or the other are read so seldom that packing them costs more.
+      constexpr std::int64_t kFewStrips = 2;
+      const bool as_they_lie = group_size <= kFewStrips && (a.column == 1 || a.row == 1);
+      Status run = ParallelFor(
+          row_strips * groups, GrainOf(8 * kGrain, task_work), [&](std::int64_t begin, std::int64_t end) {
+            T rows_packed[kDepth * kMicroRows];
+            T tile[kMicroRows * kMaxMicroWidth];
+            for (std::int64_t task = begin; task < end; ++task) {
+              const std::int64_t i0 = task / groups * kMicroRows;
+              const std::int64_t rows = std::min<std::int64_t>(kMicroRows, m - i0);
+              const std::int64_t first = task % groups * group_size;
+              const std::int64_t last = std::min(strips, first + group_size);
+              const T* from[kMicroRows];
+              if (!as_they_lie) PackRows(a, i0, rows, k0, ks, rows_packed);
+              for (std::int64_t i = 0; i < kMicroRows; ++i) {
+                from[i] = as_they_lie ? &a.at(i0 + std::min(i, rows - 1), k0) : rows_packed + i;
+              }
+              const std::int64_t step = as_they_lie ? a.column : kMicroRows;
+              for (std::int64_t s = first; s < last; ++s) {
+                micro.run(ks, from, step, packed + s * ks * width, tile);
+                T* to = c + i0 * c_row + j0 + s * width;
+                const std::int64_t used = std::min(width, columns - s * width);
+                for (std::int64_t i = 0; i < rows; ++i) {
+                  for (std::int64_t j = 0; j < used; ++j) to[i * c_row + j] += tile[i * width + j];
+                }
+              }
+            }
+          });
       if (!run.ok()) return run;
     }
   }

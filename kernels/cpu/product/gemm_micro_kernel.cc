@@ -23,34 +23,36 @@ HWY_INLINE V MultiplyAdd(V a, V b, V sum) {
 
 // Two vectors a row, twelve sums in registers.
 template <typename T>
-void RunTile(std::int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, T* HWY_RESTRICT tile) {
+void RunTile(std::int64_t depth, const T* const* rows, std::int64_t step, const T* HWY_RESTRICT b,
+             T* HWY_RESTRICT tile) {
   const hn::CappedTag<T, kMaxMicroWidth / 2> d;
   const std::size_t lanes = hn::Lanes(d);
   auto s00 = hn::Zero(d), s01 = s00, s10 = s00, s11 = s00, s20 = s00, s21 = s00;
   auto s30 = s00, s31 = s00, s40 = s00, s41 = s00, s50 = s00, s51 = s00;
-  for (std::int64_t k = 0; k < depth; ++k) {
+  const T *HWY_RESTRICT a0 = rows[0], *HWY_RESTRICT a1 = rows[1], *HWY_RESTRICT a2 = rows[2];
+  const T *HWY_RESTRICT a3 = rows[3], *HWY_RESTRICT a4 = rows[4], *HWY_RESTRICT a5 = rows[5];
+  for (std::int64_t k = 0, at = 0; k < depth; ++k, at += step) {
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = hn::LoadU(d, b + lanes);
     b += 2 * lanes;
-    auto row = hn::Set(d, a[0]);
+    auto row = hn::Set(d, a0[at]);
     s00 = MultiplyAdd(row, b0, s00);
     s01 = MultiplyAdd(row, b1, s01);
-    row = hn::Set(d, a[1]);
+    row = hn::Set(d, a1[at]);
     s10 = MultiplyAdd(row, b0, s10);
     s11 = MultiplyAdd(row, b1, s11);
-    row = hn::Set(d, a[2]);
+    row = hn::Set(d, a2[at]);
     s20 = MultiplyAdd(row, b0, s20);
     s21 = MultiplyAdd(row, b1, s21);
-    row = hn::Set(d, a[3]);
+    row = hn::Set(d, a3[at]);
     s30 = MultiplyAdd(row, b0, s30);
     s31 = MultiplyAdd(row, b1, s31);
-    row = hn::Set(d, a[4]);
+    row = hn::Set(d, a4[at]);
     s40 = MultiplyAdd(row, b0, s40);
     s41 = MultiplyAdd(row, b1, s41);
-    row = hn::Set(d, a[5]);
+    row = hn::Set(d, a5[at]);
     s50 = MultiplyAdd(row, b0, s50);
     s51 = MultiplyAdd(row, b1, s51);
-    a += kMicroRows;
   }
   const auto store = [&](int i, auto left, auto right) HWY_ATTR {
     hn::StoreU(left, d, tile + static_cast<std::size_t>(2 * i) * lanes);

@@ -11,11 +11,11 @@ inline constexpr int kMicroRows = 6;
 // The widest of all targets.
 inline constexpr int kMaxMicroWidth = 32;
 
-// tile[i * width + j] = sum over k < depth of a[k * kMicroRows + i] * b[k * width + j].
+// tile[i * width + j] = sum over k < depth of rows[i][k * step] * b[k * width + j], for i < kMicroRows.
 template <typename T>
 struct MicroKernel {
   int width;
-  void (*run)(std::int64_t depth, const T* a, const T* b, T* tile);
+  void (*run)(std::int64_t depth, const T* const* rows, std::int64_t step, const T* b, T* tile);
 };
 
 // The kernel of the best instruction set that this CPU and the build support. For float, double, and

@@ -186,6 +186,36 @@ HWY_NOINLINE std::int32_t SumOf(const std::uint8_t* from, std::int64_t count) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
 }
 
+// The sums of the bytes of each row, if its segments are short. Calls and sums in vectors would take longer.
+inline bool HasShortSegments(const IntegerTile& tile) {
+  constexpr std::int64_t kFewBytes = 32, kMostQuads = 128;  // whose sums 16 bits hold
+  return tile.depth <= kFewBytes && tile.segments * PaddedDepth(tile.depth) <= kMostQuads * kQuad;
+}
+template <int kRows>
+HWY_INLINE void SumShortSegments(const IntegerTile& tile, std::int32_t* row_sums) {
+  constexpr std::uint32_t kEven = 0x00FF00FF;
+  const std::int64_t last = PaddedDepth(tile.depth) - kQuad;
+  const std::uint32_t of_last = ~std::uint32_t{0} >> (8 * (last + kQuad - tile.depth));
+  const auto quad_at = [](const std::uint8_t* from) {
+    std::uint32_t quad = 0;
+    std::memcpy(&quad, from, sizeof(quad));
+    return quad;
+  };
+  std::uint32_t sums[kRows] = {};  // of the bytes at even places, and of those at odd ones above
+  const auto add = [](std::uint32_t quad, std::uint32_t& sum) {
+    sum += (quad & kEven) + (quad >> 8 & kEven);
+  };
+  for (std::int64_t s = 0; s < tile.segments; ++s) {
+    for (int i = 0; i < kRows; ++i) {
+      const std::uint8_t* row = tile.rows[s * kRows + i];
+      for (std::int64_t k = 0; k < last; k += kQuad) add(quad_at(row + k), sums[i]);
+      add(quad_at(row + last) & of_last, sums[i]);
+    }
+  }
+  for (int i = 0; i < kRows; ++i)
+    row_sums[i] = static_cast<std::int32_t>((sums[i] & 0xFFFF) + (sums[i] >> 16));
+}
+
 // Finishes the products of `rows` rows by a vector of columns from `from` on; those of the rows lie
 // `step` apart. Nothing of the tile is read between stores, which may lie anywhere as far as the compiler
 // knows.
@@ -235,7 +265,9 @@ HWY_NOINLINE void RunColumns(const IntegerTile& tile, std::int64_t from, const s
 template <class Way, int kRows>
 void RunRows(const IntegerTile& tile) {
   std::int32_t row_sums[kRows] = {};
-  if (tile.w_zero != nullptr) {
+  if (tile.w_zero != nullptr && HasShortSegments(tile)) {
+    SumShortSegments<kRows>(tile, row_sums);
+  } else if (tile.w_zero != nullptr) {
     for (std::int64_t s = 0; s < tile.segments; ++s) {
       for (int i = 0; i < kRows; ++i) row_sums[i] += SumOf(tile.rows[s * kRows + i], tile.depth);
     }

@@ -17,6 +17,7 @@
 #include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -126,20 +127,29 @@ struct GemmKernel : contract::GemmAttributes {
     BroadcastStrides(*c, 2, steps);
     const T* from = c->data<T>();
     const auto weight = ToType<T>(beta);
-    for (std::int64_t i = 0; i < m; ++i) {
-      const bool done = pace.For(n, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t j = begin; j < end; ++j) {
-          T& sum = to[i * n + j];
-          const T term = Scaled(from[i * steps[0] + j * steps[1]], weight);
-          if constexpr (std::is_floating_point_v<T>)
-            sum += term;
-          else
-            sum = static_cast<T>(static_cast<Wrapping<T>>(sum) + static_cast<Wrapping<T>>(term));
-        }
+    // Rows of terms that follow each other are one.
+    const bool follows = steps[1] == 1 && (steps[0] == n || m == 1);
+    const std::int64_t count = follows ? Times(m, n) : n;
+    for (std::int64_t i = 0; i < (follows ? 1 : m); ++i) {
+      const bool done = pace.For(count, 1, [&](std::int64_t begin, std::int64_t end) {
+        WideLoop([=, sums = to + i * n, terms = from + i * steps[0], step = steps[1]] {
+          if (step == 0) {
+            for (std::int64_t j = begin; j < end; ++j) sums[j] = Sum(sums[j], Scaled(*terms, weight));
+          } else {
+            for (std::int64_t j = begin; j < end; ++j) sums[j] = Sum(sums[j], Scaled(terms[j], weight));
+          }
+        });
       });
       if (!done) return Stopped();
     }
     return Status();
+  }
+  template <typename T>
+  static T Sum(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return a + b;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   }
   template <typename T>
   static T Scaled(T value, T factor) {

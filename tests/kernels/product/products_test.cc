@@ -46,12 +46,19 @@ void CheckMicroKernel() {
     std::vector<T> a(depth * kMicroRows), b(depth * width), tile(kMicroRows * width, T{-1});
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(static_cast<int>(i * 7 % 13) - 6);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(static_cast<int>(i * 5 % 11) - 5);
-    micro.run(static_cast<std::int64_t>(depth), a.data(), b.data(), tile.data());
-    for (std::size_t i = 0; i < kMicroRows; ++i) {
-      for (std::size_t j = 0; j < width; ++j) {
-        T sum = 0;
-        for (std::size_t k = 0; k < depth; ++k) sum += a[k * kMicroRows + i] * b[k * width + j];
-        if (tile[i * width + j] != sum) FAIL("depth " << depth << ", element " << i << ", " << j);
+    // Rows side by side for each k, and rows one behind the other.
+    for (const auto& [row, step] : {std::pair<std::size_t, std::size_t>{1, kMicroRows}, {depth, 1}}) {
+      const T* rows[kMicroRows];
+      for (std::size_t i = 0; i < kMicroRows; ++i) rows[i] = a.data() + i * row;
+      micro.run(static_cast<std::int64_t>(depth), rows, static_cast<std::int64_t>(step), b.data(),
+                tile.data());
+      for (std::size_t i = 0; i < kMicroRows; ++i) {
+        for (std::size_t j = 0; j < width; ++j) {
+          T sum = 0;
+          for (std::size_t k = 0; k < depth; ++k) sum += a[i * row + k * step] * b[k * width + j];
+          if (tile[i * width + j] != sum)
+            FAIL("depth " << depth << ", step " << step << ", element " << i << ", " << j);
+        }
       }
     }
   }
