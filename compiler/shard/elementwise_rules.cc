@@ -16,13 +16,16 @@
 namespace rewire::compiler {
 namespace {
 
-// Sums of terms go through what is linear in them.
+// Sums of terms go through what is linear in them. A weight that is added, such as a bias, is a term of the
+// first rank.
 std::optional<Rule> LinearRule(const ShardCall& call) {
   Rule rule = call.Start();
   const std::size_t partial = static_cast<std::size_t>(
       std::count_if(call.in.begin(), call.in.end(), [](const Sharding& each) { return each.IsPartial(); }));
   const bool first = call.in[0].IsPartial();
-  const bool sum = CallsOneOf(call.node, {names::kAdd, names::kSub}) && partial == 2;
+  bool sum = CallsOneOf(call.node, {names::kAdd, names::kSub});
+  for (std::size_t i = 0; i < call.in.size(); ++i)
+    sum = sum && (call.in[i].IsPartial() || call.is_weight(*call.node.inputs[i]));
   const bool scaled = (CallsOneOf(call.node, {names::kMul}) && partial == 1) ||
                       (CallsOneOf(call.node, {names::kDiv}) && partial == 1 && first) ||
                       CallsOneOf(call.node, {names::kNeg});
@@ -34,7 +37,7 @@ std::optional<Rule> LinearRule(const ShardCall& call) {
     // Exchanging more elements costs more than it saves.
     if (call.in[i].IsPartial() && !(ProductOf(call.dims(i)) == ProductOf(call.node.outputs[0]->type.dims)))
       return std::nullopt;
-    rule.inputs[i] = call.in[i];
+    rule.inputs[i] = sum ? Sharding::Partial() : call.in[i];
   }
   rule.outputs[0] = Sharding::Partial();
   return rule;

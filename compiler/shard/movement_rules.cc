@@ -198,22 +198,36 @@ std::optional<Rule> PadRule(const ShardCall& call) {
   return SameAxis(call);
 }
 
-// Rows of a table. A table of weights may be split by its columns.
+// Rows of a table of weights, which is split by its columns. Or by its rows: then a rank gives zeros for
+// those that others have, and the sum over all ranks has each row once.
+std::optional<Rule> TableRule(const ShardCall& call, int axis) {
+  if (call.rank(0) != 2 || axis != 0 || !call.is_weight(*call.node.inputs[0])) return std::nullopt;
+  const auto size = call.dims(0)[static_cast<std::size_t>(call.table_axis)].constant();
+  const Sharding split = Sharding::Split(call.table_axis, size.value_or(1));
+  if (!size || !call.Fits(0, split)) return std::nullopt;
+  const Type& type = call.node.outputs[0]->type;
+  Rule rule = call.Start();
+  rule.inputs[0] = split;
+  rule.starts = true;
+  if (call.table_axis == 1) {
+    rule.outputs[0] = split.Along(type.rank() - 1);
+    rule.form = "columns";
+    return rule;
+  }
+  const bool floats =
+      type.dtype == kFloat32 || type.dtype == kFloat64 || type.dtype == kFloat16 || type.dtype == kBFloat16;
+  if (!floats) return std::nullopt;
+  rule.outputs[0] = Sharding::Partial();
+  rule.own_rows = true;
+  rule.form = "rows";
+  return rule;
+}
+
 std::optional<Rule> GatherRule(const ShardCall& call) {
   const auto axis = static_cast<int>(AxisOf(call, 0));
   const Sharding &x = call.in[0], &indices = call.in[1];
+  if (call.may_start && x.IsWhole() && indices.IsWhole()) return TableRule(call, axis);
   Rule rule = call.Start();
-  if (call.may_start && x.IsWhole() && indices.IsWhole()) {
-    if (call.rank(0) != 2 || axis != 0 || !call.is_weight(*call.node.inputs[0])) return std::nullopt;
-    const std::optional<std::int64_t> columns = call.dims(0)[1].constant();
-    const Sharding split = Sharding::Split(1, columns.value_or(1));
-    if (!columns || !call.Fits(0, split)) return std::nullopt;
-    rule.inputs[0] = split;
-    rule.outputs[0] = split.Along(call.node.outputs[0]->type.rank() - 1);
-    rule.form = "columns";
-    rule.starts = true;
-    return rule;
-  }
   if (x.IsSplit() && indices.IsWhole() && x.axis != axis) {
     rule.inputs[0] = x;
     rule.outputs[0] = x.axis < axis ? x : x.Along(x.axis + call.rank(1) - 1);

@@ -50,14 +50,21 @@ Value* NodeList::Concat(const std::vector<Value*>& parts, int axis) {
   return Call(names::kConcat, parts, {{"axis", std::int64_t{axis}}}, parts[0]->name, std::move(type));
 }
 
+Value* NodeList::Int(const std::string& name, std::int64_t element) {
+  return IntsOfShape(name, {&element, 1}, {});
+}
+
 Value* NodeList::Ints(const std::string& name, const std::vector<std::int64_t>& elements) {
-  const auto count = static_cast<std::int64_t>(elements.size());
-  Value* value = graph_->NewValue(name, TensorOf(kInt64, {count}));
+  return IntsOfShape(name, elements, {static_cast<std::int64_t>(elements.size())});
+}
+
+Value* NodeList::IntsOfShape(const std::string& name, std::span<const std::int64_t> elements,
+                             const std::vector<std::int64_t>& shape) {
+  Value* value = graph_->NewValue(name, TensorOf(kInt64, ShapeOfInts(shape)));
   HostTensor tensor;
   tensor.dtype = kInt64;
-  tensor.shape = {count};
-  tensor.bytes = CopyBytes(
-      {reinterpret_cast<const std::byte*>(elements.data()), elements.size() * sizeof(std::int64_t)});
+  tensor.shape = shape;
+  tensor.bytes = CopyBytes(std::as_bytes(elements));
   value->constant = std::move(tensor);
   return value;
 }

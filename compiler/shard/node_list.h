@@ -3,6 +3,8 @@
 // NodeList: the nodes of a block that is written anew, and calls that are added to it.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,10 +25,14 @@ class NodeList {
   // Elements `start` to `end` of an axis.
   Value* Slice(Value* x, int axis, std::int64_t start, std::int64_t end);
   Value* Concat(const std::vector<Value*>& parts, int axis);
+  // A constant i64[].
+  Value* Int(const std::string& name, std::int64_t element);
   // A constant i64[n].
   Value* Ints(const std::string& name, const std::vector<std::int64_t>& elements);
 
  private:
+  Value* IntsOfShape(const std::string& name, std::span<const std::int64_t> elements,
+                     const std::vector<std::int64_t>& shape);
   Value* Append(Node* node, std::vector<Value*> inputs, const std::string& name, Type type);
 
   Graph* graph_;

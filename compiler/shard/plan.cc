@@ -15,6 +15,7 @@
 #include "rewire/compiler/shard/columns.h"
 #include "rewire/compiler/shard/costs.h"
 #include "rewire/compiler/shard/kernel_calls.h"
+#include "rewire/compiler/shard/weight_uses.h"
 #include "rewire/compiler/shard/weights.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/indexing.h"
@@ -27,40 +28,6 @@ namespace {
 bool MayStart(const Node& node) {
   return CallsOneOf(node, {names::kMatMul, names::kMatMulInteger, names::kGemm, names::kDense, names::kConv,
                            names::kEinsum, names::kBlockedMatMul, names::kGather});
-}
-
-// The packed weights of a product by few bits come from nodes that run once.
-std::uint64_t BlockedBytes(const Node& node) {
-  std::set<const Value*> constants;
-  for (std::size_t i = 1; i < 4 && i < node.inputs.size(); ++i) {
-    if (node.inputs[i]->producer == nullptr) continue;
-    for (const Value* input : node.inputs[i]->producer->inputs) constants.insert(input);
-  }
-  std::uint64_t bytes = 0;
-  for (const Value* constant : constants) bytes += BytesOfWeight(*constant);
-  return bytes;
-}
-
-// The bytes of a node's weights of two axes and more: in all, and on a rank that has this part of them.
-struct WeightBytes {
-  std::uint64_t whole = 0, part = 0;
-};
-WeightBytes WeightBytesOf(const Graph& graph, const Node& node, const Rule* rule, std::int64_t ranks) {
-  WeightBytes bytes;
-  const auto split = static_cast<std::uint64_t>(ranks);
-  if (node.kernel == names::kBlockedMatMul) {
-    bytes.whole = bytes.part = BlockedBytes(node);
-    if (rule != nullptr && rule->inputs[1].IsSplit()) bytes.part /= split;
-    return bytes;
-  }
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value* input = node.inputs[i];
-    if (input == nullptr || !IsWeight(graph, *input) || input->type.rank() < 2) continue;
-    bytes.whole += BytesOfWeight(*input);
-    bytes.part +=
-        rule != nullptr ? BytesOfPart(graph, *input, rule->inputs[i], ranks) : BytesOfWeight(*input);
-  }
-  return bytes;
 }
 
 // Sets of nodes and values.
@@ -88,21 +55,27 @@ struct Region {
 class Planner {
  public:
   Planner(const Graph& graph, std::int64_t ranks, ShardGoal goal)
-      : graph_(graph), ranks_(ranks), goal_(goal), caches_(graph), columns_(graph, ranks) {}
+      : graph_(graph),
+        ranks_(ranks),
+        goal_(goal),
+        caches_(graph),
+        columns_(graph, ranks),
+        uses_(graph, ranks) {}
 
   ShardPlan Make() {
-    // Each round leaves one more node or input whole, or splits one more input.
+    // Each round leaves one more node or input whole, splits one more input, or cuts one more table by rows.
     for (bool again = true; again;) {
       plan_ = ShardPlan();
       plan_.ranks = ranks_;
       sets_ = Sets();
+      uses_ = WeightUses(graph_, ranks_);
       order_.clear();
       exchanged_.clear();
       wishes_.clear();
       for (const auto& [input, sharding] : split_inputs_) plan_.shardings[input] = sharding;
       Walk(graph_.main);
       Results();
-      again = Banned() || Wished() || Denied();
+      again = Banned() || Wished() || Tied() || Denied();
     }
     Report(graph_.main);
     return std::move(plan_);
@@ -114,7 +87,12 @@ class Planner {
     for (const Value* input : node.inputs) call.in.push_back(plan_.Of(input));
     call.is_weight = [this](const Value& value) { return IsWeight(graph_, value); };
     call.can_be = [this](const Value& value, const Sharding& sharding) {
-      if (IsWeight(graph_, value)) return CanCutWeight(graph_, value, sharding, ranks_);
+      if (IsWeight(graph_, value)) {
+        const std::vector<const Value*> positions = PositionsOf(value);
+        return CanCutWeight(graph_, value, sharding, ranks_) &&
+               std::all_of(positions.begin(), positions.end(),
+                           [this](const Value* position) { return plan_.Of(position).IsWhole(); });
+      }
       return !value.IsConstant() && sharding.IsPlain();
     };
     call.segments = [this](const Value& value, int axis, std::int64_t size) {
@@ -122,6 +100,7 @@ class Planner {
     };
     call.has_one_use = [this](const Value& value) { return columns_.UseCount(value) == 1; };
     call.may_start = MayStart(node) && !denied_.contains(&node);
+    if (table_axes_.contains(&node)) call.table_axis = table_axes_.at(&node);
     return call;
   }
 
@@ -137,6 +116,7 @@ class Planner {
   void Walk(const Block& block) {
     for (const Node* node : block.nodes) {
       const std::optional<Rule> rule = Decide(*node);
+      uses_.Add(*node, rule ? &*rule : nullptr);
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
         if (node->inputs[i] != nullptr)
           Need(*node, node->inputs[i], rule ? rule->inputs[i] : Sharding::Whole());
@@ -204,15 +184,37 @@ class Planner {
     return any;
   }
 
+  // A table that is also the weights of products is cut as these need it, and split or left whole with them.
+  bool Tied() {
+    bool any = false;
+    for (const Node* node : order_) {
+      if (!CallsOneOf(*node, {names::kGather}) || !plan_.rules.at(node).starts) continue;
+      for (const ConstantPart& part : uses_.By(*node)) {
+        for (const WeightUses::Use& use : uses_.Of(part.constant)) {
+          if (use.sharding == part.sharding) {
+            sets_.Unite(node, use.node);
+          } else if (use.sharding.IsPlain() && node->inputs[0]->IsConstant() &&
+                     table_axes_.emplace(node, use.sharding.axis).second) {
+            any = true;
+          } else if (!any) {
+            any = denied_.emplace(node, "other layers need other parts of its table").second;
+          }
+        }
+      }
+    }
+    return any;
+  }
+
   std::unordered_map<const void*, Region> Regions() {
     std::unordered_map<const void*, Region> regions;
     for (const Node* node : order_) {
       const Rule& rule = plan_.rules.at(node);
       Region& region = regions[sets_.Find(node)];
       if (rule.starts) region.starts.push_back(node);
-      const WeightBytes bytes = WeightBytesOf(graph_, *node, &rule, ranks_);
-      region.saved += SecondsOf(graph_, *node, bytes.whole) * (1 - 1.0 / static_cast<double>(ranks_));
-      region.cut_bytes += bytes.whole - bytes.part;
+      const SplitBytes bytes = SplitBytesOf(graph_, *node, &rule, ranks_);
+      region.saved +=
+          SecondsOf(graph_, *node, BytesReadBy(graph_, *node)) * (1 - 1.0 / static_cast<double>(ranks_));
+      if (uses_.AreCutOnce(*node)) region.cut_bytes += bytes.whole - bytes.part;
       if (rule.late_term)
         region.exchanged += SecondsOfReduce(CountedBytes(graph_, *node->outputs[0]), ranks_);
     }
@@ -231,7 +233,10 @@ class Planner {
       const bool pays = goal_ == ShardGoal::kMemory ? region.cut_bytes > 0 : region.saved > region.exchanged;
       if (pays) continue;
       for (const Node* node : region.starts) {
-        denied_.emplace(node, fmt::format("it saves {:.1f} us of computing and exchanges take {:.1f} us",
+        denied_.emplace(node,
+                        goal_ == ShardGoal::kMemory
+                            ? "a rank would have as much of its weights"
+                            : fmt::format("it saves {:.1f} us of computing and exchanges take {:.1f} us",
                                           region.saved * 1e6, region.exchanged * 1e6));
         any = true;
       }
@@ -244,9 +249,10 @@ class Planner {
     for (const Node* node : block.nodes) {
       for (const Block& inner : node->blocks) Report(inner);
       if (node->kind != NodeKind::kKernel || IsElementwise(graph_, *node, node->inputs.size())) continue;
+      if (node->outputs.size() == 1 && IsWeight(graph_, *node->outputs[0])) continue;
       const auto found = plan_.rules.find(node);
       const Rule* rule = found == plan_.rules.end() ? nullptr : &found->second;
-      const WeightBytes bytes = WeightBytesOf(graph_, *node, rule, ranks_);
+      const SplitBytes bytes = SplitBytesOf(graph_, *node, rule, ranks_);
       if (bytes.whole == 0) continue;
       ShardedLayer layer;
       layer.node = node->source;
@@ -254,8 +260,7 @@ class Planner {
       layer.rank_bytes = bytes.part;
       if (bytes.part < bytes.whole) {
         layer.split = rule->form != nullptr ? rule->form : "columns";
-        plan_.report.split_bytes += bytes.whole;
-        plan_.report.rank_bytes += bytes.part;
+        CountWeights(*node, bytes);
         const double operations = OperationsOf(graph_, *node);
         plan_.report.split_operations += operations;
         plan_.report.rank_operations += operations / static_cast<double>(ranks_);
@@ -279,6 +284,19 @@ class Planner {
     }
   }
 
+  // Counts each constant that is cut once.
+  void CountWeights(const Node& node, const SplitBytes& bytes) {
+    const std::vector<ConstantPart> parts = uses_.By(node);
+    for (const ConstantPart& part : parts) {
+      if (!part.sharding.IsSplit() || !counted_.insert(part.constant).second) continue;
+      plan_.report.split_bytes += BytesOfWeight(*part.constant);
+      plan_.report.rank_bytes += uses_.BytesHeld(*part.constant);
+    }
+    if (!parts.empty()) return;
+    plan_.report.split_bytes += bytes.whole;  // packed ones, of few bits
+    plan_.report.rank_bytes += bytes.part;
+  }
+
   void ReportExchange(const Value& value, bool reduced) {
     ++(reduced ? plan_.report.all_reduces : plan_.report.all_gathers);
     plan_.report.exchanged_bytes += static_cast<std::uint64_t>(CountedBytes(graph_, value));
@@ -289,6 +307,7 @@ class Planner {
   const ShardGoal goal_;
   ShardCaches caches_;
   ShardColumns columns_;
+  WeightUses uses_;
   ShardPlan plan_;
   Sets sets_;
   // In the order of the graph, so that all ranks decide alike.
@@ -296,6 +315,8 @@ class Planner {
   std::vector<const Value*> exchanged_;  // values that something needs whole
   std::map<const Value*, Sharding> wishes_, split_inputs_;
   std::unordered_map<const Node*, std::string> denied_;  // and why
+  std::unordered_map<const Node*, int> table_axes_;      // of tables that are split as products need it
+  std::set<const Value*> counted_;
 };
 
 }  // namespace

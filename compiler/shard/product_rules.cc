@@ -133,29 +133,57 @@ std::optional<Rule> SplitBy(const ShardCall& call, const Labels& labels, char la
   return rule;
 }
 
-// Splits what is whole: the weights by their groups, which may be experts or heads, or by their columns.
+// The rule that splits what is whole along axis `axis` of the weights `input`.
+std::optional<Rule> StartAt(const ShardCall& call, const Labels& labels, std::size_t input, std::size_t axis,
+                            std::vector<std::int64_t> segments) {
+  std::optional<Rule> rule = SplitBy(call, labels, labels.inputs[input][axis],
+                                     Sharding::Split(static_cast<int>(axis), 1, std::move(segments)));
+  if (rule) rule->starts = true;
+  return rule;
+}
+
+// Splits the weights by their groups, which may be experts or heads, or by their columns.
+std::optional<Rule> StartByResult(const ShardCall& call, const Labels& labels, std::size_t input) {
+  for (const bool shared : {true, false}) {
+    for (std::size_t axis = 0; axis < labels.inputs[input].size(); ++axis) {
+      const char label = labels.inputs[input][axis];
+      const std::size_t result = labels.output.find(label);
+      const auto others = std::count_if(labels.inputs.begin(), labels.inputs.end(), [&](const auto& each) {
+        return each.find(label) != std::string::npos;
+      });
+      if (label == '.' || result == std::string::npos) continue;
+      // A label of other operands, too, or an axis of batches, is that of groups.
+      const bool groups = others > 1 || (label >= 'A' && label <= 'Z');
+      const std::optional<std::int64_t> size = call.dims(input)[axis].constant();
+      if (groups != shared || !size || *size < call.ranks) continue;
+      auto segments = call.segments(*call.node.outputs[0], static_cast<int>(result), *size);
+      std::optional<Rule> rule = StartAt(call, labels, input, axis, std::move(segments));
+      if (rule) return rule;
+    }
+  }
+  return std::nullopt;
+}
+
+// Splits the weights by their rows. A rank takes its part of what they are multiplied by.
+std::optional<Rule> StartBySum(const ShardCall& call, const Labels& labels, std::size_t input) {
+  for (std::size_t axis = 0; axis < labels.inputs[input].size(); ++axis) {
+    const char label = labels.inputs[input][axis];
+    if (label == '.' || labels.output.find(label) != std::string::npos) continue;
+    const std::optional<std::int64_t> size = call.dims(input)[axis].constant();
+    if (!size || *size < call.ranks) continue;
+    std::optional<Rule> rule = StartAt(call, labels, input, axis, {*size});
+    if (rule) return rule;
+  }
+  return std::nullopt;
+}
+
+// By rows where the ranks do not divide the columns: the vocabulary of GPT-2 is odd.
 std::optional<Rule> StartOf(const ShardCall& call, const Labels& labels) {
-  for (std::size_t i = 0; i < labels.inputs.size(); ++i) {
-    if (!call.is_weight(*call.node.inputs[i])) continue;
-    for (const bool shared : {true, false}) {
-      for (std::size_t axis = 0; axis < labels.inputs[i].size(); ++axis) {
-        const char label = labels.inputs[i][axis];
-        const std::size_t result = labels.output.find(label);
-        const auto others = std::count_if(labels.inputs.begin(), labels.inputs.end(), [&](const auto& each) {
-          return each.find(label) != std::string::npos;
-        });
-        if (label == '.' || result == std::string::npos) continue;
-        // A label of other operands, too, or an axis of batches, is that of groups.
-        const bool groups = others > 1 || (label >= 'A' && label <= 'Z');
-        const std::optional<std::int64_t> size = call.dims(i)[axis].constant();
-        if (groups != shared || !size || *size < call.ranks) continue;
-        const auto segments = call.segments(*call.node.outputs[0], static_cast<int>(result), *size);
-        std::optional<Rule> rule =
-            SplitBy(call, labels, label, Sharding::Split(static_cast<int>(axis), 1, segments));
-        if (!rule) continue;
-        rule->starts = true;
-        return rule;
-      }
+  for (const auto start : {StartByResult, StartBySum}) {
+    for (std::size_t i = 0; i < labels.inputs.size(); ++i) {
+      if (!call.is_weight(*call.node.inputs[i])) continue;
+      std::optional<Rule> rule = start(call, labels, i);
+      if (rule) return rule;
     }
   }
   return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/shard/node_list.h"
+#include "rewire/compiler/shard/table_rows.h"
 #include "rewire/compiler/shard/weights.h"
 #include "rewire/kernels/contract/collective.h"
 #include "rewire/kernels/contract/elementwise.h"
@@ -70,6 +71,8 @@ class Rewriter {
     if (node->kind == NodeKind::kReshape && node->inputs.size() > 1) node->inputs[1] = node->extents[0].shape;
     if (rule->late_term) {
       AddLate(node, *rule);
+    } else if (rule->own_rows) {
+      AddOwnRows(node);
     } else {
       list_.nodes().push_back(node);
     }
@@ -109,9 +112,7 @@ class Rewriter {
     Value* sum = Reduce(partial);
     const double beta = FloatAttribute(*node, "beta", 1);
     if (node->kernel == names::kGemm && beta != 1) {
-      Value* factor = NewFloats(&graph_, "beta", {}, {static_cast<float>(beta)});
-      if (!(term->type.dtype == kFloat32))
-        factor = list_.Call(names::kCast, {factor}, {}, factor->name, TensorOf(term->type.dtype, {}));
+      Value* factor = Scalar("beta", static_cast<float>(beta), term->type.dtype);
       term = list_.Call(names::kMul, {term, factor}, {}, term->name, term->type);
     }
     if (rule.late_axis >= 0) {
@@ -123,14 +124,41 @@ class Rewriter {
         term = list_.Reshape(term, std::move(dims));
       }
     }
-    Node* add = graph_.NewNode(NodeKind::kKernel);
-    add->kernel = names::kAdd;
-    add->source = node->source;
-    add->inputs = {sum, term};
-    add->outputs = {output};
-    add->extents = {node->extents[0]};
-    output->producer = add;
-    list_.nodes().push_back(add);
+    Replace(output, names::kAdd, {sum, term}, *node);
+  }
+
+  // The rank's rows of a table, and zeros where other ranks have the row.
+  void AddOwnRows(Node* node) {
+    Value* output = node->outputs[0];
+    const std::int64_t rows = *node->inputs[0]->type.dims[0].constant() * plan_.ranks;
+    const OwnRows found = FindOwnRows(&list_, node->inputs[1], rows, plan_.ranks, rank_);
+    node->inputs[1] = found.positions;
+    Value* gathered = graph_.NewValue(output->name, output->type);
+    gathered->producer = node;
+    node->outputs[0] = gathered;
+    list_.nodes().push_back(node);
+    Shape dims = found.own->type.dims;
+    dims.push_back(1);
+    Value* own = list_.Reshape(found.own, std::move(dims));
+    Replace(output, names::kWhere, {own, gathered, Scalar("zero", 0, output->type.dtype)}, *node);
+  }
+
+  // Appends a call that makes `output` in place of `node`.
+  void Replace(Value* output, const char* kernel, std::vector<Value*> inputs, const Node& node) {
+    Node* call = graph_.NewNode(NodeKind::kKernel);
+    call->kernel = kernel;
+    call->source = node.source;
+    call->inputs = std::move(inputs);
+    call->outputs = {output};
+    call->extents = {node.extents[0]};
+    output->producer = call;
+    list_.nodes().push_back(call);
+  }
+
+  Value* Scalar(const char* name, float element, DLDataType dtype) {
+    Value* scalar = NewFloats(&graph_, name, {}, {element});
+    if (dtype == kFloat32) return scalar;
+    return list_.Call(names::kCast, {scalar}, {}, scalar->name, TensorOf(dtype, {}));
   }
 
   static bool IsLeftOut(const Value* value) { return value == nullptr || ProductOf(value->type.dims).Is(0); }
@@ -148,7 +176,10 @@ class Rewriter {
     if (needed.IsWhole()) return whole;
     Value*& part = made_[{whole, needed.Text()}];
     if (part != nullptr) return part;
-    if (IsWeight(graph_, *whole)) {
+    if (needed.IsPartial()) {
+      // A term of the first rank.
+      part = rank_ == 0 ? whole : Scalar("zero", 0, whole->type.dtype);
+    } else if (IsWeight(graph_, *whole)) {
       part = cutter_.Cut(whole, needed, &list_.nodes());
     } else {
       const std::int64_t size = needed.RowSize() / plan_.ranks;

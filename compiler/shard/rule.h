@@ -27,6 +27,8 @@ struct Rule {
   std::optional<std::size_t> late_term;
   // The axis of the output along which the late term lies; the last one of a product.
   int late_axis = -1;
+  // A table of which a rank has some rows: it gives zeros for the rows of others.
+  bool own_rows = false;
   // The name of the split for the report: "columns", "rows", "heads". Static storage.
   const char* form = nullptr;
   // The node begins a split: all its inputs but weights are whole.
@@ -50,6 +52,8 @@ struct ShardCall {
   std::function<bool(const Value& value)> is_weight;
   // Nothing else reads the value.
   std::function<bool(const Value& value)> has_one_use;
+  // The axis by which a table of weights is split.
+  int table_axis = 1;
 
   const Shape& dims(std::size_t input) const { return node.inputs[input]->type.dims; }
   int rank(std::size_t input) const { return node.inputs[input]->type.rank(); }

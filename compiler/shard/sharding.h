@@ -16,7 +16,7 @@ struct Sharding {
   enum class Kind : std::uint8_t {
     kWhole,    // each rank has all of it
     kSplit,    // each rank has its part along one axis
-    kPartial,  // each rank has a term of the whole size; the value is their sum
+    kPartial,  // each rank has a term of the sum that the value is
   };
 
   Kind kind = Kind::kWhole;

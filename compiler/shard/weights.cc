@@ -9,6 +9,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/shard/rule.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/product.h"
 #include "rewire/kernels/contract/quantization.h"
@@ -18,6 +19,16 @@ namespace {
 
 constexpr int kMostMakers = 8;  // nodes between a weight and its constants
 
+// True for a node that takes weights of two axes and more out of a stack of them.
+bool TakesFromStack(const Node& node) {
+  return node.kind == NodeKind::kKernel && node.kernel == names::kGather && node.inputs.size() == 2 &&
+         node.inputs[0]->type.ranked && node.inputs[0]->type.rank() > 2 && node.inputs[1]->type.ranked &&
+         IntAttribute(node, "axis", 0) == 0;
+}
+
+// How many of the inputs are weights. Behind them are positions.
+std::size_t WeightCount(const Node& node) { return TakesFromStack(node) ? 1 : node.inputs.size(); }
+
 bool MakesWeights(const Graph& graph, const Node& node) {
   if (node.outputs.size() != 1 || node.returns || !node.blocks.empty() ||
       (node.extents.size() == 1 && node.extents[0].shape != nullptr))
@@ -25,16 +36,18 @@ bool MakesWeights(const Graph& graph, const Node& node) {
   if (node.kind == NodeKind::kReshape) return node.inputs.size() == 1;
   return node.kind == NodeKind::kKernel &&
          (node.kernel == names::kDequantizeLinear || node.kernel == names::kTranspose ||
-          IsElementwise(graph, node, node.inputs.size()));
+          TakesFromStack(node) || IsElementwise(graph, node, node.inputs.size()));
 }
 
 bool IsWeightWithin(const Graph& graph, const Value& value, int steps) {
   if (value.IsConstant()) return !value.at_load && value.type.IsTensor() && value.type.ranked;
   const Node* node = value.producer;
   return node != nullptr && steps > 0 && MakesWeights(graph, *node) && !node->inputs.empty() &&
-         std::all_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-           return input != nullptr && IsWeightWithin(graph, *input, steps - 1);
-         });
+         std::all_of(node->inputs.begin(),
+                     node->inputs.begin() + static_cast<std::ptrdiff_t>(WeightCount(*node)),
+                     [&](const Value* input) {
+                       return input != nullptr && IsWeightWithin(graph, *input, steps - 1);
+                     });
 }
 
 // The parts of the inputs that make this part of the output. nullopt: they do not follow from it.
@@ -52,6 +65,12 @@ std::optional<std::vector<Sharding>> NeededOf(const Node& node, const Sharding& 
     const auto axis = static_cast<std::size_t>(output.axis);
     needed[0] = output.Along(perm ? static_cast<int>((*perm)[axis])
                                   : static_cast<int>(dims.size()) - 1 - output.axis);
+    return needed;
+  }
+  if (TakesFromStack(node)) {
+    const int axis = output.axis - node.inputs[1]->type.rank() + 1;
+    if (axis < 1) return std::nullopt;
+    needed[0] = output.Along(axis);
     return needed;
   }
   const bool dequantizes = node.kernel == names::kDequantizeLinear;
@@ -97,7 +116,7 @@ bool ForEachPart(const Graph& graph, const Value& value, const Sharding& shardin
     if (!found) return false;
     needed = *std::move(found);
   }
-  for (std::size_t i = 0; i < needed.size(); ++i) {
+  for (std::size_t i = 0; i < WeightCount(*value.producer); ++i) {
     if (!ForEachPart(graph, *value.producer->inputs[i], needed[i], ranks, visit)) return false;
   }
   return true;
@@ -113,16 +132,37 @@ std::uint64_t BytesOfWeight(const Value& value) {
   if (value.IsConstant()) return BytesOf(value);
   std::uint64_t bytes = 0;
   if (value.producer == nullptr) return 0;
-  for (const Value* input : value.producer->inputs) bytes += BytesOfWeight(*input);
+  for (std::size_t i = 0; i < WeightCount(*value.producer); ++i)
+    bytes += BytesOfWeight(*value.producer->inputs[i]);
   return bytes;
+}
+
+std::vector<const Value*> PositionsOf(const Value& weight) {
+  if (weight.IsConstant() || weight.producer == nullptr) return {};
+  const Node& maker = *weight.producer;
+  std::vector<const Value*> positions(maker.inputs.begin() + static_cast<std::ptrdiff_t>(WeightCount(maker)),
+                                      maker.inputs.end());
+  for (std::size_t i = 0; i < WeightCount(maker); ++i) {
+    const std::vector<const Value*> inner = PositionsOf(*maker.inputs[i]);
+    positions.insert(positions.end(), inner.begin(), inner.end());
+  }
+  return positions;
+}
+
+std::vector<ConstantPart> PartsOfConstants(const Graph& graph, const Value& value, const Sharding& sharding,
+                                           std::int64_t ranks) {
+  std::vector<ConstantPart> parts;
+  ForEachPart(graph, value, sharding, ranks, [&](const Value& constant, const Sharding& part) {
+    parts.push_back({&constant, part});
+  });
+  return parts;
 }
 
 std::uint64_t BytesOfPart(const Graph& graph, const Value& value, const Sharding& sharding,
                           std::int64_t ranks) {
   std::uint64_t bytes = 0;
-  ForEachPart(graph, value, sharding, ranks, [&](const Value& constant, const Sharding& part) {
-    bytes += part.IsSplit() ? BytesOf(constant) / static_cast<std::uint64_t>(ranks) : BytesOf(constant);
-  });
+  for (const ConstantPart& part : PartsOfConstants(graph, value, sharding, ranks))
+    bytes += BytesOfWeight(*part.constant) / static_cast<std::uint64_t>(part.sharding.IsSplit() ? ranks : 1);
   return bytes;
 }
 

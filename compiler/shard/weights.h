@@ -17,13 +17,24 @@
 namespace rewire::compiler {
 
 // True for a constant whose elements are known, and for what elementwise operators, conversions, transposes
-// and reshapes make of such alone.
+// and reshapes make of such alone. Also for those of a stack of weights that are taken by their positions, as
+// an expert's are in a loop over experts.
 bool IsWeight(const Graph& graph, const Value& value);
+// The positions by which a weight is taken out of stacks.
+std::vector<const Value*> PositionsOf(const Value& weight);
 // The bytes of the constants in it.
 std::uint64_t BytesOfWeight(const Value& value);
 // The same of a rank's part.
 std::uint64_t BytesOfPart(const Graph& graph, const Value& value, const Sharding& sharding,
                           std::int64_t ranks);
+// A part of a constant.
+struct ConstantPart {
+  const Value* constant = nullptr;
+  Sharding sharding;
+};
+// The parts of the constants that this part of a weight is made of.
+std::vector<ConstantPart> PartsOfConstants(const Graph& graph, const Value& value, const Sharding& sharding,
+                                           std::int64_t ranks);
 // Whether the parts of a weight are made of parts of its constants.
 bool CanCutWeight(const Graph& graph, const Value& value, const Sharding& sharding, std::int64_t ranks);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers in the forms that models have: each is split, and gives what one process gives.
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "rewire/tests/compiler/shard/check_split.h"
 #include "rewire/tests/compiler/shard/layers.h"
 
 namespace rewire::test {
@@ -13,45 +13,6 @@ void Import(onnx::ModelProto* model, const std::string& domain) {
   onnx::OperatorSetIdProto* set = model->add_opset_import();
   set->set_domain(domain);
   set->set_version(1);
-}
-
-// Checks that on two ranks the model gives the same within `most`, and returns how its layers are split, in
-// their order: "columns rows"; "-" for one that is whole.
-std::string SplitOf(const onnx::ModelProto& model, const NamedTensors& inputs, double most = 1e-4,
-                    const std::vector<std::string>& caches = {}) {
-  const RankResult whole = RunWhole(model, inputs);
-  INFO(whole.error);
-  REQUIRE(whole.error.empty());
-  const ShardedModel sharded = CompileShards(model, 2);
-  INFO(sharded.error);
-  REQUIRE(sharded.error.empty());
-  CHECK(sharded.compiled[0].shards.split_inputs == caches);
-  std::vector<NamedTensors> of_ranks(2, inputs);
-  for (std::int64_t rank = 0; rank < 2; ++rank) {
-    for (auto& [name, tensor] : of_ranks[static_cast<std::size_t>(rank)]) {
-      if (std::find(caches.begin(), caches.end(), name) != caches.end()) tensor = PartOf(tensor, 1, rank, 2);
-    }
-  }
-  const std::vector<RankResult> results = RunRanks(sharded.executables, of_ranks);
-  for (std::int64_t rank = 0; rank < 2; ++rank) {
-    const RankResult& result = results[static_cast<std::size_t>(rank)];
-    INFO("rank " << rank << ": " << result.error);
-    REQUIRE(result.error.empty());
-    for (const auto& [name, tensor] : result.outputs) {
-      const Tensor& expected = whole.outputs.at(name);
-      const bool part = tensor.view().size() != expected.view().size();
-      CHECK(Difference(tensor, part ? PartOf(expected, 1, rank, 2) : expected) <= most);
-    }
-  }
-  std::string text;
-  for (const ShardedLayer& layer : sharded.compiled[0].shards.layers)
-    text += (text.empty() ? "" : " ") + (layer.split.empty() ? "-" : layer.split);
-  return text;
-}
-
-NamedTensors Tokens(std::int64_t length) {
-  RandomNumbers random(11);
-  return {{"x", RandomTensor(&random, {1, length, 64})}};
 }
 
 // Weights of 4 or 8 bits in blocks of 16 rows.
