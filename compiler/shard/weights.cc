@@ -129,12 +129,12 @@ std::uint64_t BytesOf(const Value& constant) { return constant.constant->bytes.v
 bool IsWeight(const Graph& graph, const Value& value) { return IsWeightWithin(graph, value, kMostMakers); }
 
 std::uint64_t BytesOfWeight(const Value& value) {
-  if (value.IsConstant()) return BytesOf(value);
+  const Node* maker = value.IsConstant() ? value.folded : value.producer;
   std::uint64_t bytes = 0;
-  if (value.producer == nullptr) return 0;
-  for (std::size_t i = 0; i < WeightCount(*value.producer); ++i)
-    bytes += BytesOfWeight(*value.producer->inputs[i]);
-  return bytes;
+  for (std::size_t i = 0; maker != nullptr && i < WeightCount(*maker); ++i)
+    bytes += BytesOfWeight(*maker->inputs[i]);
+  if (!value.IsConstant()) return bytes;
+  return maker == nullptr ? BytesOf(value) : std::min(bytes, BytesOf(value));
 }
 
 std::vector<const Value*> PositionsOf(const Value& weight) {
@@ -200,7 +200,39 @@ Value* WeightCutter::CutConstant(Value* value, const Sharding& sharding) {
   }
   part = graph_.NewValue(value->name, TensorOf(value->type.dtype, ShapeOfInts(tensor.shape)));
   part->constant = std::move(tensor);
+  part->folded = CutFolded(*value, sharding, part);
   return part;
+}
+
+Node* WeightCutter::CutFolded(const Value& value, const Sharding& sharding, Value* part) {
+  const Node* maker = value.folded;
+  if (maker == nullptr || !MakesWeights(graph_, *maker)) return nullptr;
+  const std::optional<std::vector<Sharding>> needed = NeededOf(*maker, sharding, ranks_);
+  if (!needed) return nullptr;
+  std::vector<Value*> inputs;
+  for (std::size_t i = 0; i < needed->size(); ++i) {
+    Value* input = maker->inputs[i];
+    if (input == nullptr || !input->IsConstant()) return nullptr;
+    if ((*needed)[i].IsSplit()) {
+      if (!CanCutWeight(graph_, *input, (*needed)[i], ranks_)) return nullptr;
+      input = CutConstant(input, (*needed)[i]);
+    }
+    inputs.push_back(input);
+  }
+  return MakerLike(*maker, std::move(inputs), part);
+}
+
+Node* WeightCutter::MakerLike(const Node& maker, std::vector<Value*> inputs, Value* part) {
+  Node* node = graph_.NewNode(maker.kind);
+  node->kernel = maker.kernel;
+  node->attributes = maker.attributes;
+  node->flags = maker.flags;
+  node->added = maker.added;
+  node->source = maker.source;
+  node->inputs = std::move(inputs);
+  node->outputs.push_back(part);
+  node->extents.push_back({part->type.dims, nullptr});
+  return node;
 }
 
 Value* WeightCutter::Cut(Value* value, const Sharding& sharding, std::vector<Node*>* nodes) {
@@ -210,20 +242,11 @@ Value* WeightCutter::Cut(Value* value, const Sharding& sharding, std::vector<Nod
   const std::vector<Sharding> needed = *NeededOf(maker, sharding, ranks_);
   std::vector<Value*> inputs;
   for (std::size_t i = 0; i < needed.size(); ++i) inputs.push_back(Cut(maker.inputs[i], needed[i], nodes));
-  Node* node = graph_.NewNode(maker.kind);
-  node->kernel = maker.kernel;
-  node->attributes = maker.attributes;
-  node->flags = maker.flags;
-  node->added = maker.added;
-  node->source = maker.source;
-  node->inputs = std::move(inputs);
   Type type = value->type;
   type.dims = PartDims(sharding, type.dims, ranks_);
   Value* part = graph_.NewValue(value->name, type);
-  part->producer = node;
-  node->outputs.push_back(part);
-  node->extents.push_back({part->type.dims, nullptr});
-  nodes->push_back(node);
+  part->producer = MakerLike(maker, std::move(inputs), part);
+  nodes->push_back(part->producer);
   return part;
 }
 

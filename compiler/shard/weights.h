@@ -22,7 +22,7 @@ namespace rewire::compiler {
 bool IsWeight(const Graph& graph, const Value& value);
 // The positions by which a weight is taken out of stacks.
 std::vector<const Value*> PositionsOf(const Value& weight);
-// The bytes of the constants in it.
+// The bytes of the constants in it, as the model has them.
 std::uint64_t BytesOfWeight(const Value& value);
 // The same of a rank's part.
 std::uint64_t BytesOfPart(const Graph& graph, const Value& value, const Sharding& sharding,
@@ -53,6 +53,11 @@ class WeightCutter {
 
  private:
   Value* CutConstant(Value* value, const Sharding& sharding);
+  // Cuts what a constant was computed from while compiling: passes look there for weights of 8 bits. Returns
+  // the node that makes the part; null if there is none, or if the part does not follow from parts.
+  Node* CutFolded(const Value& value, const Sharding& sharding, Value* part);
+  // A node that makes a part as `maker` makes the whole.
+  Node* MakerLike(const Node& maker, std::vector<Value*> inputs, Value* part);
   // `columns` rows of `bytes`, of which the rank's are kept.
   Value* CutRows(Value* value, std::int64_t rows, const Sharding& sharding);
 

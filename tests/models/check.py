@@ -26,8 +26,8 @@ import numpy as np
 import catalog
 
 
-def compare(given, expected, step):
-    """None, or what is wrong."""
+def compare(given, expected, step, parts=1e-4):
+    """None, or what is wrong. `parts` of the largest and of the own value may be missing."""
     if given.shape != expected.shape or given.dtype != expected.dtype:
         return f"is {given.dtype}{list(given.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if expected.dtype.kind != "f":
@@ -37,7 +37,7 @@ def compare(given, expected, step):
         return "NaN at other places"
     given, expected = np.nan_to_num(given.astype(np.float64)), np.nan_to_num(expected.astype(np.float64))
     largest = np.abs(expected).max(initial=0.0)
-    excess = np.abs(given - expected) - np.maximum(1e-4 * (largest + np.abs(expected)), step * 1.001)
+    excess = np.abs(given - expected) - np.maximum(parts * (largest + np.abs(expected)), step * 1.001)
     if (excess > 0).any():
         worst = np.unravel_index(np.argmax(excess), excess.shape)
         where = tuple(int(i) for i in worst)

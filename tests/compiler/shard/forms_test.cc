@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers in the forms that models have: each is split, and gives what one process gives.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "rewire/kernels/contract/product.h"
 #include "rewire/tests/compiler/shard/check_split.h"
 #include "rewire/tests/compiler/shard/layers.h"
 
@@ -82,6 +84,23 @@ TEST_CASE("weights that DequantizeLinear makes are split with their scales") {
   const std::string split = SplitOf(model, Tokens(3), 1e-3);
   CHECK(split.find("columns") != std::string::npos);
   CHECK(split.find("rows") != std::string::npos);
+}
+
+TEST_CASE("weights that were folded from 8 bits stay in 8 bits on a rank") {
+  onnx::ModelProto model = ModelOfTokens(0);
+  Layers add(&model, 3);
+  std::string codes;
+  for (int i = 0; i < 64 * 64; ++i) codes.push_back(static_cast<char>(add.random().Below(256)));
+  AddWeight(add.graph(), "codes", onnx::TensorProto::INT8, {64, 64})->set_raw_data(codes);
+  AddFloats(add.graph(), "scale", {1, 64}, add.random().Floats(64, 0.002F));
+  AddInt(add.Node("Cast", {"codes"}, "wide"), "to", onnx::TensorProto::FLOAT);
+  add.Node("Mul", {"wide", "scale"}, "weights");
+  add.Node("MatMul", {"x", "weights"}, "y");
+  CHECK(SplitOf(model, Tokens(3)) == "columns");
+  for (const compiler::Compiled& rank : CompileShards(model, 2).compiled) {
+    CHECK(std::any_of(rank.module.kernels.begin(), rank.module.kernels.end(),
+                      [](const KernelImport& kernel) { return kernel.name == names::kPackedMatMulBytes; }));
+  }
 }
 
 TEST_CASE("Gemm: transposed weights, a factor of the bias, and the bias once behind the sum") {
