@@ -8,23 +8,35 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-struct Equal {
+// What most operations are: their operands stand as they were given, and integers are compared with their
+// sign.
+struct AsGiven {
+  static constexpr bool kSwaps = false;
+  static constexpr bool kIgnoresSign = false;
+};
+
+struct Equal : AsGiven {
+  using Function = Equal;
   static constexpr const char* kName = names::kEqual;
+  static constexpr bool kIgnoresSign = true;
   using Accepts = AllTypes;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a == b;
   }
 };
-struct NotEqual {
+struct NotEqual : AsGiven {
+  using Function = NotEqual;
   static constexpr const char* kName = names::kNotEqual;
+  static constexpr bool kIgnoresSign = true;
   using Accepts = AllTypes;
   template <typename T>
   std::uint8_t operator()(T a, T b) const {
     return a != b;
   }
 };
-struct Less {
+struct Less : AsGiven {
+  using Function = Less;
   static constexpr const char* kName = names::kLess;
   using Accepts = AnyNumbers;
   template <typename T>
@@ -32,7 +44,8 @@ struct Less {
     return a < b;
   }
 };
-struct LessEqual {
+struct LessEqual : AsGiven {
+  using Function = LessEqual;
   static constexpr const char* kName = names::kLessEqual;
   using Accepts = AnyNumbers;
   template <typename T>
@@ -40,33 +53,29 @@ struct LessEqual {
     return a <= b;
   }
 };
-struct Greater {
+// a > b is b < a: the loops are those of Function.
+struct Greater : Less {
   static constexpr const char* kName = names::kGreater;
-  using Accepts = AnyNumbers;
-  template <typename T>
-  std::uint8_t operator()(T a, T b) const {
-    return a > b;
-  }
+  static constexpr bool kSwaps = true;
 };
-struct GreaterEqual {
+struct GreaterEqual : LessEqual {
   static constexpr const char* kName = names::kGreaterEqual;
-  using Accepts = AnyNumbers;
-  template <typename T>
-  std::uint8_t operator()(T a, T b) const {
-    return a >= b;
-  }
+  static constexpr bool kSwaps = true;
 };
-struct And {
+struct And : AsGiven {
+  using Function = And;
   static constexpr const char* kName = names::kAnd;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a && b; }
 };
-struct Or {
+struct Or : AsGiven {
+  using Function = Or;
   static constexpr const char* kName = names::kOr;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a || b; }
 };
-struct Xor {
+struct Xor : AsGiven {
+  using Function = Xor;
   static constexpr const char* kName = names::kXor;
   using Accepts = Bools;
   std::uint8_t operator()(bool a, bool b) const { return a != b; }
@@ -88,12 +97,14 @@ struct Comparison {
     if (Status s = loop.Check(); !s.ok()) return s;
     if (Status s = CheckSameDType("b", b, "a", a); !s.ok()) return s;
     if (!out.Is<bool>()) return WrongDType(Bools(), "out", out);
+    if constexpr (Op::kSwaps) loop.Swap();
     return ForType(typename Op::Accepts(), "a", a, [&](auto tag) {
-      using T = typename decltype(tag)::type;
+      using Given = typename decltype(tag)::type;
+      using T = std::conditional_t<Op::kIgnoresSign, Signless<Given>, Given>;
       if constexpr (std::is_same_v<T, Float16>)
-        return loop.Run<std::uint8_t, T, T>(OnHalves<Op, std::uint8_t>{Op()});
+        return loop.Run<std::uint8_t, T, T>(OnHalves<typename Op::Function, std::uint8_t>{});
       else
-        return loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<Op, T>());
+        return loop.Run<std::uint8_t, Stored<T>, Stored<T>>(OnStored<typename Op::Function, T>());
     });
   }
 };

@@ -151,6 +151,13 @@ class Elementwise {
     return Status();
   }
 
+  // The operation is given two inputs in the other order from here on, so that a < b also serves b > a.
+  void Swap() {
+    static_assert(kInputs == 2);
+    std::swap(inputs_[0], inputs_[1]);
+    std::swap(names_[0], names_[1]);
+  }
+
   // For one input: calls row(in, out, count) with contiguous elements. Strided elements are passed one at a
   // time.
   template <typename Out, typename In, typename Row>

@@ -59,23 +59,30 @@ struct RoundedBy {
   HWY_INLINE static void Store(FusedTag d, FusedVector value, std::uint16_t* to) { Way::Store(d, value, to); }
 };
 
+// For at least as many elements as a vector has.
+template <class Result, class F, class... Operands>
+HWY_INLINE void EachOfManyTo(const F& f, typename Result::Element* out, std::int64_t count,
+                             const Operands&... operands) {
+  const FusedTag d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  // The last vector may overlap the one before it. It is computed first, since `out` may be an operand.
+  const FusedVector last = f(d, operands.At(count - lanes)...);
+  std::int64_t i = 0;
+  for (; i + 2 * lanes < count; i += 2 * lanes) {
+    const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
+    Result::Store(d, first, out + i);
+    Result::Store(d, second, out + i + lanes);
+  }
+  for (; i + lanes < count; i += lanes) Result::Store(d, f(d, operands.At(i)...), out + i);
+  Result::Store(d, last, out + count - lanes);
+}
+
 template <class Result, class F, class... Operands>
 HWY_INLINE void EachTo(const F& f, typename Result::Element* out, std::int64_t count,
                        const Operands&... operands) {
   const FusedTag d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if (count >= lanes) {
-    // The last vector may overlap the one before it. It is computed first, since `out` may be an operand.
-    const FusedVector last = f(d, operands.At(count - lanes)...);
-    std::int64_t i = 0;
-    for (; i + 2 * lanes < count; i += 2 * lanes) {
-      const FusedVector first = f(d, operands.At(i)...), second = f(d, operands.At(i + lanes)...);
-      Result::Store(d, first, out + i);
-      Result::Store(d, second, out + i + lanes);
-    }
-    for (; i + lanes < count; i += lanes) Result::Store(d, f(d, operands.At(i)...), out + i);
-    return Result::Store(d, last, out + count - lanes);
-  }
+  if (count >= static_cast<std::int64_t>(hn::Lanes(d)))
+    return EachOfManyTo<Result>(f, out, count, operands...);
   HWY_ALIGN typename Result::Element rest[hn::MaxLanes(FusedTag())];
   Result::Store(d, f(d, operands.Rest(count)...), rest);
   std::copy_n(rest, count, out);
@@ -86,24 +93,28 @@ HWY_INLINE void Each(const F& f, float* out, std::int64_t count, const Operands&
   EachTo<Exact>(f, out, count, operands...);
 }
 
+// Functions of one operand are long, so that there are few loops of them: fewer elements than a vector has
+// are the front of one in memory of its own, and so is an operand that repeats a number.
 template <class F>
 HWY_NOINLINE void OfOne(const F f, const FusedElements* x, float* out, std::int64_t count) {
-  if (x[0].data == nullptr)
-    Each(f, out, count, Repeated(x[0].value));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(FusedTag()));
+  const float* from = x[0].data;
+  if (from != nullptr && count >= lanes) return EachOfManyTo<Exact>(f, out, count, InMemory{from});
+  HWY_ALIGN float front[hn::MaxLanes(FusedTag())] = {x[0].value};
+  if (from != nullptr) std::copy_n(from, count, front);
+  const FusedElements of_front{front, 0};
+  OfOne(f, &of_front, front, lanes);
+  if (from != nullptr)
+    std::copy_n(front, count, out);
   else
-    Each(f, out, count, InMemory{x[0].data});
+    std::fill_n(out, count, front[0]);
 }
 
 template <class Result, class F>
-HWY_NOINLINE void OfTwoTo(const F f, const FusedElements* x, typename Result::Element* out,
-                          std::int64_t count) {
+HWY_INLINE void OfTwoFloatsTo(const F& f, const FusedElements* x, typename Result::Element* out,
+                              std::int64_t count) {
   const InMemory a{x[0].data}, b{x[1].data};
-  const Widened widened{x[0].bf16};
-  if (widened.data != nullptr && b.data == nullptr)
-    EachTo<Result>(f, out, count, widened, Repeated(x[1].value));
-  else if (widened.data != nullptr)
-    EachTo<Result>(f, out, count, widened, b);
-  else if (a.data == nullptr && b.data == nullptr)
+  if (a.data == nullptr && b.data == nullptr)
     EachTo<Result>(f, out, count, Repeated(x[0].value), Repeated(x[1].value));
   else if (a.data == nullptr)
     EachTo<Result>(f, out, count, Repeated(x[0].value), b);
@@ -111,6 +122,19 @@ HWY_NOINLINE void OfTwoTo(const F f, const FusedElements* x, typename Result::El
     EachTo<Result>(f, out, count, a, Repeated(x[1].value));
   else
     EachTo<Result>(f, out, count, a, b);
+}
+
+template <class Result, class F>
+HWY_NOINLINE void OfTwoTo(const F f, const FusedElements* x, typename Result::Element* out,
+                          std::int64_t count) {
+  const InMemory b{x[1].data};
+  const Widened widened{x[0].bf16};
+  if (widened.data == nullptr)
+    OfTwoFloatsTo<Result>(f, x, out, count);
+  else if (b.data == nullptr)
+    EachTo<Result>(f, out, count, widened, Repeated(x[1].value));
+  else
+    EachTo<Result>(f, out, count, widened, b);
 }
 
 template <class F>
@@ -126,7 +150,7 @@ void OfTwo(const F f, const FusedElements* x, FusedResult out, std::int64_t coun
 // The same of truth values, which neither read nor write bf16.
 template <class F>
 HWY_NOINLINE void OfTruths(const F f, const FusedElements* x, float* out, std::int64_t count) {
-  OfTwoTo<Exact>(f, x, out, count);
+  OfTwoFloatsTo<Exact>(f, x, out, count);
 }
 
 struct Choose {

@@ -155,12 +155,8 @@ struct LookUp {
     for (const auto& [name, read] : {std::pair("x", x), std::pair("keys", keys), std::pair("values", values)})
       checks.NoOverlap("out", out, name, read);
     if (Status s = checks.NoOverlap("out", out, "other", other).Take(); !s.ok()) return s;
-    return ForType(AnyNumbers(), "x", x, [&](auto tag) {
-      return ForElementSize("out", out, [&](auto element) {
-        return Map<typename decltype(tag)::type, typename decltype(element)::type>(x, keys, values, other,
-                                                                                   out);
-      });
-    });
+    return ForType(AnyNumbers(), "x", x,
+                   [&](auto tag) { return Map<typename decltype(tag)::type>(x, keys, values, other, out); });
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor *x = sizes.Tensor(0), *keys = sizes.Tensor(1), *out = sizes.Tensor(4);
@@ -171,28 +167,42 @@ struct LookUp {
   }
 
  private:
+  // Elements are found by their type and taken by their size, a part at a time, so that no loop is for a pair
+  // of both.
+  static constexpr std::int64_t kPart = 256;
+
+  // to[i] = all[places[i]] for i < count.
+  template <typename Place, typename T>
+  static void Take(const Place* places, std::int64_t count, const void* all, void* to) {
+    for (std::int64_t i = 0; i < count; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(all)[places[i]];
+  }
+
   // Each place has a value, and the place behind them that of elements without a key.
-  template <typename X, typename T>
+  template <typename X>
   static Status Map(TensorView x, TensorView keys, TensorView values, TensorView other, TensorView out) {
-    const std::int64_t count = keys.size();
+    using Place = OrderedKey<X>;
+    void (*take)(const Place* places, std::int64_t count, const void* all, void* to) = nullptr;
+    Status known = ForElementSize("out", out, [&](auto element) {
+      take = &Take<Place, typename decltype(element)::type>;
+      return Status();
+    });
+    if (!known.ok()) return known;
+    const std::int64_t count = keys.size(), bytes = out.element_bytes();
     KeyTable<X> table;
     if (Status s = table.Init(keys.data<X>(), count); !s.ok()) return s;
-    T* all = nullptr;
-    if (Status s = Workspace(Plus(count, 1), &all); !s.ok()) return s;
-    if (Status s = CopyAll(all, values.raw_data(), count * std::int64_t{sizeof(T)}); !s.ok()) return s;
-    all[count] = *static_cast<const T*>(other.raw_data());
+    char* all = nullptr;
+    if (Status s = Workspace(Times(Plus(count, 1), bytes), &all); !s.ok()) return s;
+    if (Status s = CopyAll(all, values.raw_data(), count * bytes); !s.ok()) return s;
+    std::memcpy(all + count * bytes, other.raw_data(), static_cast<std::size_t>(bytes));
     const X* from = x.data<X>();
-    T* to = static_cast<T*>(out.raw_data());
+    char* to = static_cast<char*>(out.raw_data());
     return ParallelFor(x.size(), GrainOf(kGrain, table.work()), [=](std::int64_t begin, std::int64_t end) {
-      WideLoop([=] {
-        constexpr std::int64_t kPart = 256;
-        OrderedKey<X> places[kPart];
-        for (std::int64_t i = begin; i < end; i += kPart) {
-          const std::int64_t part = std::min(kPart, end - i);
-          table.Find(from + i, part, places);
-          for (std::int64_t k = 0; k < part; ++k) to[i + k] = all[places[k]];
-        }
-      });
+      for (std::int64_t i = begin; i < end; i += kPart) {
+        const std::int64_t part = std::min(kPart, end - i);
+        Place places[kPart];
+        WideLoop([=, found = &places[0]] { table.Find(from + i, part, found); });
+        take(places, part, all, to + i * bytes);
+      }
     });
   }
 };
@@ -217,49 +227,96 @@ struct OneHot : contract::OneHotAttributes {
     Dims expected(indices.dims());
     expected.insert(along, out.dim(along));
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
-    return ForType(AnyNumbers(), "indices", indices, [&](auto tag) {
-      using Index = typename decltype(tag)::type;
-      if (out.element_bytes() == sizeof(Wide)) return Write<Index, Wide>(indices, values, along, out);
-      return ForElementSize("out", out, [&](auto element) {
-        return Write<Index, typename decltype(element)::type>(indices, values, along, out);
+    ToLongs* to_longs = nullptr;
+    if (!indices.Is<std::int64_t>()) {
+      Status known = ForType(AnyNumbers(), "indices", indices, [&](auto tag) {
+        to_longs = &LongsOf<typename decltype(tag)::type>;
+        return Status();
       });
+      if (!known.ok()) return known;
+    }
+    if (out.element_bytes() == sizeof(Wide)) return Write<Wide>(indices, values, to_longs, along, out);
+    return ForElementSize("out", out, [&](auto element) {
+      return Write<typename decltype(element)::type>(indices, values, to_longs, along, out);
     });
   }
 
  private:
   static constexpr std::int64_t kTwo[] = {2};
   static constexpr ShapeView kPair{kTwo, 1};
+  // Indices that are not of 64 bits are widened a part at a time, so that no loop is for a pair of types.
+  static constexpr std::int64_t kPart = 256;
 
   // Elements of 16 bytes.
   struct Wide {
     std::uint64_t parts[2];
   };
 
+  // to[i] = index `first` + i for i < count.
+  using ToLongs = void(const void* indices, std::int64_t first, std::int64_t count, std::int64_t* to);
+  template <typename Index>
+  static void LongsOf(const void* indices, std::int64_t first, std::int64_t count, std::int64_t* to) {
+    const Index* index = static_cast<const Index*>(indices) + first;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = ToType<std::int64_t>(index[i]);
+  }
+
   // All elements are off, and then each index turns one on. An index out of range marks nothing, as ONNX has
   // it.
-  template <typename Index, typename T>
-  static Status Write(TensorView indices, TensorView values, int along, TensorView out) {
+  template <typename T>
+  static Status Write(TensorView indices, TensorView values, ToLongs* to_longs, int along, TensorView out) {
     const std::int64_t depth = out.dim(along);
     const std::int64_t inner = Product(out.dims(), along + 1, out.ndim());
     const T *pair = static_cast<const T*>(values.raw_data()), off = pair[0], on = pair[1];
-    const auto* index = indices.data<Index>();
+    const void* given = indices.raw_data();
     auto* to = static_cast<T*>(out.raw_data());
     if (out.size() == 0) return Status();
-    const auto block = depth * inner;
+    const std::int64_t block = depth * inner;
+    // Small blocks are written several at a time, as many as stay in the first cache.
+    constexpr std::int64_t kElements = 8192 / sizeof(T);
+    const std::int64_t most = std::max<std::int64_t>(1, std::min(kPart / inner, kElements / block));
     return ParallelFor(out.size() / block, GrainOf(4 * kGrain, block),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (; begin < end; ++begin) {
-                           if (!pace.Fill(to + begin * block, block, off)) return;
+                         std::int64_t longs[kPart];
+                         for (std::int64_t blocks = 0; begin < end; begin += blocks) {
+                           blocks = std::min(most, end - begin);
+                           if (!pace.Fill(to + begin * block, blocks * block, off)) return;
                            const auto mark = [&](std::int64_t i, std::int64_t last) {
-                             for (; i < last; ++i) {
-                               auto hot = ToType<std::int64_t>(index[begin * inner + i]);
-                               if (hot < 0 && hot >= -depth) hot += depth;
-                               if (hot >= 0 && hot < depth) to[begin * block + hot * inner + i] = on;
+                             for (std::int64_t part = 0; i < last; i += part) {
+                               part = std::min(to_longs != nullptr ? kPart : last, last - i);
+                               const std::int64_t first = begin * inner + i;
+                               const std::int64_t* index = longs;
+                               if (to_longs != nullptr)
+                                 to_longs(given, first, part, longs);
+                               else
+                                 index = static_cast<const std::int64_t*>(given) + first;
+                               MarkHot(index, first, part, depth, inner, on, to);
                              }
                            };
-                           if (!pace.For(inner, 1, mark)) return;
+                           if (!pace.For(blocks * inner, 1, mark)) return;
                          }
                        });
+  }
+
+  // Marks what indices [first, first + count) turn on; index[i] is that of `first` + i.
+  template <typename T>
+  static void MarkHot(const std::int64_t* index, std::int64_t first, std::int64_t count, std::int64_t depth,
+                      std::int64_t inner, T on, T* to) {
+    if (inner == 1) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t hot = index[i] < 0 ? index[i] + depth : index[i];
+        if (hot >= 0 && hot < depth) to[(first + i) * depth + hot] = on;
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t column = (first + i) % inner, row = std::min(inner - column, count - i);
+      T* of_row = to + (first + i) / inner * depth * inner + column;
+      for (std::int64_t k = 0; k < row; ++k) {
+        const std::int64_t hot = index[i + k] < 0 ? index[i + k] + depth : index[i + k];
+        if (hot >= 0 && hot < depth) of_row[hot * inner + k] = on;
+      }
+      i += row;
+    }
   }
 };
 

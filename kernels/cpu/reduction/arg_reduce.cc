@@ -104,6 +104,19 @@ void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int
   });
 }
 
+// Where positions go, in integers of 64 bits or of 32: the loops that find them are for both.
+struct Positions {
+  explicit Positions(TensorView out) : data(out.raw_data()), is_wide(out.Is<std::int64_t>()) {}
+  void Put(std::int64_t i, std::int64_t position) const {
+    if (is_wide)
+      static_cast<std::int64_t*>(data)[i] = position;
+    else
+      static_cast<std::int32_t*>(data)[i] = static_cast<std::int32_t>(position);
+  }
+  void* data;
+  bool is_wide;
+};
+
 template <bool kMax>
 struct ArgReduce : contract::ArgReduceAttributes {
   static constexpr const char* kName = kMax ? names::kArgMax : names::kArgMin;
@@ -122,29 +135,27 @@ struct ArgReduce : contract::ArgReduceAttributes {
     if (Status s = CheckShape("out", out, ReducedDims(x.dims(), reduced, keepdims).view()); !s.ok()) return s;
     if (x.dim(along) == 0)
       return ValueError("x has shape ", x.dims(), ": nothing to choose from along axis ", along);
-    return ForType(Numbers(), "x", x, [&](auto in_tag) {
-      return ForType(Indices(), "out", out, [&](auto out_tag) {
-        return Run<typename decltype(in_tag)::type, typename decltype(out_tag)::type>(x, along, out);
-      });
-    });
+    if (!out.Is<std::int64_t>() && !out.Is<std::int32_t>()) return WrongDType(Indices(), "out", out);
+    return ForType(Numbers(), "x", x,
+                   [&](auto tag) { return Run<typename decltype(tag)::type>(x, along, out); });
   }
 
  private:
-  template <typename T, typename I>
+  template <typename T>
   Status Run(TensorView x, int along, TensorView out) const {
     const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
     const std::int64_t count = x.dim(along);
     if (out.size() == 0) return Status();
     const auto run = [&](auto is_last) {
       constexpr bool kLast = decltype(is_last)::value;
-      if (inner == 1) return OfLines<kLast>(x.data<T>(), count, out.size(), out.data<I>());
-      return OfLinesSideBySide<kLast>(x.data<T>(), count, inner, out.size() / inner, out.data<I>());
+      if (inner == 1) return OfLines<kLast>(x.data<T>(), count, out.size(), Positions(out));
+      return OfLinesSideBySide<kLast>(x.data<T>(), count, inner, out.size() / inner, Positions(out));
     };
     return last ? run(std::true_type()) : run(std::false_type());
   }
 
-  template <bool kLast, typename T, typename I>
-  static Status OfLines(const T* from, std::int64_t count, std::int64_t lines, I* to) {
+  template <bool kLast, typename T>
+  static Status OfLines(const T* from, std::int64_t count, std::int64_t lines, Positions to) {
     return ParallelFor(lines, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
       for (std::int64_t line = begin; line < end; ++line) {
         const T* x = from + line * count;
@@ -157,14 +168,14 @@ struct ArgReduce : contract::ArgReduceAttributes {
           position = first + PositionOf<kLast>(extreme, x + first, last - first);
         });
         if (!done) return;
-        to[line] = static_cast<I>(position);
+        to.Put(line, position);
       }
     });
   }
 
-  template <bool kLast, typename T, typename I>
+  template <bool kLast, typename T>
   static Status OfLinesSideBySide(const T* from, std::int64_t count, std::int64_t inner, std::int64_t outer,
-                                  I* to) {
+                                  Positions to) {
     const std::int64_t blocks = (inner + kLines - 1) / kLines;
     return ParallelFor(outer * blocks, GrainOf(kGrain, Times(count, std::min(inner, kLines))),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
@@ -179,8 +190,8 @@ struct ArgReduce : contract::ArgReduceAttributes {
                              if (!pace.Spend(lines)) return;
                              TakeRow<kMax, kLast>(rows + k * inner, k, lines, best, positions);
                            }
-                           I* results = to + b / blocks * inner + first;
-                           for (std::int64_t i = 0; i < lines; ++i) results[i] = static_cast<I>(positions[i]);
+                           const std::int64_t result = b / blocks * inner + first;
+                           for (std::int64_t i = 0; i < lines; ++i) to.Put(result + i, positions[i]);
                          }
                        });
   }

@@ -65,14 +65,18 @@ struct Reduce {
   static Status Run(TensorView x, const bool (&reduced)[kMaxKernelRank], TensorView out) {
     std::int64_t count = 1;
     const Layout<2> layout = ReduceLayout(x.dims(), reduced, &count);
+    using Rows = typename Op::template Rows<T>;
+    using Result = std::conditional_t<Rows::kSignless, Signless<T>, T>;
+    using Element = std::conditional_t<Rows::kSignless, Signless<In>, In>;
     T* to = out.data<T>();
-    const In* from = x.data<In>();
+    const auto* from = reinterpret_cast<const Element*>(x.data<In>());
+    auto* results = reinterpret_cast<Result*>(to);
     const std::int64_t size = out.size();
-    if (Status s = FillAll(to, size, Op::template Identity<T>()); !s.ok()) return s;
+    if (Status s = FillAll(results, size, Rows::template Identity<Result>()); !s.ok()) return s;
     if (x.size() != 0) {
       Status s = ForResultsApart(
           layout, [&](const Layout<2>& part, std::int64_t out_offset, std::int64_t in_offset, Pace& pace) {
-            reduction::ReduceRows<Op>(part, to + out_offset, from + in_offset, pace);
+            reduction::ReduceRows<Rows>(part, results + out_offset, from + in_offset, pace);
           });
       if (!s.ok()) return s;
     }

@@ -18,9 +18,14 @@
 namespace rewire::kernel::cpu::reduction {
 
 // An operation has the value of nothing (Identity), takes an element in (Add) or another part of the result
-// (Join), and completes the result from its `count` elements (Finish).
+// (Join), and completes the result from its `count` elements (Finish). Its loops are those of Rows, which
+// only Finish may set apart from it; kSignless says that they give the same bits for signed integers and for
+// unsigned ones.
 struct Sum {
   static constexpr const char* kName = names::kReduceSum;
+  static constexpr bool kSignless = true;
+  template <typename T>
+  using Rows = Sum;
   template <typename T>
   static T Identity() {
     return 0;
@@ -56,6 +61,8 @@ struct Mean : Sum {
 struct SumOfSquares : Sum {
   static constexpr const char* kName = names::kReduceSumSquare;
   template <typename T>
+  using Rows = SumOfSquares;
+  template <typename T>
   static T Add(T sum, T x) {
     if constexpr (std::is_floating_point_v<T>)
       return sum + x * x;
@@ -66,6 +73,9 @@ struct SumOfSquares : Sum {
 
 struct L1 : Sum {
   static constexpr const char* kName = names::kReduceL1;
+  static constexpr bool kSignless = false;
+  template <typename T>
+  using Rows = std::conditional_t<std::is_unsigned_v<T>, Sum, L1>;
   template <typename T>
   static T Add(T sum, T x) {
     if constexpr (std::is_floating_point_v<T>)
@@ -86,6 +96,8 @@ struct L2 : SumOfSquares {
 struct ProductOf : Sum {
   static constexpr const char* kName = names::kReduceProd;
   template <typename T>
+  using Rows = ProductOf;
+  template <typename T>
   static T Identity() {
     return 1;
   }
@@ -104,6 +116,9 @@ struct ProductOf : Sum {
 
 struct Largest : Sum {
   static constexpr const char* kName = names::kReduceMax;
+  static constexpr bool kSignless = false;
+  template <typename T>
+  using Rows = Largest;
   template <typename T>
   static T Identity() {
     using Limits = std::numeric_limits<T>;
@@ -121,6 +136,9 @@ struct Largest : Sum {
 
 struct Smallest : Sum {
   static constexpr const char* kName = names::kReduceMin;
+  static constexpr bool kSignless = false;
+  template <typename T>
+  using Rows = Smallest;
   template <typename T>
   static T Identity() {
     using Limits = std::numeric_limits<T>;
@@ -178,7 +196,7 @@ T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
 // Takes each element into its result, side by side.
 template <typename Op, typename T, typename In>
 void AddElements(const In* in, T* results, std::int64_t count) {
-  constexpr bool kAdds = std::is_same_v<Op, Sum> || std::is_same_v<Op, Mean>;
+  constexpr bool kAdds = std::is_same_v<Op, Sum>;
   constexpr std::int64_t kLeast = 16;  // elements that are worth a call
   if constexpr (kAdds && std::is_same_v<In, float>) {
     if (count >= kLeast) return BestVectorMath().add(in, results, count);

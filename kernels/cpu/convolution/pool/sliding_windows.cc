@@ -260,16 +260,16 @@ class Strips {
     Copier copier{to};
     switch (stride) {
       case 1:
-        copier.template Copy<1>(D(), from, count);
+        copier.template Copy<1>(from, count);
         break;
       case 2:
-        copier.template Copy<2>(D(), from, count);
+        copier.template Copy<2>(from, count);
         break;
       case 3:
-        copier.template Copy<3>(D(), from, count);
+        copier.template Copy<3>(from, count);
         break;
       case 4:
-        copier.template Copy<4>(D(), from, count);
+        copier.template Copy<4>(from, count);
         break;
       default:
         return 0;
@@ -282,21 +282,25 @@ class Strips {
     T* const* to;
     bool is_nan = false;
 
-    template <int kStride, class Lanes>
-    HWY_INLINE void Copy(Lanes d, const T* from, std::int64_t count, std::int64_t done = 0) {
+    // The last vectors may reach behind the line, where there is room, and behind what is copied, which is
+    // written later.
+    template <int kStride>
+    HWY_INLINE void Copy(const T* from, std::int64_t count) {
+      const D d;
       const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+      HWY_ALIGN T rest[kStride * hn::MaxLanes(D())];
       auto nan = hn::Lt(hn::Zero(d), hn::Zero(d));
+      std::int64_t done = 0;
       const auto put = [&](int r, auto value) HWY_ATTR {
         if (to[r] == nullptr) return;
         if constexpr (hwy::IsFloat<T>()) nan = hn::Or(nan, hn::IsNaN(value));
         hn::StoreU(Op::Read(d, value), d, to[r] + done);
       };
-      for (; (done + lanes) * kStride <= count; done += lanes) {
-        const T* at = from + done * kStride;
+      const auto step = [&](const T* at) HWY_ATTR {
         if constexpr (kStride == 1) {
           put(0, hn::LoadU(d, at));
         } else {
-          hn::Vec<Lanes> a, b, c, e;
+          hn::Vec<D> a, b, c, e;
           if constexpr (kStride == 2) {
             hn::LoadInterleaved2(d, at, a, b);
           } else if constexpr (kStride == 3) {
@@ -308,16 +312,13 @@ class Strips {
           }
           put(0, a), put(1, b);
         }
+      };
+      for (; (done + lanes) * kStride <= count; done += lanes) step(from + done * kStride);
+      if (done * kStride < count) {
+        std::fill(std::copy(from + done * kStride, from + count, rest), std::end(rest), T{0});
+        step(rest);
       }
-      is_nan = is_nan || !hn::AllFalse(d, nan);
-      if constexpr (hn::MaxLanes(Lanes()) > 1) {
-        // The rest goes by vectors of a quarter: those of a half would double the code for little.
-        constexpr std::size_t kShorter = std::max<std::size_t>(1, hn::MaxLanes(Lanes()) / 4);
-        if (done * kStride < count) Copy<kStride>(hn::CappedTag<T, kShorter>(), from, count, done);
-      } else {
-        for (int r = 0; done * kStride + r < count; ++r) put(r, hn::Set(d, from[done * kStride + r]));
-        is_nan = is_nan || !hn::AllFalse(d, nan);
-      }
+      is_nan = !hn::AllFalse(d, nan);
     }
   };
 
