@@ -10,6 +10,7 @@
 #include "rewire/base/mapped_file.h"
 #include "rewire/base/near_names.h"
 #include "rewire/base/utf8.h"
+#include "rewire/executable_format/bundle_reader.h"
 #include "rewire/executable_format/container.h"
 #include "rewire/executable_format/reader.h"
 #include "rewire/executable_format/sections.h"
@@ -85,11 +86,13 @@ Result<Array<BundledExecutable>> OpenBundle(const std::string& path, const OpenO
   return bundle;
 }
 
+namespace {
+
 // Opens the models of one bundle. What several of them share is checked once, and one meter counts for all,
 // because a bundle may have many small models.
-class BundleReader {
+class BundledModels {
  public:
-  BundleReader(const SharedBytes& file, const OpenOptions& options) : file_(file), options_(options) {}
+  BundledModels(const SharedBytes& file, const OpenOptions& options) : file_(file), options_(options) {}
 
   Result<Array<BundledExecutable>> Read() {
     Array<container::FoundSection> found;
@@ -137,7 +140,7 @@ class BundleReader {
     auto module = std::make_shared<Module>();
     if (Status read = ReadModuleInto(file, &blobs, options_, module.get()); !read) return read;
     if (Status verified = VerifyModule(*module, options_.limits, meter); !verified) return verified;
-    return Executable(std::move(module));
+    return BundleReader::Accept(std::move(module));
   }
 
   const SharedBytes& file_;
@@ -147,8 +150,10 @@ class BundleReader {
   Array<std::uint64_t> checksums_;
 };
 
+}  // namespace
+
 Result<Array<BundledExecutable>> BundleFromBytes(const SharedBytes& bytes, const OpenOptions& options) {
-  return BundleReader(bytes, options).Read();
+  return BundledModels(bytes, options).Read();
 }
 
 bool IsBundle(Span<const std::byte> bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// vm-aot: makes C source of an executable.
+// vm-aot: makes C source of an executable, without interpreter or for the VM.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -14,6 +14,7 @@
 #include "rewire/base/atomic_file.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/compiler/aot/emit_c.h"
+#include "rewire/compiler/aot/linked_source.h"
 #include "rewire/kernels/contract/libraries.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/units.h"
@@ -31,9 +32,10 @@ constexpr const char kDescription[] =
   $ vm-aot model.rwx -o model.c --weights pointer      model.c, model.h, and model.weights for flash or mmap
   $ vm-aot model.rwx -o model.c --max-dim N=8          N is an argument of the function, from 1 to 8
   $ vm-aot model.rwx -o model.c --stack-usage build    the header also says how deep the stack becomes
+  $ vm-aot model.rwx -o model.c --bytecode             the executable itself, which the VM runs without a file
 
 A size that varies has a largest one, by --max-dim here or in vm-compile. docs/aot.md says what the source needs, and
-what cannot be made static.
+what cannot be made static. docs/embedding.md says what --bytecode is for.
 )";
 
 struct Options {
@@ -45,7 +47,16 @@ struct Options {
   std::vector<std::string> parameters;
   std::vector<std::string> max_dims;
   std::vector<std::string> call_graphs;
+  bool bytecode = false;
   bool json = false;
+};
+
+// The files that are written, beside each other.
+struct OutputFiles {
+  std::string source;
+  std::string header;
+  std::string header_name;  // as the source includes it
+  std::string weights;
 };
 
 Status WriteText(const std::string& path, const std::string& text) {
@@ -102,6 +113,44 @@ Result<std::map<std::string, std::string>> ReadCallGraphs(const std::vector<std:
   return graphs;
 }
 
+Result<OutputFiles> FilesOf(const std::string& source) {
+  const std::size_t dot = source.rfind('.');
+  const std::size_t slash = source.rfind('/');
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash) || source.substr(dot) != ".c") {
+    return Fail(StatusCode::kInvalidArgument,
+                "the source is a file that ends in .c, given {}; give -o NAME.c", source);
+  }
+  const std::string stem = source.substr(0, dot);
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return OutputFiles{source, stem + ".h", stem.substr(name) + ".h", stem + ".weights"};
+}
+
+// Returns the beginning of every report.
+nlohmann::ordered_json ReportOf(const Options& options, const OutputFiles& files) {
+  return {{"file", options.input}, {"source", files.source}, {"header", files.header}};
+}
+
+Result<int> MakeLinkedSource(const Options& options) {
+  const Result<OutputFiles> files = FilesOf(options.output);
+  if (!files) return Forward(files);
+  const Result<OpenedModel> model = OpenModel(options.input);
+  if (!model) return Forward(model);
+  const Result<LinkedSource> source = EmitLinked(model->executable, options.emit.prefix, files->header_name);
+  if (!source) return Forward(source, options.input);
+  if (Status written = WriteText(files->header, source->header); !written) return Forward(written);
+  if (Status written = WriteText(files->source, source->source); !written) return Forward(written);
+  if (options.json) {
+    nlohmann::ordered_json report = ReportOf(options, *files);
+    report["table_bytes"] = source->table_bytes;
+    report["constant_bytes"] = source->constant_bytes;
+    PrintJson(report);
+    return 0;
+  }
+  Tell(fmt::format("wrote {} and {}: {} bytes of tables, {} bytes of constants\n", files->source,
+                   files->header, source->table_bytes, source->constant_bytes));
+  return 0;
+}
+
 Result<int> MakeSource(Options options) {
   options.emit.kernels = options.kernels == "packed" ? CKernels::kPacked : CKernels::kEmbedded;
   options.emit.weights = options.weights == "section"   ? CWeights::kSection
@@ -112,46 +161,36 @@ Result<int> MakeSource(Options options) {
   Result<std::map<std::string, std::string>> graphs = ReadCallGraphs(options.call_graphs);
   if (!graphs) return Forward(graphs);
   options.emit.call_graphs = *std::move(graphs);
-  const std::size_t dot = options.output.rfind('.');
-  const std::size_t slash = options.output.rfind('/');
-  if (dot == std::string::npos || (slash != std::string::npos && dot < slash) ||
-      options.output.substr(dot) != ".c") {
-    return Fail(StatusCode::kInvalidArgument, "the source is a file that ends in .c, given {}",
-                options.output);
-  }
-  const std::string header = options.output.substr(0, dot) + ".h";
-  const std::string weights = options.output.substr(0, dot) + ".weights";
+  const Result<OutputFiles> files = FilesOf(options.output);
+  if (!files) return Forward(files);
   const Result<OpenedModel> model = OpenModel(options.input, options.parameters);
   if (!model) return Forward(model);
   Result<ParameterSet> constants = LinkedConstants(*model, options);
   if (!constants) return Forward(constants);
   options.emit.constants = *std::move(constants);
-  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
-  const Result<CSource> source = EmitC(model->executable, options.emit, header.substr(name));
+  const Result<CSource> source = EmitC(model->executable, options.emit, files->header_name);
   if (!source) return Forward(source, options.input);
-  if (Status written = WriteText(header, source->header); !written) return Forward(written);
-  if (Status written = WriteText(options.output, source->source); !written) return Forward(written);
+  if (Status written = WriteText(files->header, source->header); !written) return Forward(written);
+  if (Status written = WriteText(files->source, source->source); !written) return Forward(written);
   const bool has_file = options.emit.weights == CWeights::kPointer;
   if (has_file) {
-    Status written = WriteFileAtomically(weights, {source->weights.data(), source->weights.size()});
+    Status written = WriteFileAtomically(files->weights, {source->weights.data(), source->weights.size()});
     if (!written) return Forward(written);
   }
   if (options.json) {
-    nlohmann::ordered_json report = {{"file", options.input},
-                                     {"source", options.output},
-                                     {"header", header},
-                                     {"arena_bytes", source->arena_bytes},
-                                     {"constant_bytes", source->constant_bytes}};
+    nlohmann::ordered_json report = ReportOf(options, *files);
+    report["arena_bytes"] = source->arena_bytes;
+    report["constant_bytes"] = source->constant_bytes;
     if (source->stack_bytes) report["stack_bytes"] = *source->stack_bytes;
-    if (has_file) report["weights"] = weights;
+    if (has_file) report["weights"] = files->weights;
     PrintJson(report);
     return 0;
   }
-  if (has_file) Tell(fmt::format("wrote {}\n", weights));
+  if (has_file) Tell(fmt::format("wrote {}\n", files->weights));
   const std::string stack =
       source->stack_bytes ? fmt::format(", {} bytes of stack", *source->stack_bytes) : "";
   Tell(fmt::format("wrote {} and {}: {} bytes of memory for tensors, {} bytes of constants{}\n",
-                   options.output, header, source->arena_bytes, source->constant_bytes, stack));
+                   files->source, files->header, source->arena_bytes, source->constant_bytes, stack));
   return 0;
 }
 
@@ -205,6 +244,15 @@ int main(int argc, char** argv) {
   AddWholeNumber(&app, "--library-stack", &options.emit.library_stack, "BYTES",
                  "stack that each function of the C library is taken to need, with --stack-usage")
       ->default_str(std::to_string(options.emit.library_stack));
+  CLI::Option* bytecode = app.add_flag("--bytecode", options.bytecode,
+                                       "make a source that has the executable itself as constant data. The "
+                                       "VM opens it with neither reader nor "
+                                       "verifier, as it was verified now");
+  for (const char* other : {"--function", "--depth", "--kernels", "--weights", "--max-dim", "--params",
+                            "--stack-usage", "--library-stack"}) {
+    bytecode->excludes(other);
+  }
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  return Main(app, argc, argv, [&] { return MakeSource(options); });
+  return Main(app, argc, argv,
+              [&] { return options.bytecode ? MakeLinkedSource(options) : MakeSource(options); });
 }

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/executable_format/verifier.h"
 
+#include "rewire/executable_format/constant_data.h"
 #include "rewire/executable_format/module_size.h"
 #include "rewire/executable_format/verify/context.h"
 
 namespace rewire {
+namespace {
+
+// Modules that are accepted may have compressed constants, and checksums that are wrong. So a program
+// with the verifier has what checks and decodes them (vm/link/stored_constants.h).
+[[gnu::used]] Status (*const kChecksConstants)(const Constant&) = CheckConstantData;
+
+}  // namespace
 
 WorkMeter::Budget VerifierBudget(std::uint64_t module_size, const FormatLimits& limits) {
   WorkMeter::Budget budget;

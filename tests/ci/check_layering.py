@@ -60,7 +60,7 @@ ALLOWED = {
         "base", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "compiler", "tools/io",
     },
-    "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "examples"},
+    "examples": {"base", "executable_format", "executable_format/tensor_files", "vm", "vm/kernel", "kernels", "examples"},
     "tests": {
         "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "serve", "onnxruntime_api", "tools", "tools/io", "examples",

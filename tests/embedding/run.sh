@@ -10,6 +10,7 @@
 #   MODEL       the executable of examples/digits, empty when the build has made none
 #   DOCS        a copy of docs/, and RUN_PAGE, the program that runs a page of it
 #   DIGITS      the same, or one of another build: for programs that bring their kernels along
+#   LINKED      a folder with DIGITS as a source of vm-aot --bytecode; may be empty
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,7 +33,7 @@ export DOCS=$work/docs RUN_PAGE=$work/run_page.py
 model=$build/examples/digits/digits.rwx
 [[ -f $model ]] || model=
 export MODEL=$model
-export DIGITS=${DIGITS:-$model}
+export DIGITS=${DIGITS:-$model} LINKED=${LINKED:-}
 pc=$(find "$prefix" -name rewire.pc -printf '%h\n')
 export PKG_CONFIG_PATH=$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir rewire)

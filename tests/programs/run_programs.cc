@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the text programs: every function on VMs of its own and on one that has run all others, with memory
-// undefined, zeroed and poisoned, with and without an observer, from the module as assembled and from a
-// file's bytes.
+// undefined, zeroed and poisoned, with and without an observer, from the module as assembled, from a file's
+// bytes and linked in.
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/executable_format/tensor_files/host_tensor.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/linked/linked_copy.h"
 #include "rewire/tests/programs/program_file.h"
 #include "rewire/tests/programs/test_kernels.h"
 #include "rewire/vm/virtual_machine.h"
@@ -140,7 +141,8 @@ TEST_CASE("every text program does what it says") {
     if (!bytes) FAIL(bytes.error().message());
     const Result<Executable> read = Executable::FromBytes(CopyBytes(*bytes));
     if (!read) FAIL(read.error().message());
-    for (const Executable& source : {*executable, *read}) {
+    const LinkedCopy linked(*read);
+    for (const Executable& source : {*executable, *read, linked.Open()}) {
       for (const StorageFill fill : {StorageFill::kUndefined, StorageFill::kZero, StorageFill::kPoison}) {
         CheckProgram(Linked(source, fill), file.cases);
       }

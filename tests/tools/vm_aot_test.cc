@@ -130,6 +130,23 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
       Catch::Contains(
           "kernel rewire.onednn.pack_matmul reads or makes weights in a form that serves the machine alone"));
 
+  // The executable itself, sizes that vary included.
+  const Finished linked = RunProgram(
+      "vm-aot", {"model.rwx", "--bytecode", "-o", "l.c", "--prefix", "small", "--json"}, folder.path());
+  REQUIRE(linked.err == "");
+  const nlohmann::json tables = nlohmann::json::parse(linked.out);
+  CHECK(tables["source"] == "l.c");
+  CHECK(tables["header"] == "l.h");
+  CHECK(tables["table_bytes"] > 100);
+  CHECK(tables["constant_bytes"] == 64);  // two numbers, and what aligns the next constant
+  CHECK_THAT(test::ReadWholeFile(folder.path() / "l.h"),
+             Catch::Contains("extern const RewireLinkedExecutable small_executable;"));
+  CHECK_THAT(test::ReadWholeFile(folder.path() / "l.c"),
+             Catch::Contains("#include \"l.h\"\n") && Catch::Contains("0xc02000003f800000,"));
+  const Finished told = RunProgram("vm-aot", {"open.rwx", "--bytecode", "-o", "l.c"}, folder.path());
+  CHECK_THAT(told.out + told.err,
+             Catch::Contains("wrote l.c and l.h: ") && Catch::Contains(" 0 bytes of constants"));
+
   const Finished other = RunProgram("vm-aot", {"model.rwx", "-o", "m"}, folder.path());
   CHECK(other.exit_code == 11);
   CHECK_THAT(other.err, Catch::Contains("ends in .c"));

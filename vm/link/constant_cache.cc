@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "rewire/base/array.h"
-#include "rewire/base/hash.h"
 #include "rewire/base/mapped_file.h"
+#include "rewire/vm/link/stored_constants.h"
 #include "rewire/vm/packed_function.h"
 #include "rewire/vm/tensor.h"
 
@@ -35,7 +35,7 @@ struct CachedConstant {
   std::string scope;
   SharedBytes stored;
 
-  // The place to look at in the table: all that makes two constants different, mixed.
+  // The place to look at in the table: what makes most constants different, mixed.
   std::uint64_t Place() const;
 
   // Filled in under `mutex` by the first who asks.
@@ -155,9 +155,7 @@ std::uint64_t CachedConstant::Place() const {
       1;
   std::uint64_t place = 0;
   for (const std::uint64_t part :
-       {hash, std::uint64_t{codec}, raw_bytes, std::uint64_t{stored.view.size()},
-        std::uint64_t{reinterpret_cast<std::uintptr_t>(memory)}, static_cast<std::uint64_t>(device_id),
-        Hash64({reinterpret_cast<const std::byte*>(scope.data()), scope.size()})}) {
+       {hash, std::uint64_t{stored.view.size()}, std::uint64_t{reinterpret_cast<std::uintptr_t>(memory)}}) {
     place = (place ^ part) * kSecret;
     place ^= place >> 32;
   }
@@ -178,14 +176,14 @@ Result<SharedBytes> DecodeOnHost(const Constant& constant, const ConstantCodecs&
   if (constant.codec == kCodecNone) {
     if (IsAligned(constant.stored.view, alignment)) return constant.stored;
     // A constant that is read anyway is checked as well, as compressed constants are.
-    if (Status ok = CheckConstantData(constant); !ok) return Forward(ok);
+    if (Status ok = CheckStored(constant); !ok) return Forward(ok);
     return AlignedCopy(constant.stored.view, alignment);
   }
-  if (Status sized = CheckDecodedSize(constant); !sized) return Forward(sized);
+  if (Status sized = CheckStoredSize(constant); !sized) return Forward(sized);
   Result<Tensor> decoded = Tensor::Make(constant.type.dtype, constant.type.dims);
   if (!decoded) return Forward(decoded);
   auto* raw = static_cast<std::byte*>(decoded->dl().data);
-  if (Status ok = DecodeConstant(constant, codecs, {raw, constant.raw_bytes}); !ok) return Forward(ok);
+  if (Status ok = DecodeStored(constant, codecs, {raw, constant.raw_bytes}); !ok) return Forward(ok);
   const SharedBytes bytes{{raw, constant.raw_bytes}, std::make_shared<Tensor>(*std::move(decoded))};
   return IsAligned(bytes.view, alignment) ? bytes : AlignedCopy(bytes.view, alignment);
 }
@@ -197,7 +195,8 @@ SharedBytes ContentOf(const std::shared_ptr<CachedConstant>& entry) { return {en
 
 namespace {
 constexpr std::uint64_t kBlockAlignment = 256;  // of constants on devices, in bytes
-}
+constexpr std::size_t kSampledBytes = 64;       // of a computed constant, from all of it
+}  // namespace
 
 Result<SharedBytes> CopyToDevice(const SharedBytes& bytes, const LinkedDevice& device) {
   const DeviceApi* api = device.api;
@@ -237,7 +236,7 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
     Result<SharedBytes> bytes = DecodeOnHost(constant, codecs, wanted->alignment);
     if (bytes && device.api != nullptr) {
       const bool unread = bytes->view.data() == constant.stored.view.data();
-      if (Status ok = unread ? CheckConstantData(constant) : Status(); !ok) return Forward(ok);
+      if (Status ok = unread ? CheckStored(constant) : Status(); !ok) return Forward(ok);
       bytes = CopyToDevice(*bytes, device);
     }
     if (!bytes) return Forward(bytes);
@@ -250,7 +249,12 @@ Result<SharedBytes> SharedConstantBytes(const Constant& constant, const Constant
 SharedBytes SharedComputedBytes(const SharedBytes& bytes, std::uint64_t alignment,
                                 const void* allocator_context) {
   auto wanted = std::make_shared<CachedConstant>();
-  wanted->hash = Hash64(bytes.view);
+  // It only finds candidates, and what is equal is read in full anyway. The hash of files would be the only
+  // reason for xxHash in a program whose executables are linked in.
+  const std::size_t step = bytes.view.size() / kSampledBytes + 1;
+  for (std::size_t i = 0; i < bytes.view.size(); i += step) {
+    wanted->hash = wanted->hash * 31 + std::to_integer<std::uint64_t>(bytes.view[i]);
+  }
   wanted->raw_bytes = bytes.view.size();
   wanted->alignment = alignment;
   wanted->memory = allocator_context;

@@ -7,6 +7,7 @@
 
 #include "rewire/executable_format/instruction_text.h"
 #include "rewire/vm/link/device_kernel.h"
+#include "rewire/vm/link/stored_constants.h"
 
 namespace rewire {
 namespace {
@@ -137,14 +138,14 @@ Result<std::shared_ptr<const LoadedModule>> DeviceCodeLinker::LoadBlob(const Dev
                                                                        const LinkedDevice& device) {
   const Constant& constant = code_.module().constants[entry.constant];
   const Message what{"device code '{}'", entry.name};
-  if (Status ok = CheckDecodedSize(constant); !ok) return Forward(ok, what);
+  if (Status ok = CheckStoredSize(constant); !ok) return Forward(ok, what);
   if (Status ok = meter_->ChargeBytes(constant.raw_bytes); !ok) return Forward(ok, what);
   // With a zero byte behind it: PTX is text that ends with one.
   const std::unique_ptr<std::byte[]> owner(new (std::nothrow) std::byte[constant.raw_bytes + 1]);
   std::byte* raw = owner.get();
   if (raw == nullptr) return Fail(StatusCode::kOutOfMemory, "{}: no memory", what);
   raw[constant.raw_bytes] = std::byte{0};
-  if (Status ok = DecodeConstant(constant, code_.codecs, {raw, constant.raw_bytes}); !ok) {
+  if (Status ok = DecodeStored(constant, code_.codecs, {raw, constant.raw_bytes}); !ok) {
     return Forward(ok, what);
   }
   const bool is_ptx = static_cast<DeviceCodeForm>(entry.form) == DeviceCodeForm::kPtx;

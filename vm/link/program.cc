@@ -185,12 +185,6 @@ Status NoPosition(const Function& function, std::string_view what, std::uint32_t
 
 }  // namespace
 
-Result<Program> Program::TryOpen(const std::string& path, LinkOptions options) {
-  const Result<Executable> executable = Executable::Open(path);
-  if (!executable) return Forward(executable);
-  return Link(*executable, std::move(options));
-}
-
 Result<Program> Program::Link(const Executable& executable, LinkOptions options) {
   return LinkUnderRules(executable, std::move(options), {});
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of what reads and checks files."""
 
-from .fault import BASE, COMPILER, FORMAT, IMAGES, IMPORT, LOADER, TENSOR_FILES, TOOLS, Fault
+from .fault import AOT, BASE, COMPILER, FORMAT, IMAGES, IMPORT, LOADER, TENSOR_FILES, TOOLS, Fault
 
 FAULTS = [
     # Archives of tensors.
@@ -44,6 +44,15 @@ FAULTS = [
     Fault("verifier", "a symbol exists", "signatures.cc",
           "if («symbol >= static_cast<std::int64_t>(module.symbols.size())») {",
           "symbol > static_cast<std::int64_t>(module.symbols.size())", FORMAT),
+    # Executables that are linked in.
+    Fault("linked", "what was made for another library is not opened", "linked_executable.cc",
+          "if («linked.version != &REWIRE_LINKED_VERSION») {", "false", FORMAT),
+    Fault("linked", "a constant begins where it is aligned", "linked_executable.cc",
+          "data += «(sizes[i] + kDataAlignment - 1) / kDataAlignment * kDataAlignment»;", "sizes[i]", FORMAT),
+    Fault("linked", "constants are decoded when the source is made", "linked_image.cc",
+          "if («constant.kind != ConstantKind::kData») continue;", "true", FORMAT),
+    Fault("linked", "a source that has lost a word does not compile", "linked_source.cc",
+          "_is_whole[sizeof({0}) «== {3}» ? 1 : -1];", "> 0", AOT),
     # The reader.
     Fault("reader", "a section ends in the file", "container.cc",
           "«entry.size > file.size() - entry.offset»)", "entry.size > file.size()", FORMAT),

@@ -179,7 +179,7 @@ FAULTS = [
     Fault("budgets", "decoded constants count before they are decoded", "link_constants.cc",
           "meter->ChargeBytes(«taken»)", "0", ("vm_link_cost_test",)),
     Fault("budgets", "a constant becomes no more than its bytes can", "constant_cache.cc",
-          "if (Status sized = CheckDecodedSize(constant); «!sized») return", "false", ("vm_link_cost_test",)),
+          "if (Status sized = CheckStoredSize(constant); «!sized») return", "false", ("vm_link_cost_test",)),
     Fault("budgets", "work is compared with its limit", "work_meter.cc",
           "if («spent_ > budget_.units») {", "spent_ > 2 * budget_.units", ("vm_link_cost_test",)),
     Fault("budgets", "constants of one checksum are compared", "constant_cache.cc",

@@ -11,6 +11,7 @@
 #include "rewire/base/status.h"
 #include "rewire/tests/vm/c_api/model.h"
 #include "rewire/vm/c_api.h"
+#include "rewire/vm/c_api/linked_executable.h"
 #include "rewire/vm/kernel/dlpack_versioned.h"
 
 namespace rewire::test {
@@ -77,6 +78,7 @@ TEST_CASE("NULL is refused by every function, by name") {
       {"out", [&] { return rewire_executable_open("x", nullptr, nullptr); }},
       {"path", [&] { return rewire_executable_open_bundled(nullptr, "m", nullptr, &executable); }},
       {"out", [&] { return rewire_executable_open_bundled("x", "m", nullptr, nullptr); }},
+      {"linked", [&] { return rewire_executable_open_linked(nullptr, &executable); }},
       {"executable", [&] { return rewire_executable_restore_names(nullptr, "x", &executable); }},
       {"data",
        [&] { return rewire_executable_open_memory(nullptr, 0, nullptr, nullptr, nullptr, &executable); }},

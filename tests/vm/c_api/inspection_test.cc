@@ -10,9 +10,11 @@
 #include "rewire/executable_format/bundle.h"
 #include "rewire/executable_format/names/strip.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/linked/linked_copy.h"
 #include "rewire/tests/vm/c_api/model.h"
 #include "rewire/tests/vm/parameters/parameter_files.h"
 #include "rewire/vm/c_api.h"
+#include "rewire/vm/c_api/linked_executable.h"
 
 namespace rewire::test {
 namespace {
@@ -205,6 +207,23 @@ TEST_CASE("opening: limits, files, bytes that are no executable, memory that is 
   REQUIRE(rewire_executable_info(executable, &info) == kRewireOk);
   CHECK(info.function_count == 5);
   rewire_executable_destroy(executable);
+}
+
+TEST_CASE("an executable that is linked in opens without a file, and is refused if it is another library's") {
+  const auto owner = std::make_shared<std::vector<std::byte>>(ModelBytes());
+  const LinkedCopy copy(*Executable::FromBytes({{owner->data(), owner->size()}, owner}));
+  RewireExecutable* executable = nullptr;
+  REQUIRE(rewire_executable_open_linked(&copy.linked(), &executable) == kRewireOk);
+  auto info = Sized<RewireExecutableInfo>();
+  REQUIRE(rewire_executable_info(executable, &info) == kRewireOk);
+  CHECK(info.function_count == 5);
+  CHECK(info.parameter_count == 1);
+  rewire_executable_destroy(executable);
+
+  RewireLinkedExecutable other = copy.linked();
+  other.version = nullptr;
+  CHECK(rewire_executable_open_linked(&other, &executable) == kRewireInvalidArgument);
+  CHECK(Message() == "no executable that vm-aot --bytecode has made for this library; make it again");
 }
 
 TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {

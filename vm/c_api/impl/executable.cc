@@ -24,15 +24,6 @@ using rewire::c_api::OutOfRange;
 using rewire::c_api::Require;
 using rewire::c_api::WriteStruct;
 
-namespace {
-
-template <typename T>
-void Override(T given, T* value) {
-  if (given != 0) *value = given;
-}
-
-}  // namespace
-
 namespace rewire::c_api {
 
 Status DeadlineOf(std::int64_t timeout, std::chrono::steady_clock::time_point* deadline) {
@@ -45,35 +36,9 @@ Status DeadlineOf(std::int64_t timeout, std::chrono::steady_clock::time_point* d
   return {};
 }
 
-Status OpenOptionsOf(const RewireOpenOptions* given, OpenOptions* options) {
-  if (given == nullptr) return {};
-  RewireOpenOptions read;
-  if (Status ok = ReadStruct("RewireOpenOptions", given, &read); !ok) return ok;
-  options->verify_data = read.verify_data != 0;
-  options->copy = read.copy != 0;
-  if (read.limits == nullptr) return {};
-  RewireFormatLimits limits;
-  if (Status ok = ReadStruct("RewireFormatLimits", read.limits, &limits); !ok) return ok;
-  FormatLimits& overridden = options->limits;
-  Override(limits.functions, &overridden.functions);
-  Override(limits.registers, &overridden.registers);
-  Override(limits.constants, &overridden.constants);
-  Override(limits.kernels, &overridden.kernels);
-  Override(limits.code_words, &overridden.code_words);
-  Override(limits.verifier_state, &overridden.verifier_state);
-  Override(limits.verifier_steps, &overridden.verifier_steps);
-  return DeadlineOf(limits.timeout, &overridden.deadline);
-}
-
 }  // namespace rewire::c_api
 
 namespace {
-
-// Calls the caller's release function when the last copy goes.
-std::shared_ptr<const void> Owner(const void* data, void (*release)(void*), void* context) {
-  if (release == nullptr) return nullptr;
-  return {data, [release, context](const void*) { release(context); }};
-}
 
 Status FillNode(const TypeNode& node, RewireTypeNode* out) {
   RewireTypeNode type{};
@@ -127,29 +92,6 @@ std::string SignatureText(const Module& module, const Function& function) {
 }
 
 }  // namespace
-
-RewireStatus rewire_executable_open(const char* path, const RewireOpenOptions* options,
-                                    RewireExecutable** out) {
-  return Boundary(Given("path,out", path, out), [&]() -> Status {
-    rewire::OpenOptions read;
-    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
-    return rewire::c_api::GiveMade(rewire::Executable::Open(path, read), out);
-  });
-}
-
-RewireStatus rewire_executable_open_memory(const void* data, size_t size, void (*release)(void* context),
-                                           void* context, const RewireOpenOptions* options,
-                                           RewireExecutable** out) {
-  return Boundary([&]() -> Status {
-    std::shared_ptr<const void> owner = Owner(data, release, context);
-    if (Status ok = Require("data,out", data, out); !ok) return ok;
-    rewire::OpenOptions read;
-    if (Status ok = rewire::c_api::OpenOptionsOf(options, &read); !ok) return ok;
-    return rewire::c_api::GiveMade(
-        rewire::Executable::FromBytes({{static_cast<const std::byte*>(data), size}, std::move(owner)}, read),
-        out);
-  });
-}
 
 void rewire_executable_destroy(RewireExecutable* executable) { delete executable; }
 
