@@ -26,17 +26,17 @@ def main(build):
             random = ["--random", "--seed", "3", "--threads", "1", *sizes]
             run([programs / "vm-compile", f"{name}.onnx", "-o", "whole.rwx"], folder)
             run([programs / "vm-run", "whole.rwx", *random, "-o", "y=@y.npy"], folder)
-            rank = ["sh", "-c", 'exec "$0" part.$OMPI_COMM_WORLD_RANK.rwx "$@"', programs / "vm-run", *random]
+            rank = ["sh", "-c", f'exec "$0" {folder}/part.$OMPI_COMM_WORLD_RANK.rwx "$@"', programs / "vm-run", *random]
             for ranks in (2, 4):
                 run([programs / "vm-compile", f"{name}.onnx", "--shards", ranks, "--shard-for", "memory", "-o", "part.rwx"], folder)
-                run([*MPIRUN, "-n", ranks, *rank, "-q", "-e", "y=@y.npy", "--rtol", "1e-4", "--atol", "1e-5"], folder)
+                run([*MPIRUN, "-n", ranks, *rank, "-q", "-e", f"y=@{folder}/y.npy", "--rtol", "1e-4", "--atol", "1e-5"], folder)
                 print(f"{name}: {ranks} shards give what one process gives")
         # The last stage has the output, and gives it to the bit.
         run([programs / "vm-compile", "encoder.onnx", "-o", "whole.rwx"], folder)
         run([programs / "vm-run", "whole.rwx", "--random", "--seed", "3", "-o", "y=@y.npy"], folder)
         run([programs / "vm-compile", "encoder.onnx", "--stages", "2", "-o", "part.rwx"], folder)
         stage = [programs / "vm-run", "--random", "--seed", "3", "-q"]
-        run([*MPIRUN, "-n", "1", *stage, "part.0.rwx", ":", "-n", "1", *stage, "part.1.rwx", "-e", "y=@y.npy", "--rtol", "0",
+        run([*MPIRUN, "-n", "1", *stage, f"{folder}/part.0.rwx", ":", "-n", "1", *stage, f"{folder}/part.1.rwx", "-e", f"y=@{folder}/y.npy", "--rtol", "0",
              "--atol", "0"], folder)
         print("encoder: 2 stages give what one process gives, to the bit")
 
