@@ -8,8 +8,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-// What most operations are: their operands stand as they were given, and integers are compared with their
-// sign.
+// The operands of most operations stand as they were given, and integers are compared with their sign.
 struct AsGiven {
   static constexpr bool kSwaps = false;
   static constexpr bool kIgnoresSign = false;

@@ -104,7 +104,7 @@ void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int
   });
 }
 
-// Where positions go, in integers of 64 bits or of 32: the loops that find them are for both.
+// Positions are written as integers of 64 bits or of 32: the loops that find them are for both.
 struct Positions {
   explicit Positions(TensorView out) : data(out.raw_data()), is_wide(out.Is<std::int64_t>()) {}
   void Put(std::int64_t i, std::int64_t position) const {

@@ -50,7 +50,7 @@ Drawn Draw(std::mt19937& random) {
     Window window;
     const kernel::Status status =
         drawn.window.Resolve(kernel::ShapeView(drawn.x.data(), drawn.x.size()), &window);
-    // What a plain loop over windows does in a moment, sanitized as well.
+    // A plain loop over windows does so much in a moment, sanitized as well.
     constexpr std::int64_t kMostTaps = 4'000'000;
     if (status.ok() && window.outputs() > 0 &&
         drawn.x[0] * drawn.x[1] * window.outputs() * window.taps() <= kMostTaps)
