@@ -105,12 +105,12 @@ def a_rank_that_dies_is_named_on_the_other_host(hosts, build):
 
 def a_host_that_is_cut_off_ends_by_the_timeout(hosts, build):
     program = str(build / "tests/bin/collective_rank")
-    job = ranks.Job(program, [[ranks.REDUCE, "sleep:1", ranks.REDUCE], [ranks.REDUCE, "sleep:1", ranks.REDUCE]], ranks.RECOVERY,
+    job = ranks.Job(program, [[ranks.REDUCE, "sleep:4", ranks.REDUCE], [ranks.REDUCE, "sleep:4", ranks.REDUCE]], ranks.RECOVERY,
                     {"REWIRE_COLLECTIVE_TIMEOUT": "1"}.items())
     for rank in (0, 1):
         job.wait_for(rf"rank {rank}: done all_reduce")
     call(*hosts.enter(1), "ip", "link", "set", "rewire0", "down")
-    _, match = job.wait_for(r"rank 0: failed: .*the other ranks have not come to this call within 1\.0* s", 10)
+    _, match = job.wait_for(r"rank 0: failed: .*the other ranks have not come to this call within 1\.0* s", 60)
     print(f"  {match[0]}", flush=True)
     call(*hosts.enter(1), "ip", "link", "set", "rewire0", "up")
     end(job)
