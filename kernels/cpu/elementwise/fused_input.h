@@ -81,12 +81,19 @@ struct FusedInput {
     if (element == kFloat && count == 3) return CopyShort<3>(offset, step, next, rows, to);
     if (element == kFloat && count == 4) return CopyShort<4>(offset, step, next, rows, to);
     if (step == 1 && next == count) return Copy(offset, 1, rows * count, to);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (next == 0 && r > 0)
-        std::copy_n(to, count, to + r * count);
-      else
-        Copy(offset + r * next, step, count, to + r * count);
+    if (step == 0 && next == 0) return Copy(offset, 0, rows * count, to);
+    if (next == 0) {
+      // The first run, then what is written already, as often as it fits.
+      Copy(offset, step, count, to);
+      for (std::int64_t done = count, all = rows * count; done < all;) {
+        const std::int64_t more = std::min(done, all - done);
+        std::copy_n(to, more, to + done);
+        done += more;
+      }
+      return;
     }
+    if (step == 0) return RepeatElements(offset, next, rows, count, to);
+    for (std::int64_t r = 0; r < rows; ++r) Copy(offset + r * next, step, count, to + r * count);
   }
 
  private:
@@ -98,6 +105,21 @@ struct FusedInput {
     if (count >= kShort)
       return BestQuantizedMath<Q>().dequantize(from, count, {bytes.scale, bytes.zero, 0, 0}, to);
     for (std::int64_t i = 0; i < count; ++i) to[i] = Dequantized(from[i]);
+  }
+  // Each of `rows` elements `count` times. What four elements at once write too many are written again by the
+  // next one.
+  void RepeatElements(std::int64_t offset, std::int64_t next, std::int64_t rows, std::int64_t count,
+                      float* to) const {
+    constexpr std::int64_t kAtOnce = 4;
+    for (std::int64_t r = 0; r < rows; ++r, to += count) {
+      const float value = At(offset + r * next);
+      if (count < kAtOnce || r + 1 == rows) {
+        std::fill_n(to, count, value);
+        continue;
+      }
+      const float values[kAtOnce] = {value, value, value, value};
+      for (std::int64_t i = 0; i < count; i += kAtOnce) std::copy_n(values, kAtOnce, to + i);
+    }
   }
   // Runs of a point's or a color's few numbers, one of which is copied faster than a function is called.
   template <int kCount>

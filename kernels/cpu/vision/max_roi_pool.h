@@ -120,20 +120,17 @@ struct MaxRoiPool {
 
   template <typename T>
   Status PoolTurned(TensorView x, TensorView rois, TensorView out) const {
-    T* turned = nullptr;
-    if (Status s = TurnChannelsLast(x, &turned); !s.ok()) return s;
+    const T* regions = rois.data<T>();
     const std::int64_t channels = x.dim(1), outputs = Times(out.dim(2), out.dim(3));
-    const std::int64_t image = Times(x.dim(2), x.dim(3)) * channels;
-    return ParallelFor(rois.dim(0), GrainOf(kGrain, outputs, 4 * channels),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (; begin < end && !pace.stopped(); ++begin) {
-                           const T* roi = rois.data<T>() + begin * 5;
-                           PoolChannels(turned + ToType<std::int64_t>(roi[0]) * image, channels,
-                                        AxisOf(roi[2], roi[4], x.dim(2), out.dim(2)),
-                                        AxisOf(roi[1], roi[3], x.dim(3), out.dim(3)),
-                                        out.data<T>() + begin * channels * outputs, pace);
-                         }
-                       });
+    return ForTurnedChannels<T>(
+        x, rois.dim(0), Times(4, outputs),
+        [=](std::int64_t r) { return ToType<std::int64_t>(regions[r * 5]); },
+        [&](std::int64_t r, const T* turned, std::int64_t first, std::int64_t some, Pace& pace) {
+          const T* roi = regions + r * 5;
+          PoolChannels(turned, some, AxisOf(roi[2], roi[4], x.dim(2), out.dim(2)),
+                       AxisOf(roi[1], roi[3], x.dim(3), out.dim(3)),
+                       out.data<T>() + (r * channels + first) * outputs, pace);
+        });
   }
 
   // The largest pixel of each column first, for all bins beside each other, then of the columns of each bin.

@@ -62,18 +62,16 @@ struct RoiAlign {
         }
         const std::int64_t plane = Times(x.dim(2), x.dim(3)), channels = x.dim(1);
         const std::int64_t outputs = Times(height, width);
-        if (AreWorthTurning<T>(
-                x, Times(Times(8, count), outputs, std::max<std::int64_t>(1, samples * samples)))) {
-          T* turned = nullptr;
-          if (Status s = TurnChannelsLast(x, &turned); !s.ok()) return s;
-          return ParallelFor(count, GrainOf(kGrain, outputs, 4 * channels),
-                             [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                               for (; begin < end && !pace.stopped(); ++begin) {
-                                 PoolChannels(turned + number[begin] * plane * channels, channels,
-                                              Region(*this, x, rois.data<T>() + begin * 4),
-                                              out.data<T>() + begin * channels * outputs, pace);
-                               }
-                             });
+        // As many elements could be moved in the time that a sample takes.
+        constexpr double kMoves = 8;
+        if (AreWorthTurning<T>(x, ToType<std::int64_t>(kMoves * SamplesOf(rois.data<T>(), count, pace)))) {
+          return ForTurnedChannels<T>(
+              x, count, Times(4, outputs),
+              [=](std::int64_t r) { return static_cast<std::int64_t>(number[r]); },
+              [&](std::int64_t r, const T* turned, std::int64_t first, std::int64_t some, Pace& of_thread) {
+                PoolChannels(turned, some, Region(*this, x, rois.data<T>() + r * 4),
+                             out.data<T>() + (r * channels + first) * outputs, of_thread);
+              });
         }
         return ParallelFor(Times(count, channels), GrainOf(kGrain, outputs, 16),
                            [&](std::int64_t begin, std::int64_t end, Pace& pace) {
@@ -100,6 +98,19 @@ struct RoiAlign {
   }
 
  private:
+  // About how many samples all regions take of a channel. By default a region takes as many as it has pixels.
+  template <typename T>
+  double SamplesOf(const T* rois, std::int64_t count, Pace& pace) const {
+    const double outputs = static_cast<double>(height) * static_cast<double>(width);
+    if (samples > 0) return static_cast<double>(count) * outputs * static_cast<double>(samples * samples);
+    double pixels = 0;
+    for (const T* roi = rois; roi < rois + 4 * count && pace.Spend(1); roi += 4) {
+      const double area = static_cast<double>((roi[2] - roi[0]) * (roi[3] - roi[1])) * scale * scale;
+      pixels += std::max(outputs, area);
+    }
+    return pixels;
+  }
+
   // Two neighbors along an axis, as offsets into a plane, and what part of the value is the second one's.
   struct Neighbors {
     std::int64_t first = 0;

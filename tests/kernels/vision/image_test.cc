@@ -329,8 +329,12 @@ TEST_CASE("regions of many sizes are pooled like a loop over their pixels") {
 }
 
 TEST_CASE("roi_align of many channels at once is that of few") {
-  constexpr std::int64_t kFew = 7, kGroups = 10, kPlane = 9 * 11, kRegions = 40, kBins = 2 * 3;
-  HostTensor x = HostTensor::Random({2, kFew * kGroups, 9, 11}, 3);
+  constexpr std::int64_t kFew = 7, kRegions = 40, kBins = 2 * 3;
+  // A part of the channels is turned at a time if the image is large.
+  const bool is_large = GENERATE(false, true);
+  const std::int64_t groups = is_large ? 3 : 10, height = is_large ? 300 : 9, width = is_large ? 310 : 11;
+  const std::int64_t plane = height * width;
+  HostTensor x = HostTensor::Random({2, kFew * groups, height, width}, 3);
   F regions;
   Ints numbers;
   for (int i = 0; i < kRegions; ++i) {
@@ -344,27 +348,29 @@ TEST_CASE("roi_align of many channels at once is that of few") {
   for (const std::int64_t samples : {0, 1, 3}) {
     for (const char* mode : {"avg", "max"}) {
       CAPTURE(samples, mode);
-      const AttributeList attributes = {
-          {"output_height", 2}, {"output_width", 3}, {"sampling_ratio", samples}, {"mode", mode}};
+      const AttributeList attributes = {{"output_height", 2},
+                                        {"output_width", 3},
+                                        {"sampling_ratio", samples},
+                                        {"mode", mode},
+                                        {"spatial_scale", is_large ? 8.0 : 1.0}};
       // So few channels are not turned.
-      std::vector<double> expected(kRegions * kFew * kGroups * kBins);
-      for (std::int64_t group = 0; group < kGroups; ++group) {
-        HostTensor part = HostTensor::Empty<float>({2, kFew, 9, 11});
+      std::vector<double> expected(static_cast<std::size_t>(kRegions * kFew * groups * kBins));
+      for (std::int64_t group = 0; group < groups; ++group) {
+        HostTensor part = HostTensor::Empty<float>({2, kFew, height, width});
         for (std::int64_t i = 0; i < part.size(); ++i) {
-          const std::int64_t image = i / (kFew * kPlane);
-          part.elements<float>()[i] =
-              x.elements<float>()[i + (image * (kGroups - 1) + group) * kFew * kPlane];
+          const std::int64_t image = i / (kFew * plane);
+          part.elements<float>()[i] = x.elements<float>()[i + (image * (groups - 1) + group) * kFew * plane];
         }
         HostTensor out = HostTensor::Empty<float>({kRegions, kFew, 2, 3});
         REQUIRE(Run("rewire.roi_align", {&part, &rois, &images, &out}, attributes) == "");
         for (std::int64_t i = 0; i < out.size(); ++i) {
           const std::int64_t roi = i / (kFew * kBins);
-          expected[static_cast<std::size_t>(i + (roi * (kGroups - 1) + group) * kFew * kBins)] =
+          expected[static_cast<std::size_t>(i + (roi * (groups - 1) + group) * kFew * kBins)] =
               static_cast<double>(out.elements<float>()[i]);
         }
       }
       ForEachTarget([&] {
-        HostTensor out = HostTensor::Empty<float>({kRegions, kFew * kGroups, 2, 3});
+        HostTensor out = HostTensor::Empty<float>({kRegions, kFew * groups, 2, 3});
         REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out}, attributes) == "");
         CheckClose(out, expected, 1e-5);
       });
