@@ -3,6 +3,8 @@
 #include "rewire/kernels/cpu/math/quantized_math.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 
@@ -39,12 +41,14 @@ HWY_INLINE V Dequantized(const Q* from, const Quantization& by) {
 }
 
 // Rounds a number that is scaled already.
+HWY_INLINE hn::Vec<DI> WholeOf(V scaled, const Quantization& by) {
+  return Rounded(D(), scaled, static_cast<float>(by.zero), static_cast<float>(by.least),
+                 static_cast<float>(by.most));
+}
 template <typename Q>
 HWY_INLINE void StoreRounded(V scaled, const Quantization& by, Q* to) {
-  const auto rounded = Rounded(D(), scaled, static_cast<float>(by.zero), static_cast<float>(by.least),
-                               static_cast<float>(by.most));
   const hn::Rebind<Q, D> d;
-  hn::StoreU(hn::DemoteTo(d, rounded), d, to);
+  hn::StoreU(hn::DemoteTo(d, WholeOf(scaled, by)), d, to);
 }
 
 // A vector of sums by vectors of scales.
@@ -59,9 +63,8 @@ HWY_INLINE void StoreRequantized(const std::int32_t* from, V x_scale, V w_scale,
 struct ByDivision {
   V scale;
   explicit ByDivision(const Quantization& by) : scale(hn::Set(D(), by.scale)) {}
-  template <typename Q>
-  HWY_INLINE void Store(V value, const Quantization& by, Q* to) const {
-    StoreRounded(hn::Div(value, scale), by, to);
+  HWY_INLINE hn::Vec<DI> Whole(V value, const Quantization& by) const {
+    return WholeOf(hn::Div(value, scale), by);
   }
 };
 
@@ -69,7 +72,8 @@ struct ByDivision {
 
 // The same, without the wait for a division: a product with the inverse, corrected by what is left of the
 // number (Markstein's theorem). The number is held in the range of the results first, so that infinities and
-// NaN need no correction.
+// NaN need no correction. Unless it cannot be far from that range, which all bytes are in then.
+template <bool kHeld>
 struct ByInverse {
   V scale, inverse, least, most;
   explicit ByInverse(const Quantization& by)
@@ -77,48 +81,77 @@ struct ByInverse {
         inverse(hn::Set(D(), 1 / by.scale)),
         least(hn::Set(D(), static_cast<float>(by.least - by.zero) * by.scale)),
         most(hn::Set(D(), static_cast<float>(by.most - by.zero) * by.scale)) {}
-  template <typename Q>
-  HWY_INLINE void Store(V value, const Quantization& by, Q* to) const {
+  HWY_INLINE hn::Vec<DI> Whole(V value, const Quantization& by) const {
     constexpr float kNoFractions = 12582912.0F;  // 1.5 * 2^23: the last bit of such numbers is worth 1
     // These CPUs' instructions give the second operand if one is NaN.
-    value = hn::Min(hn::Max(value, least), most);
+    if constexpr (kHeld) value = hn::Min(hn::Max(value, least), most);
     const V product = hn::Mul(value, inverse);
     const V quotient = hn::MulAdd(hn::NegMulAdd(product, scale, value), inverse, product);
     const auto shifted = hn::BitCast(DI(), hn::Add(quotient, hn::Set(D(), kNoFractions)));
     const auto first = hn::BitCast(DI(), hn::Set(D(), kNoFractions - static_cast<float>(by.zero)));
-    const hn::Rebind<Q, D> d;
-    hn::StoreU(hn::DemoteTo(d, hn::Sub(shifted, first)), d, to);
+    return hn::Sub(shifted, first);
   }
 };
 
 // Whether neither products with the inverse nor what they leave underflow or overflow.
 inline bool HasInverse(const Quantization& by) { return by.scale > 1e-27F && by.scale < 1e27F; }
 
-// Calls body(way of dividing).
-template <class Body>
-HWY_INLINE void ForWay(const Quantization& by, const Body& body) {
-  if (HasInverse(by)) return body(ByInverse(by));
-  body(ByDivision(by));
+// Whether numbers of this magnitude have quotients that are rounded well, and conversion to bytes holds them.
+template <typename Q>
+bool IsInRange(const Quantization& by, float most) {
+  using Limits = std::numeric_limits<Q>;
+  return most < by.scale * 1e6F && by.least == Limits::min() && by.most == Limits::max();
+}
+
+// Calls body(way of dividing) for numbers of at most this magnitude, to bytes of type Q.
+template <typename Q, class Body>
+HWY_INLINE void ForWay(const Quantization& by, float most, const Body& body) {
+  if (!HasInverse(by)) return body(ByDivision(by));
+  if (IsInRange<Q>(by, most)) return body(ByInverse<false>(by));
+  body(ByInverse<true>(by));
 }
 
 #else
 
-template <class Body>
-HWY_INLINE void ForWay(const Quantization& by, const Body& body) {
+template <typename Q, class Body>
+HWY_INLINE void ForWay(const Quantization& by, float, const Body& body) {
   body(ByDivision(by));
 }
 
 #endif
 
+// to[i] = whole(i), which are whole numbers, as bytes. `count` is a multiple of the lanes.
+template <typename Q, class Whole>
+HWY_INLINE void StoreBytes(std::int64_t count, Q* to, const Whole& whole) {
+  const hn::Rebind<Q, D> d;
+  std::int64_t i = 0;
+#if HWY_TARGET == HWY_AVX2
+  // Four vectors become one of bytes at once.
+  for (; i + 4 * Lanes() <= count; i += 4 * Lanes()) {
+    const auto pair = [&](std::int64_t at)
+                          HWY_ATTR { return _mm256_packs_epi32(whole(at).raw, whole(at + Lanes()).raw); };
+    const __m256i low = pair(i), high = pair(i + 2 * Lanes());
+    const __m256i bytes =
+        std::is_signed_v<Q> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_permutevar8x32_epi32(bytes, order));
+  }
+#endif
+  for (; i < count; i += Lanes()) hn::StoreU(hn::DemoteTo(d, whole(i)), d, to + i);
+}
+
 template <typename Q>
 void Quantize(const float* from, std::int64_t count, const Quantization& by, Q* to) {
-  ForWay(by, [&](const auto& way) HWY_ATTR {
-    const auto run = [&](std::int64_t i) HWY_ATTR { way.Store(hn::LoadU(D(), from + i), by, to + i); };
+  ForWay<Q>(by, std::numeric_limits<float>::infinity(), [&](const auto& way) HWY_ATTR {
+    const hn::Rebind<Q, D> d;
+    const auto store = [&](V value, Q* at)
+                           HWY_ATTR { hn::StoreU(hn::DemoteTo(d, way.Whole(value, by)), d, at); };
+    const auto run = [&](std::int64_t i) HWY_ATTR { store(hn::LoadU(D(), from + i), to + i); };
     if (ForVectors(count, run)) return;
     HWY_ALIGN float values[hn::MaxLanes(D())] = {};
     Q results[hn::MaxLanes(D())];
     std::copy_n(from, count, values);
-    way.Store(hn::Load(D(), values), by, results);
+    store(hn::Load(D(), values), results);
     std::copy_n(results, count, to);
   });
 }
@@ -211,11 +244,13 @@ void Requantize(const std::int32_t* from, std::int64_t count, float x_scale, con
 // With one number b for all, the result is a * FactorOf(b) + TermOf(b).
 struct SumOfVectors {
   HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
+  static float MostOf(float a, float b) { return a + b; }
   static double FactorOf(double) { return 1; }
   static double TermOf(double b) { return b; }
 };
 struct ProductOfVectors {
   HWY_INLINE V operator()(V a, V b) const { return hn::Mul(a, b); }
+  static float MostOf(float a, float b) { return a * b; }
   static double FactorOf(double b) { return b; }
   static double TermOf(double) { return 0; }
 };
@@ -226,17 +261,21 @@ struct EachByte {
   const Q* from;
   const Quantization& by;
   HWY_INLINE V At(std::int64_t i) const { return Dequantized(from + i, by); }
+  // No byte gives a larger magnitude.
+  float Most() const { return std::fabs(by.scale) * static_cast<float>(512 + std::abs(by.zero)); }
 };
 struct OneByte {
   V value;
+  float number;
   HWY_INLINE V At(std::int64_t) const { return value; }
+  float Most() const { return std::fabs(number); }
 };
 
 template <class Op, typename Q, class B>
 HWY_NOINLINE void OfPairs(const EachByte<Q>& a, const B& b, std::int64_t count, const Quantization& by,
                           Q* to) {
-  ForWay(by, [&](const auto& way) HWY_ATTR {
-    for (std::int64_t i = 0; i < count; i += Lanes()) way.Store(Op()(a.At(i), b.At(i)), by, to + i);
+  ForWay<Q>(by, Op::MostOf(a.Most(), b.Most()), [&](const auto& way) HWY_ATTR {
+    StoreBytes(count, to, [&](std::int64_t i) HWY_ATTR { return way.Whole(Op()(a.At(i), b.At(i)), by); });
   });
 }
 
@@ -246,36 +285,26 @@ template <typename Q>
 HWY_NOINLINE void MapByFactor(const Q* from, float factor, float term, std::int64_t count, Q* to) {
   const V by = hn::Set(D(), factor), more = hn::Set(D(), term);
   const hn::Rebind<Q, D> d;
-  const auto mapped = [&](std::int64_t i) HWY_ATTR {
-    return hn::MulAdd(hn::ConvertTo(D(), hn::PromoteTo(DI(), hn::LoadU(d, from + i))), by, more);
-  };
-  std::int64_t i = 0;
+  StoreBytes(count, to, [&](std::int64_t i) HWY_ATTR {
+    const V value = hn::ConvertTo(D(), hn::PromoteTo(DI(), hn::LoadU(d, from + i)));
+    const V mapped = hn::MulAdd(value, by, more);
 #if HWY_TARGET == HWY_AVX2
-  // Four vectors become one of bytes at once. What is too large for an integer is told by all 256 bytes, too.
-  for (; i + 4 * Lanes() <= count; i += 4 * Lanes()) {
-    const auto pair = [&](std::int64_t at) HWY_ATTR {
-      return _mm256_packs_epi32(_mm256_cvtps_epi32(mapped(at).raw),
-                                _mm256_cvtps_epi32(mapped(at + Lanes()).raw));
-    };
-    const __m256i low = pair(i), high = pair(i + 2 * Lanes());
-    const __m256i bytes =
-        std::is_signed_v<Q> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_permutevar8x32_epi32(bytes, order));
-  }
+    // All 256 bytes tell of what is too large for an integer, too.
+    return hn::Vec<DI>{_mm256_cvtps_epi32(mapped.raw)};
+#else
+    return hn::NearestInt(mapped);
 #endif
-  for (; i < count; i += Lanes()) hn::StoreU(hn::DemoteTo(d, hn::NearestInt(mapped(i))), d, to + i);
+  });
 }
 
 // Does the same as OfPairs if a factor and a term do. Returns false otherwise.
 template <class Op, typename Q>
-bool MapBytesOf(const EachByte<Q>& a, const OneByte& b, double number, std::int64_t count,
-                const Quantization& by, Q* to) {
+bool MapBytesOf(const EachByte<Q>& a, const OneByte& b, std::int64_t count, const Quantization& by, Q* to) {
   constexpr int kBytes = 256;
   constexpr std::int64_t kWorthTrying = 4096;
   if (count < kWorthTrying) return false;
-  const double scale = static_cast<double>(a.by.scale) * Op::FactorOf(number);
-  const double term = Op::TermOf(number) - scale * a.by.zero;
+  const double scale = static_cast<double>(a.by.scale) * Op::FactorOf(static_cast<double>(b.number));
+  const double term = Op::TermOf(static_cast<double>(b.number)) - scale * a.by.zero;
   const auto factor = static_cast<float>(scale / static_cast<double>(by.scale));
   const auto more = static_cast<float>(term / static_cast<double>(by.scale) + by.zero);
   Q bytes[kBytes], expected[kBytes], mapped[kBytes];
@@ -293,7 +322,7 @@ template <class Op, typename Q>
 void OfTwo(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step, const Quantization& of_b,
            std::int64_t count, const Quantization& by, Q* to) {
   const float first = static_cast<float>(b[0] - of_b.zero) * of_b.scale;
-  const OneByte repeated{hn::Set(D(), first)};
+  const OneByte repeated{hn::Set(D(), first), first};
   const auto run = [&](const Q* left, const Q* right, std::int64_t some, Q* out) HWY_ATTR {
     if (b_step == 0)
       OfPairs<Op>(EachByte<Q>{left, of_a}, repeated, some, by, out);
@@ -312,9 +341,7 @@ void OfTwo(const Q* a, const Quantization& of_a, const Q* b, std::int64_t b_step
     return;
   }
   if (whole != count) run(a + last, b + last * b_step, Lanes(), results);
-  if (b_step != 0 ||
-      !MapBytesOf<Op>(EachByte<Q>{a, of_a}, repeated, static_cast<double>(first), whole, by, to))
-    run(a, b, whole, to);
+  if (b_step != 0 || !MapBytesOf<Op>(EachByte<Q>{a, of_a}, repeated, whole, by, to)) run(a, b, whole, to);
   if (whole != count) std::copy_n(results, Lanes(), to + last);
 }
 
@@ -334,7 +361,8 @@ HWY_INLINE void StorePRelu(const Q* from, const Quantization& of_from, const flo
                            const Quantization& by, Q* to) {
   const V value = Dequantized(from, of_from);
   const V scaled = hn::Mul(value, hn::LoadU(D(), slopes));
-  ByDivision(by).Store(hn::IfThenElse(hn::Lt(value, hn::Zero(D())), scaled, value), by, to);
+  StoreRounded(hn::Div(hn::IfThenElse(hn::Lt(value, hn::Zero(D())), scaled, value), hn::Set(D(), by.scale)),
+               by, to);
 }
 
 template <typename Q>
