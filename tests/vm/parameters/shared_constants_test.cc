@@ -289,6 +289,15 @@ TEST_CASE("what __init computes is shared where it is equal") {
   CHECK(FloatsOf(vm.Output("y")) == std::vector<float>{2, 1});
 }
 
+TEST_CASE("what __init computes is found again among many results of one size") {
+  std::vector<Program> held;
+  for (int i = 0; i < 10; ++i) held.push_back(Packing({static_cast<float>(i), 2}));
+  for (int i = 0; i < 10; ++i) {
+    CAPTURE(i);
+    CHECK(AddressIn(Packing({static_cast<float>(i), 2}), "packed") == AddressIn(held[i], "packed"));
+  }
+}
+
 // The constants are decompressed, mapped and computed. Each thread lets go of a Program while others ask for
 // its constants, and of a result after its Program.
 TEST_CASE("threads link, run and close Programs of the same constants at once") {
