@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of the compiler."""
 
-from .fault import KERNELS, KERNELS_TILES, COMPILER, OWN_OPERATORS, PACKING, PARAMETERS, VALUES, Fault
+from .fault import KERNELS, KERNELS_TILES, COMPILER, OWN_OPERATORS, PACKING, PARAMETERS, SHARDS, VALUES, Fault
 
 FAULTS = [
     # Constants of a model that become parameters.
@@ -383,4 +383,12 @@ FAULTS = [
           "std::max(rank, «given < 0 ? 1 : 2»));", "2", COMPILER),
     Fault("operators", "scales of float16 multiply floats", "contrib_quantization.cc",
           "return Finish(op, parts, «parts->Add(\"CastLike\", {result, b_scale})»);", "result", COMPILER),
+    Fault("passes", "a rank's rows of a table begin behind those of the ranks before it", "table_rows.cc",
+          "list->Int(\"first_row\", «rows / ranks * rank»)", "0", SHARDS),
+    Fault("passes", "a position outside of a split table is refused", "table_rows.cc",
+          "{«is_within(counted, rows)», zero, positions}", "truth(names::kEqual, counted, counted)", SHARDS),
+    Fault("passes", "a bias behind a split by rows is added by one rank", "rewrite.cc",
+          "part = «rank_ == 0» ? whole", "true", SHARDS),
+    Fault("passes", "a rank's weights stay in 8 bits if the whole ones do", "weights.cc",
+          "part->folded = «CutFolded(*value, sharding, part)»;", "nullptr", SHARDS),
 ]
