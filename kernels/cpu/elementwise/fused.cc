@@ -112,9 +112,9 @@ class FusedCall {
   // Whether the runs are long, and one of the inputs is a number for each: it need not be written out if
   // runs go through the program one by one. Bytes are not written out in any case.
   bool RepeatsAlongRuns() const {
-    constexpr std::int64_t kLongRun = 128, kLongByteRun = 32;
-    if (of_bytes_) return inner_ >= kLongByteRun;
+    constexpr std::int64_t kLongRun = 128;
     if (inner_ < kLongRun) return false;
+    if (of_bytes_) return true;
     for (int k = 0; k < program_.inputs(); ++k) {
       const bool repeated = layout_.inner_strides()[k + 1] == 0;
       if (repeated && inputs_[static_cast<std::size_t>(k)].kind == FusedInput::kOther) return true;

@@ -82,6 +82,7 @@ struct Running : contract::RunningAttributes {
   template <bool kProduct, typename T, typename Total>
   Status RunSideBySide(TensorView x, int along, std::int64_t inner, const T* in, T* to) const {
     constexpr std::int64_t kColumns = 1024;  // as many as the first cache keeps
+    constexpr std::int64_t kFewColumns = 32;
     if (x.size() == 0) return Status();
     const std::int64_t count = x.dim(along);
     const std::int64_t pieces = (inner + kColumns - 1) / kColumns;
@@ -91,15 +92,26 @@ struct Running : contract::RunningAttributes {
       const std::int64_t first = piece / pieces * count * inner + column;
       const auto row_of = [&](std::int64_t i) { return first + (reverse ? count - 1 - i : i) * inner; };
       return pace.For(count, columns, [&](std::int64_t i, std::int64_t end) {
+        constexpr T kNothing = kProduct ? 1 : 0;
+        const auto join = [](T last, T next) {
+          if constexpr (kProduct)
+            return static_cast<T>(static_cast<Total>(last) * static_cast<Total>(next));
+          else
+            return static_cast<T>(static_cast<Total>(last) + static_cast<Total>(next));
+        };
         for (; i < end; ++i) {
+          if (i > 0 && columns <= kFewColumns) {
+            // A call for each row would take longer than its columns.
+            WideLoop([=, rows = end - i, next = row_of(1) - row_of(0), result = to + row_of(i),
+                      from = in + row_of(exclusive ? i - 1 : i)] {
+              for (std::int64_t r = 0; r < rows; ++r) {
+                T* row = result + r * next;
+                for (std::int64_t j = 0; j < columns; ++j) row[j] = join(row[j - next], from[r * next + j]);
+              }
+            });
+            return;
+          }
           T* result = to + row_of(i);
-          constexpr T kNothing = kProduct ? 1 : 0;
-          const auto join = [](T last, T next) {
-            if constexpr (kProduct)
-              return static_cast<T>(static_cast<Total>(last) * static_cast<Total>(next));
-            else
-              return static_cast<T>(static_cast<Total>(last) + static_cast<Total>(next));
-          };
           if (i == 0 && exclusive) {
             std::fill_n(result, columns, kNothing);
           } else if (i == 0) {
