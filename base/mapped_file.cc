@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rewire/base/array.h"
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/touched_files.h"
 
 namespace rewire {
@@ -21,23 +22,6 @@ namespace {
 
 // The most that is read of a device or a pipe: it does not say how much it has, and some never end.
 constexpr std::size_t kMostStreamed = std::size_t{1} << 30;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 struct OpenFile {
   Descriptor descriptor;

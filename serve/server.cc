@@ -34,9 +34,11 @@ Status Server::MakeLoops() {
   return {};
 }
 
-Status Server::Accept(Loop* loop, int listener, const FrontEnd::Taker& taker,
+Status Server::Accept(Loop* loop, Descriptor listener, const FrontEnd::Taker& taker,
                       std::shared_ptr<const TlsContext> tls) {
-  std::function<void(int)> taken = [taker](int client) { taker(ServedSocket(client)); };
+  std::function<void(Descriptor)> taken = [taker](Descriptor client) {
+    taker(ServedSocket(std::move(client)));
+  };
   if (tls != nullptr) {
     const auto done = [loop, taker](ServedSocket client, std::string_view protocol) {
       for (const auto& [name, other] : loop->takers) {
@@ -45,9 +47,12 @@ Status Server::Accept(Loop* loop, int listener, const FrontEnd::Taker& taker,
       taker(std::move(client));
     };
     loop->handshakes.push_back(std::make_unique<TlsHandshakes>(loop->loop.get(), std::move(tls), done));
-    taken = [handshakes = loop->handshakes.back().get()](int client) { handshakes->Take(client); };
+    taken = [handshakes = loop->handshakes.back().get()](Descriptor client) {
+      handshakes->Take(std::move(client));
+    };
   }
-  loop->acceptors.push_back(std::make_unique<Acceptor>(loop->loop.get(), listener, std::move(taken)));
+  loop->acceptors.push_back(
+      std::make_unique<Acceptor>(loop->loop.get(), std::move(listener), std::move(taken)));
   return loop->acceptors.back()->Start();
 }
 
@@ -61,12 +66,12 @@ Result<int> Server::Add(std::unique_ptr<FrontEnd> front_end, const std::string& 
     const FrontEnd::Taker taker = front_end->Open(one.loop.get(), one.lane.get());
     one.takers.emplace_back(front_end->protocol(), taker);
     if (!listens) continue;
-    const Result<int> listener = Listen(same);
+    Result<Descriptor> listener = Listen(same);
     if (!listener) return Forward(listener);
-    port = PortOf(*listener);
+    port = PortOf(listener->get());
     // The other loops listen on the port that the first one has got.
     if (port != 0) same = address.substr(0, address.rfind(':') + 1) + std::to_string(port);
-    if (Status accepts = Accept(&one, *listener, taker, tls); !accepts) return Forward(accepts);
+    if (Status accepts = Accept(&one, *std::move(listener), taker, tls); !accepts) return Forward(accepts);
     listens = port != 0;  // a socket of Unix has one listener
   }
   front_ends_.push_back(std::move(front_end));

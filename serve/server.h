@@ -51,7 +51,7 @@ class Server {
     std::vector<std::unique_ptr<Acceptor>> acceptors;
   };
   Status MakeLoops();
-  static Status Accept(Loop* loop, int listener, const FrontEnd::Taker& taker,
+  static Status Accept(Loop* loop, Descriptor listener, const FrontEnd::Taker& taker,
                        std::shared_ptr<const TlsContext> tls);
   void Stop();
 

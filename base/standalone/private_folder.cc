@@ -11,31 +11,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace rewire {
 namespace {
-
-// A descriptor that is closed.
-class Opened {
- public:
-  explicit Opened(int descriptor) : descriptor_(descriptor) {}
-  ~Opened() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
-  int get() const { return descriptor_; }
-  int Release() {
-    const int descriptor = descriptor_;
-    descriptor_ = -1;
-    return descriptor;
-  }
-  bool Close() { return close(Release()) == 0; }
-
- private:
-  int descriptor_;
-};
 
 // Why what was opened cannot be trusted; null if it can.
 const char* Distrust(const struct stat& info) {
@@ -92,8 +71,9 @@ bool WriteAll(int descriptor, std::string_view text) {
 PrivateFolder::PrivateFolder(std::string path) {
   // A slash at the end would make a link be followed.
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const int folder = path.empty() ? -1 : open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) {
+  constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor folder(path.empty() ? -1 : open(path.c_str(), kHow));
+  if (!folder.is_open()) {
     reason_ = path.empty()       ? "there is no name"
               : errno == ENOTDIR ? "it is no folder, or a link"
               : errno == ENOENT  ? "there is no such folder"
@@ -101,39 +81,34 @@ PrivateFolder::PrivateFolder(std::string path) {
     return;
   }
   struct stat info;
-  const char* distrust = fstat(folder, &info) != 0 ? std::strerror(errno) : Distrust(info);
+  const char* distrust = fstat(folder.get(), &info) != 0 ? std::strerror(errno) : Distrust(info);
   if (distrust != nullptr) {
     reason_ = distrust;
-    close(folder);
     return;
   }
-  folder_ = folder;
+  folder_ = std::move(folder);
 }
 
-PrivateFolder::~PrivateFolder() {
-  if (folder_ >= 0) close(folder_);
-}
-
-int PrivateFolder::OpenFile(const std::string& name) const {
-  if (folder_ < 0) return -1;
+Descriptor PrivateFolder::OpenFile(const std::string& name) const {
+  if (!is_open()) return {};
   // A pipe would keep open() waiting.
-  Opened file(openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  Descriptor file(openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
-  if (file.get() < 0 || fstat(file.get(), &info) != 0) return -1;
+  if (!file.is_open() || fstat(file.get(), &info) != 0) return {};
   // A second name of the file may lie where others can reach it.
-  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || Distrust(info) != nullptr) return -1;
-  return file.Release();
+  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || Distrust(info) != nullptr) return {};
+  return file;
 }
 
 std::string PrivateFolder::PathOf(const std::string& name) const {
-  return "/proc/self/fd/" + std::to_string(folder_) + '/' + name;
+  return "/proc/self/fd/" + std::to_string(folder_.get()) + '/' + name;
 }
 
 std::string PrivateFolder::Read(std::string_view key) const {
   constexpr off_t kMostBytes = off_t{1} << 32;
-  const Opened file(OpenFile(NameOf(key)));
+  const Descriptor file = OpenFile(NameOf(key));
   struct stat info;
-  if (file.get() < 0 || fstat(file.get(), &info) != 0 || info.st_size > kMostBytes) return {};
+  if (!file.is_open() || fstat(file.get(), &info) != 0 || info.st_size > kMostBytes) return {};
   std::string text;
   if (!ReadAll(file.get(), static_cast<std::size_t>(info.st_size), &text)) return {};
   const std::size_t line = text.find('\n');
@@ -144,18 +119,19 @@ std::string PrivateFolder::Read(std::string_view key) const {
 }
 
 bool PrivateFolder::Write(std::string_view key, std::string_view content) const {
-  if (folder_ < 0) return false;
+  if (!is_open()) return false;
   std::uint64_t random[2];
   if (getrandom(random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random))) return false;
   char draft[48];
   std::snprintf(draft, sizeof(draft), "%016" PRIx64 "%016" PRIx64 ".draft", random[0], random[1]);
   constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
-  Opened file(openat(folder_, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
-  if (file.get() < 0) return false;
+  constexpr int kHow = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor file(openat(folder_.get(), draft, kHow, kOwnerOnly));
+  if (!file.is_open()) return false;
   const bool is_written =
       WriteAll(file.get(), HeaderOf(key, content)) && WriteAll(file.get(), content) && file.Close();
-  if (is_written && renameat(folder_, draft, folder_, NameOf(key).c_str()) == 0) return true;
-  unlinkat(folder_, draft, 0);
+  if (is_written && renameat(folder_.get(), draft, folder_.get(), NameOf(key).c_str()) == 0) return true;
+  unlinkat(folder_.get(), draft, 0);
   return false;
 }
 

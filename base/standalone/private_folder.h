@@ -5,11 +5,13 @@
 // and be writable by nobody else.
 //
 // Everything is checked on what was opened and never on a path, which may lead elsewhere a moment later. No
-// link is followed. This file needs no other of Rewire's, because libraries of devices use it, too.
+// link is followed. This folder needs no other of Rewire's, because libraries of devices use it, too.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "rewire/base/standalone/descriptor.h"
 
 namespace rewire {
 
@@ -18,11 +20,8 @@ class PrivateFolder {
   // Opens an existing folder. One that cannot be trusted or opened holds nothing and takes nothing: reason()
   // says why. An empty path is none, too.
   explicit PrivateFolder(std::string path);
-  ~PrivateFolder();
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
 
-  bool is_open() const { return folder_ >= 0; }
+  bool is_open() const { return folder_.is_open(); }
   const char* reason() const { return reason_; }
 
   // Returns what was kept for the key; empty if nothing was, or if its file is damaged or cannot be trusted.
@@ -32,15 +31,15 @@ class PrivateFolder {
   // foresees until then. False if that fails; then nothing has changed.
   bool Write(std::string_view key, std::string_view content) const;
 
-  // Opens a file of the folder for reading, by its name, and returns the descriptor, which the caller closes.
-  // -1 if there is none, or if it cannot be trusted.
-  int OpenFile(const std::string& name) const;
+  // Opens a file of the folder for reading, by its name. There is no descriptor if there is no file, or if it
+  // cannot be trusted.
+  Descriptor OpenFile(const std::string& name) const;
   // Returns a path of a file of the folder, through its descriptor. So it leads into the folder that was
   // checked, whatever its own path leads to by now. It holds while this object lives.
   std::string PathOf(const std::string& name) const;
 
  private:
-  int folder_ = -1;
+  Descriptor folder_;
   const char* reason_ = "";
 };
 

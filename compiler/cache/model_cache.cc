@@ -96,11 +96,10 @@ ModelCache::ModelCache(const std::string& path) : path_(path), folder_(Made(path
 std::optional<Executable> ModelCache::Find(const std::string& key, const ExternalData& external) const {
   if (!is_open()) return std::nullopt;
   const std::string name = NameOf(key);
-  const int file = folder_.OpenFile(name);
-  if (file < 0) return std::nullopt;
+  const Descriptor file = folder_.OpenFile(name);
+  if (!file.is_open()) return std::nullopt;
   // By its descriptor, so that it is the file that was checked.
-  const Result<SharedBytes> bytes = MapFile(fmt::format("/proc/self/fd/{}", file));
-  close(file);
+  const Result<SharedBytes> bytes = MapFile(fmt::format("/proc/self/fd/{}", file.get()));
   if (!bytes) return std::nullopt;
   OpenOptions options;
   options.verify_data = true;

@@ -10,6 +10,8 @@
 #include <random>
 #include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
+
 namespace rewire::serve {
 namespace {
 
@@ -31,12 +33,12 @@ std::string NewName() {
 std::string RegionOf(const std::string& name) { return name.substr(1); }
 
 void* MapNew(const std::string& name, std::size_t size) {
-  const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return nullptr;
+  const Descriptor file(shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open()) return nullptr;
   // Takes the memory now, so that a full /dev/shm is no memory, and no SIGBUS later.
-  const bool sized = posix_fallocate(file, 0, static_cast<off_t>(size)) == 0;
-  void* const map = sized ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-  close(file);
+  const bool sized = posix_fallocate(file.get(), 0, static_cast<off_t>(size)) == 0;
+  void* const map =
+      sized ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (map != MAP_FAILED) return map;
   shm_unlink(name.c_str());
   return nullptr;

@@ -45,22 +45,20 @@ Status WaitFor(int file, short events, const Patience& patience) {
   }
 }
 
-Result<int> ConnectTo(const addrinfo& where, const Patience& patience) {
-  const int file = socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (file < 0) return Failed("cannot make a socket", errno);
-  int error = connect(file, where.ai_addr, where.ai_addrlen) == 0 ? 0 : errno;
+Result<Descriptor> ConnectTo(const addrinfo& where, const Patience& patience) {
+  Descriptor file(socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!file.is_open()) return Failed("cannot make a socket", errno);
+  int error = connect(file.get(), where.ai_addr, where.ai_addrlen) == 0 ? 0 : errno;
   Status waited;
   if (error == EINPROGRESS) {
-    waited = WaitFor(file, POLLOUT, patience);
+    waited = WaitFor(file.get(), POLLOUT, patience);
     socklen_t size = sizeof error;
-    if (waited) getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (waited) getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
-  if (!waited || error != 0) {
-    close(file);
-    return waited ? Failed("cannot connect", error) : waited;
-  }
+  if (!waited) return waited;
+  if (error != 0) return Failed("cannot connect", error);
   const int on = 1;
-  setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(file.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return file;
 }
 
@@ -77,9 +75,9 @@ Result<ClientSocket> ClientSocket::Connect(const RemoteUrl& url, const std::stri
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   Status last;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const Result<int> file = ConnectTo(*one, patience);
+    Result<Descriptor> file = ConnectTo(*one, patience);
     if (file) {
-      ClientSocket made(*file);
+      ClientSocket made(*std::move(file));
       if (url.tls == nullptr) return made;
       if (Status secured = made.Secure(url, protocol, patience); !secured) return Forward(secured);
       return made;
@@ -90,16 +88,8 @@ Result<ClientSocket> ClientSocket::Connect(const RemoteUrl& url, const std::stri
   return Forward(last);
 }
 
-ClientSocket::ClientSocket(ClientSocket&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), tls_(std::move(other.tls_)) {}
-
-ClientSocket::~ClientSocket() {
-  tls_.reset();
-  if (file_ >= 0) close(file_);
-}
-
 Status ClientSocket::Secure(const RemoteUrl& url, const std::string& protocol, const Patience& patience) {
-  tls_ = url.tls->Connect(file_, url.host, protocol);
+  tls_ = url.tls->Connect(file_.get(), url.host, protocol);
   if (tls_ == nullptr) return Fail(StatusCode::kOutOfMemory, "there is no memory for a connection by TLS");
   while (true) {
     short wanted = POLLIN;
@@ -116,7 +106,7 @@ Status ClientSocket::Secure(const RemoteUrl& url, const std::string& protocol, c
       case TlsStream::Step::kFailed:
         return Fail(StatusCode::kIo, "no connection by TLS: {}", tls_->failure());
     }
-    if (Status waited = WaitFor(file_, wanted, patience); !waited) return waited;
+    if (Status waited = WaitFor(file_.get(), wanted, patience); !waited) return waited;
   }
 }
 
@@ -133,7 +123,7 @@ Status ClientSocket::Send(OutputQueue* queue) {
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = queue->Next(parts, kMostParts);
-    const ssize_t sent = sendmsg(file_, &message, MSG_NOSIGNAL);
+    const ssize_t sent = sendmsg(file_.get(), &message, MSG_NOSIGNAL);
     if (sent >= 0) {
       queue->Drop(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN) {
@@ -156,7 +146,7 @@ Result<std::size_t> ClientSocket::Receive(const iovec* parts, int count) {
   }
   if (tls_ != nullptr) return received;
   while (true) {
-    const ssize_t got = readv(file_, parts, count);
+    const ssize_t got = readv(file_.get(), parts, count);
     if (got > 0) return static_cast<std::size_t>(got);
     if (got == 0) return Fail(StatusCode::kIo, "the server has closed the connection");
     if (errno == EAGAIN) return std::size_t{0};
@@ -166,7 +156,7 @@ Result<std::size_t> ClientSocket::Receive(const iovec* parts, int count) {
 
 Status ClientSocket::Wait(bool to_send, const Patience& patience) {
   if (tls_ != nullptr && tls_->pending() > 0) return {};  // the system knows nothing of it
-  return WaitFor(file_, static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), patience);
+  return WaitFor(file_.get(), static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), patience);
 }
 
 }  // namespace rewire::serve

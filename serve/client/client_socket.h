@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/client/remote_url.h"
 #include "rewire/serve/grpc/output_queue.h"
@@ -34,9 +36,9 @@ class ClientSocket {
   // waiting.
   static Result<ClientSocket> Connect(const RemoteUrl& url, const std::string& protocol,
                                       const Patience& patience);
-  ClientSocket(ClientSocket&& other) noexcept;
+  ClientSocket(ClientSocket&&) = default;
   ClientSocket& operator=(ClientSocket&&) = delete;
-  ~ClientSocket();
+  ~ClientSocket() = default;
 
   // Sends what the system takes at once, and takes it out of the queue. Errors: kIo.
   Status Send(OutputQueue* queue);
@@ -48,13 +50,13 @@ class ClientSocket {
   Status Wait(bool to_send, const Patience& patience);
 
  private:
-  explicit ClientSocket(int file) : file_(file) {}
+  explicit ClientSocket(Descriptor file) : file_(std::move(file)) {}
 
   // Makes the connection one by TLS.
   Status Secure(const RemoteUrl& url, const std::string& protocol, const Patience& patience);
 
-  int file_;
-  std::unique_ptr<TlsStream> tls_;
+  Descriptor file_;
+  std::unique_ptr<TlsStream> tls_;  // goes before the descriptor
 };
 
 }  // namespace rewire::serve

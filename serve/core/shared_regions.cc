@@ -4,17 +4,18 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
+
 namespace rewire::serve {
 
 struct SharedRegions::Region {
   RegionDescription description;
-  int file = -1;
+  Descriptor file;
   void* map = nullptr;
   std::size_t map_bytes = 0;
   std::byte* data = nullptr;
@@ -24,12 +25,11 @@ struct SharedRegions::Region {
   Region& operator=(const Region&) = delete;
   ~Region() {
     if (map != nullptr) munmap(map, map_bytes);
-    if (file >= 0) close(file);
   }
   // Whether the object still has all of the region's bytes.
   bool IsWhole() const {
     struct stat facts {};
-    return fstat(file, &facts) == 0 && facts.st_size >= 0 &&
+    return fstat(file.get(), &facts) == 0 && facts.st_size >= 0 &&
            static_cast<std::uint64_t>(facts.st_size) >= description.offset + description.bytes;
   }
 };
@@ -50,8 +50,8 @@ Status SharedRegions::Register(std::string_view name, std::string_view key, std:
     return Fail(StatusCode::kInvalidArgument, "shared memory region '{}': '{}' is no name of shared memory",
                 name, key);
   }
-  region->file = shm_open(object.c_str(), O_RDWR | O_CLOEXEC, 0);
-  if (region->file < 0) {
+  region->file = Descriptor(shm_open(object.c_str(), O_RDWR | O_CLOEXEC, 0));
+  if (!region->file.is_open()) {
     return Fail(errno == ENOENT ? StatusCode::kNotFound : StatusCode::kIo,
                 "shared memory region '{}': cannot open '{}': {}", name, key,
                 std::generic_category().message(errno));
@@ -64,7 +64,7 @@ Status SharedRegions::Register(std::string_view name, std::string_view key, std:
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = offset % page;
   region->map_bytes = bytes + before;
-  void* const map = mmap(nullptr, region->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->file,
+  void* const map = mmap(nullptr, region->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->file.get(),
                          static_cast<off_t>(offset - before));
   if (map == MAP_FAILED) {
     return Fail(StatusCode::kIo, "shared memory region '{}': cannot map '{}': {}", name, key,

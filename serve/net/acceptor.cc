@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -22,37 +21,36 @@ constexpr std::chrono::milliseconds kPause{50};
 
 Acceptor::~Acceptor() {
   if (paused_) loop_->Cancel(*paused_);
-  if (listener_ >= 0) close(listener_);
 }
 
-Status Acceptor::Start() { return loop_->Add(listener_, EPOLLIN, this); }
+Status Acceptor::Start() { return loop_->Add(listener_.get(), EPOLLIN, this); }
 
 void Acceptor::Stop() {
-  if (listener_ < 0) return;
+  if (!listener_.is_open()) return;
   if (paused_) {
     loop_->Cancel(*std::exchange(paused_, std::nullopt));
   } else {
-    loop_->Remove(listener_, this);
+    loop_->Remove(listener_.get(), this);
   }
-  close(std::exchange(listener_, -1));
+  listener_.Close();
 }
 
 void Acceptor::OnEvents(std::uint32_t) {
-  for (int i = 0; i < kAcceptedAtOnce && listener_ >= 0; ++i) {
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (client < 0) {
+  for (int i = 0; i < kAcceptedAtOnce && listener_.is_open(); ++i) {
+    Descriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client.is_open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) Pause();
       return;
     }
     const int on = 1;
-    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    taken_(client);
+    setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    taken_(std::move(client));
   }
 }
 
 // Without descriptors or memory for a client, the listener would be ready all the time and keep a core busy.
 void Acceptor::Pause() {
-  loop_->Remove(listener_, this);
+  loop_->Remove(listener_.get(), this);
   paused_ = loop_->At(loop_->now() + kPause, [this] {
     paused_.reset();
     if (!Start()) Pause();

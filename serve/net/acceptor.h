@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/net/event_loop.h"
 
@@ -12,9 +14,9 @@ namespace rewire::serve {
 // Takes the connections of a listening socket, on a loop's thread.
 class Acceptor : public EventLoop::Handler {
  public:
-  // Takes over the listener. `taken` gets each client's socket and owns it then; it does not block.
-  Acceptor(EventLoop* loop, int listener, std::function<void(int)> taken)
-      : loop_(loop), listener_(listener), taken_(std::move(taken)) {}
+  // `taken` gets each client's socket, and does not block.
+  Acceptor(EventLoop* loop, Descriptor listener, std::function<void(Descriptor)> taken)
+      : loop_(loop), listener_(std::move(listener)), taken_(std::move(taken)) {}
   ~Acceptor() override;
   Status Start();
   // Closes the listener.
@@ -25,9 +27,9 @@ class Acceptor : public EventLoop::Handler {
   void Pause();
 
   EventLoop* const loop_;
-  int listener_;
+  Descriptor listener_;
   std::optional<EventLoop::Timer> paused_;  // while the listener is not watched
-  std::function<void(int)> taken_;
+  std::function<void(Descriptor)> taken_;
 };
 
 }  // namespace rewire::serve

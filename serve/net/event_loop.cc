@@ -21,24 +21,19 @@ Status SystemError(const char* call) {
 
 Result<std::unique_ptr<EventLoop>> EventLoop::Make() {
   std::unique_ptr<EventLoop> loop(new EventLoop);
-  loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (loop->epoll_ < 0) return SystemError("epoll_create1");
-  loop->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (loop->wake_ < 0) return SystemError("eventfd");
-  if (Status added = loop->Add(loop->wake_, EPOLLIN, nullptr); !added) return Forward(added);
+  loop->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!loop->epoll_.is_open()) return SystemError("epoll_create1");
+  loop->wake_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!loop->wake_.is_open()) return SystemError("eventfd");
+  if (Status added = loop->Add(loop->wake_.get(), EPOLLIN, nullptr); !added) return Forward(added);
   return loop;
-}
-
-EventLoop::~EventLoop() {
-  if (wake_ >= 0) close(wake_);
-  if (epoll_ >= 0) close(epoll_);
 }
 
 Status EventLoop::Add(int file, std::uint32_t events, Handler* handler) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = handler;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, file, &event) != 0) return SystemError("epoll_ctl");
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, file, &event) != 0) return SystemError("epoll_ctl");
   return {};
 }
 
@@ -46,12 +41,12 @@ Status EventLoop::Change(int file, std::uint32_t events, Handler* handler) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = handler;
-  if (epoll_ctl(epoll_, EPOLL_CTL_MOD, file, &event) != 0) return SystemError("epoll_ctl");
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, file, &event) != 0) return SystemError("epoll_ctl");
   return {};
 }
 
 void EventLoop::Remove(int file, Handler* handler) {
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, file, nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, file, nullptr);
   removed_.push_back(handler);
 }
 
@@ -73,7 +68,7 @@ void EventLoop::Post(std::function<void()> task) {
   const std::uint64_t one = 1;
   // It fails only if the counter is full, and then the loop wakes up anyway.
   if (wake) [[maybe_unused]]
-    const ssize_t written = write(wake_, &one, sizeof one);
+    const ssize_t written = write(wake_.get(), &one, sizeof one);
 }
 
 void EventLoop::RunPosted() {
@@ -97,14 +92,14 @@ void EventLoop::Run() {
   bool more = false;
   while (!stopped_) {
     std::array<epoll_event, 256> events;
-    const int count = epoll_wait(epoll_, events.data(), events.size(), more ? 0 : WaitTime());
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), more ? 0 : WaitTime());
     now_ = Clock::now();
     more = false;
     for (int i = 0; i < count; ++i) {
       auto* const handler = static_cast<Handler*>(events[i].data.ptr);
       if (handler == nullptr) {
         std::uint64_t woken = 0;
-        [[maybe_unused]] const ssize_t got = read(wake_, &woken, sizeof woken);
+        [[maybe_unused]] const ssize_t got = read(wake_.get(), &woken, sizeof woken);
         RunPosted();
       } else if (std::find(removed_.begin(), removed_.end(), handler) == removed_.end()) {
         handler->OnEvents(events[i].events);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/status.h"
 
 namespace rewire::serve {
@@ -33,7 +34,6 @@ class EventLoop {
 
   // Errors: kIo.
   static Result<std::unique_ptr<EventLoop>> Make();
-  ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -70,8 +70,8 @@ class EventLoop {
   void RunPosted();
   int WaitTime() const;
 
-  int epoll_ = -1;
-  int wake_ = -1;  // eventfd
+  Descriptor epoll_;
+  Descriptor wake_;  // eventfd
   std::atomic<std::thread::id> thread_{};
   std::atomic<bool> stopped_{false};
   Clock::time_point now_ = Clock::now();

@@ -23,23 +23,20 @@ Status CannotListen(const std::string& address, int error) {
   return Fail(StatusCode::kIo, "cannot listen on {}: {}", address, std::generic_category().message(error));
 }
 
-Result<int> Bound(const std::string& address, const sockaddr* where, socklen_t size) {
-  const int file = socket(where->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (file < 0) return CannotListen(address, errno);
+Result<Descriptor> Bound(const std::string& address, const sockaddr* where, socklen_t size) {
+  Descriptor file(socket(where->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!file.is_open()) return CannotListen(address, errno);
   const int on = 1;
-  setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (where->sa_family != AF_UNIX) setsockopt(file, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-  if (bind(file, where, size) != 0 || listen(file, kBacklog) != 0) {
-    const int error = errno;
-    close(file);
-    return CannotListen(address, error);
-  }
+  setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (where->sa_family != AF_UNIX) setsockopt(file.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  if (bind(file.get(), where, size) != 0 || listen(file.get(), kBacklog) != 0)
+    return CannotListen(address, errno);
   return file;
 }
 
 }  // namespace
 
-Result<int> Listen(const std::string& address) {
+Result<Descriptor> Listen(const std::string& address) {
   if (address.compare(0, kUnix.size(), kUnix) == 0) {
     sockaddr_un where{};
     where.sun_family = AF_UNIX;

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/serve/tls/tls_stream.h"
 
 namespace rewire::serve {
@@ -14,14 +16,14 @@ namespace rewire::serve {
 // protocols read and write here, so they do not know which it is.
 class ServedSocket {
  public:
-  // Takes over the socket. `tls` has its handshake behind it.
-  explicit ServedSocket(int file, std::unique_ptr<TlsStream> tls = nullptr)
-      : file_(file), tls_(std::move(tls)) {}
-  ServedSocket(ServedSocket&& other) noexcept;
+  // `tls` has its handshake behind it.
+  explicit ServedSocket(Descriptor file, std::unique_ptr<TlsStream> tls = nullptr)
+      : file_(std::move(file)), tls_(std::move(tls)) {}
+  ServedSocket(ServedSocket&&) = default;
   ServedSocket& operator=(ServedSocket&&) = delete;
-  ~ServedSocket() { Close(); }
+  ~ServedSocket() = default;
 
-  int file() const { return file_; }  // for the loop; -1 after Close
+  int file() const { return file_.get(); }  // for the loop; -1 after Close
   bool has_tls() const { return tls_ != nullptr; }
   // Bytes that have arrived: their number, 0 if there are none now, -1 if the client has gone. Fewer than
   // there is room for: nothing is left.
@@ -36,8 +38,8 @@ class ServedSocket {
   void Close();
 
  private:
-  int file_;
-  std::unique_ptr<TlsStream> tls_;
+  Descriptor file_;
+  std::unique_ptr<TlsStream> tls_;  // goes before the descriptor
 };
 
 }  // namespace rewire::serve

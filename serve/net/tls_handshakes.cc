@@ -2,7 +2,6 @@
 #include "rewire/serve/net/tls_handshakes.h"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -11,17 +10,14 @@ namespace rewire::serve {
 
 class TlsHandshakes::One final : public EventLoop::Handler {
  public:
-  One(TlsHandshakes* home, int file)
+  One(TlsHandshakes* home, Descriptor file)
       : home_(home),
-        file_(file),
-        stream_(home->context_->Accept(file)),
+        file_(std::move(file)),
+        stream_(home->context_->Accept(file_.get())),
         timer_(home->loop_->At(home->loop_->now() + kTime, [this] { home_->Remove(this); })) {}
   ~One() override {
     home_->loop_->Cancel(timer_);
-    if (file_ < 0) return;
-    if (watched_ != 0) home_->loop_->Remove(file_, this);
-    stream_.reset();
-    close(file_);
+    if (file_.is_open() && watched_ != 0) home_->loop_->Remove(file_.get(), this);
   }
 
   // It is gone afterwards if the handshake is over.
@@ -37,10 +33,10 @@ class TlsHandshakes::One final : public EventLoop::Handler {
       case TlsStream::Step::kDone:
         break;
     }
-    if (watched_ != 0) home_->loop_->Remove(file_, this);
+    if (watched_ != 0) home_->loop_->Remove(file_.get(), this);
     TlsHandshakes* const home = home_;
     const std::string protocol(stream_->protocol());
-    ServedSocket socket(std::exchange(file_, -1), std::move(stream_));
+    ServedSocket socket(std::move(file_), std::move(stream_));
     home->Remove(this);
     home->done_(std::move(socket), protocol);
   }
@@ -48,15 +44,15 @@ class TlsHandshakes::One final : public EventLoop::Handler {
  private:
   void Watch(std::uint32_t events) {
     if (events == watched_) return;
-    const Status watched =
-        watched_ == 0 ? home_->loop_->Add(file_, events, this) : home_->loop_->Change(file_, events, this);
+    const Status watched = watched_ == 0 ? home_->loop_->Add(file_.get(), events, this)
+                                         : home_->loop_->Change(file_.get(), events, this);
     if (!watched) return home_->Remove(this);
     watched_ = events;
   }
 
   TlsHandshakes* const home_;
-  int file_;
-  std::unique_ptr<TlsStream> stream_;
+  Descriptor file_;
+  std::unique_ptr<TlsStream> stream_;  // goes before the descriptor
   const EventLoop::Timer timer_;
   std::uint32_t watched_ = 0;  // events
 };
@@ -68,12 +64,9 @@ TlsHandshakes::~TlsHandshakes() { Stop(); }
 
 void TlsHandshakes::Stop() { all_.clear(); }
 
-void TlsHandshakes::Take(int client) {
-  if (all_.size() >= kMost) {
-    close(client);
-    return;
-  }
-  auto one = std::make_unique<One>(this, client);
+void TlsHandshakes::Take(Descriptor client) {
+  if (all_.size() >= kMost) return;
+  auto one = std::make_unique<One>(this, std::move(client));
   One* const handler = one.get();
   all_.emplace(handler, std::move(one));
   handler->OnEvents(0);

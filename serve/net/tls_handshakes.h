@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/serve/net/event_loop.h"
 #include "rewire/serve/net/served_socket.h"
 #include "rewire/serve/tls/tls_context.h"
@@ -25,8 +26,7 @@ class TlsHandshakes {
   using Done = std::function<void(ServedSocket, std::string_view protocol)>;
   TlsHandshakes(EventLoop* loop, std::shared_ptr<const TlsContext> context, Done done);
   ~TlsHandshakes();
-  // Takes over a client's socket.
-  void Take(int client);
+  void Take(Descriptor client);
   // Ends all of them.
   void Stop();
 

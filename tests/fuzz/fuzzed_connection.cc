@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <iostream>
 #include <utility>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/serve/net/event_loop.h"
 
 namespace rewire::fuzz {
@@ -33,14 +33,11 @@ class Client {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
       Complain("no pair of sockets", {});
-    file_ = ends[0];
-    servers_ = ends[1];
+    file_ = Descriptor(ends[0]);
+    servers_ = Descriptor(ends[1]);
   }
-  ~Client() { Close(); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 
-  int servers() const { return servers_; }
+  Descriptor TakeServers() { return std::move(servers_); }
   const std::string& answer() const { return answer_; }
   // Sends a piece and reads what has come. Returns whether the client has nothing more to do. `runs` is how
   // many runs there have been: more may lie between two pieces of an answer.
@@ -49,29 +46,26 @@ class Client {
     quiet_ = Receive() || Send() || ran ? 0 : quiet_ + 1;
     return quiet_ >= kQuietTurns;
   }
-  void Close() {
-    if (file_ >= 0) close(file_);
-    file_ = -1;
-  }
+  void Close() { file_.Close(); }
 
  private:
   bool Send() {
     if (bytes_.empty() || gone_) return false;
-    const ssize_t sent = send(file_, bytes_.data(), std::min(piece_, bytes_.size()), MSG_NOSIGNAL);
+    const ssize_t sent = send(file_.get(), bytes_.data(), std::min(piece_, bytes_.size()), MSG_NOSIGNAL);
     gone_ = sent < 0 && errno != EAGAIN;
     bytes_.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     return sent > 0;
   }
   bool Receive() {
     std::array<char, 4096> some;
-    const ssize_t got = recv(file_, some.data(), some.size(), 0);
+    const ssize_t got = recv(file_.get(), some.data(), some.size(), 0);
     if (got <= 0) return false;
     answer_.append(some.data(), static_cast<std::size_t>(got));
     return true;
   }
 
-  int file_ = -1;
-  int servers_ = -1;
+  Descriptor file_;
+  Descriptor servers_;
   std::string_view bytes_;
   const std::size_t piece_;
   std::string answer_;
@@ -108,12 +102,12 @@ std::string SendBytes(test::FakeService* service, const MakeFrontEnd& make, std:
     if (now != nullptr && now->Turn(service->answered)) {
       now->Close();
       now = now == &stranger ? &other : nullptr;
-      if (now != nullptr) taker(serve::ServedSocket(now->servers()));
+      if (now != nullptr) taker(serve::ServedSocket(now->TakeServers()));
     }
     if (now == nullptr && front_end->open_connections() == 0 && service->in_flight() == 0) loop->Stop();
     return true;
   });
-  loop->Post([&] { taker(serve::ServedSocket(stranger.servers())); });
+  loop->Post([&] { taker(serve::ServedSocket(stranger.TakeServers())); });
   loop->Run();
   if (other.answer().find(answer) == std::string::npos)
     Complain("another client gets a wrong answer", other.answer());

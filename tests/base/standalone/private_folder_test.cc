@@ -91,17 +91,15 @@ TEST_CASE(
   const TestFolder folder;
   const PrivateFolder opened(folder.path());
   REQUIRE(opened.is_open());
-  CHECK(opened.OpenFile("file") == -1);
+  CHECK_FALSE(opened.OpenFile("file").is_open());
   fs::rename(folder.path(), folder.parent() / "moved");
   std::ofstream(opened.PathOf("file")) << "content";
   CHECK(TextOf(folder.parent() / "moved" / "file") == "content");
   REQUIRE(chmod(opened.PathOf("file").c_str(), 0600) == 0);
-  const int file = opened.OpenFile("file");
-  REQUIRE(file >= 0);
-  close(file);
+  CHECK(opened.OpenFile("file").is_open());
   REQUIRE(chmod(opened.PathOf("file").c_str(), 0620) == 0);
-  CHECK(opened.OpenFile("file") == -1);
-  CHECK(PrivateFolder("").OpenFile("file") == -1);
+  CHECK_FALSE(opened.OpenFile("file").is_open());
+  CHECK_FALSE(PrivateFolder("").OpenFile("file").is_open());
 }
 
 TEST_CASE("a private folder is one that only its owner can write, whatever the mode") {

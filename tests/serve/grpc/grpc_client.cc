@@ -44,11 +44,12 @@ GrpcServer::GrpcServer(const serve::FrontEndLimits& limits) {
     return false;
   });
   front_end_ = serve::MakeGrpcFrontEnd(&service_, limits);
-  const int listener = *serve::Listen("127.0.0.1:0");
-  port_ = serve::PortOf(listener);
+  Descriptor listener = *serve::Listen("127.0.0.1:0");
+  port_ = serve::PortOf(listener.get());
   acceptor_ = std::make_unique<serve::Acceptor>(
-      loop_.get(), listener, [taker = front_end_->Open(loop_.get(), lane_.get())](int client) {
-        taker(serve::ServedSocket(client));
+      loop_.get(), std::move(listener),
+      [taker = front_end_->Open(loop_.get(), lane_.get())](Descriptor client) {
+        taker(serve::ServedSocket(std::move(client)));
       });
   REQUIRE(acceptor_->Start());
   thread_ = std::thread([this] { loop_->Run(); });

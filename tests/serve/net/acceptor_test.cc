@@ -2,7 +2,6 @@
 #include "rewire/serve/net/acceptor.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -19,8 +18,9 @@ using std::chrono::milliseconds;
 TEST_CASE("a server without descriptors for its clients sleeps until it has some") {
   const auto loop = EventLoop::Make();
   REQUIRE(loop);
-  const Result<int> listener = Listen("127.0.0.1:0");
+  Result<Descriptor> listener = Listen("127.0.0.1:0");
   REQUIRE(listener);
+  const int port = PortOf(listener->get());
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit none{0, before.rlim_max};
@@ -34,8 +34,8 @@ TEST_CASE("a server without descriptors for its clients sleeps until it has some
   // looked at the acceptor's type, for which it needs a descriptor of its own.
   int taken = 0, taken_without = 0;
   int limited = -1;
-  Acceptor acceptor(loop->get(), *listener, [&](int client) {
-    close(client);
+  Acceptor acceptor(loop->get(), *std::move(listener), [&](Descriptor client) {
+    client.Close();
     if (++taken == 2) (*loop)->Stop();
     if (taken != 1) return;
     limited = setrlimit(RLIMIT_NOFILE, &none);
@@ -47,7 +47,7 @@ TEST_CASE("a server without descriptors for its clients sleeps until it has some
     });
   });
   REQUIRE(acceptor.Start());
-  const TestClient first(PortOf(*listener)), second(PortOf(*listener));
+  const TestClient first(port), second(port);
   (*loop)->Run();
   REQUIRE(limited == 0);
   CHECK(taken_without == 1);
