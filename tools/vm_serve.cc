@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
   AddSize(&app, "--max-body", &options.max_body, "bytes that a request may have; 1G otherwise");
   AddWholeNumber(&app, "--drain", &options.drain_seconds, "SECONDS",
                  "seconds for open requests when the server ends; 30 otherwise");
-  app.add_flag("--sandbox", options.sandbox, "run each model (.rwx) in processes that can only compute");
+  app.add_flag("--sandbox", options.sandbox, "run each model in processes that can only compute");
   app.add_flag("--let-clients-load", options.let_clients_load, "clients may load and unload models");
   return Main(app, argc, argv, [&] { return Serve(options); });
 }

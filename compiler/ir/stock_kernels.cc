@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/compiler/ir/stock_kernels.h"
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "rewire/compiler/opened_kernels.h"
 #include "rewire/kernels/contract/libraries.h"
 
 namespace rewire::compiler {
 namespace {
+
+// The stock libraries that somebody in the process has open, so that no file is looked at for them again.
+class OpenLibraries {
+ public:
+  // Null if the library is missing.
+  std::shared_ptr<const KernelSource> Get(std::size_t position) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::shared_ptr<const KernelSource> source = open_[position].lock();
+    if (source != nullptr) return source;
+    KernelSet library;
+    if (!library.AddLibrary(names::kStockLibraries[position].file)) return nullptr;
+    source = library.sources()[0];
+    open_[position] = source;
+    return source;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::weak_ptr<const KernelSource>, names::kNoLibrary> open_;
+};
+
+// Never destroyed: compilers of static storage may go after it.
+OpenLibraries& TheOpenLibraries() {
+  static auto* const libraries = new OpenLibraries;
+  return *libraries;
+}
 
 // A stock library that opens itself when it is needed.
 class OpenedWhenNeeded final : public KernelSource {
@@ -35,13 +64,13 @@ class OpenedWhenNeeded final : public KernelSource {
  private:
   // Null if the library is missing.
   const KernelSource* Opened() const {
-    std::call_once(once_, [&] { (void)library_.AddLibrary(names::kStockLibraries[position_].file); });
-    return library_.sources().empty() ? nullptr : library_.sources()[0].get();
+    std::call_once(once_, [&] { library_ = TheOpenLibraries().Get(position_); });
+    return library_.get();
   }
 
   std::size_t position_;
   mutable std::once_flag once_;
-  mutable KernelSet library_;
+  mutable std::shared_ptr<const KernelSource> library_;
 };
 
 }  // namespace
@@ -57,3 +86,17 @@ KernelSet StockKernels(const StockKernelsOptions& options) {
 }
 
 }  // namespace rewire::compiler
+
+namespace rewire {
+
+std::shared_ptr<const void> OpenStockKernels() {
+  auto libraries = std::make_shared<std::vector<std::shared_ptr<const KernelSource>>>();
+  for (std::size_t i = 0; i < names::kNoLibrary; ++i) {
+    const names::StockLibrary& library = names::kStockLibraries[i];
+    const bool computes = library.portable && !library.on_device && library.file != names::kCollectiveLibrary;
+    if (computes) libraries->push_back(compiler::TheOpenLibraries().Get(i));
+  }
+  return libraries;
+}
+
+}  // namespace rewire

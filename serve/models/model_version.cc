@@ -116,12 +116,8 @@ Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const 
 // The program that stands for an executable in a sandbox, and its kernel.
 Result<Executable> Sandboxed(const std::string& path, const ModelSettings& settings, const Limits& limits,
                              KernelSet* kernels) {
-  if (EndsWith(path, ".onnx"))
-    return Fail(StatusCode::kUnsupported,
-                "a sandbox takes executables alone: compile the model to a .rwx file");
-  if (!settings.parameters.empty())
-    return Fail(StatusCode::kUnsupported, "a sandbox takes no files of parameters: leave out 'parameters'");
-  Result<SandboxedModel> model = OpenSandboxed(path, settings.sandbox, limits, settings.threads);
+  Result<SandboxedModel> model =
+      OpenSandboxed(path, {settings.parameters, settings.sandbox, limits, settings.threads});
   if (!model) return Forward(model);
   *kernels = std::move(model->kernels);
   return std::move(model->executable);
@@ -177,6 +173,7 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   if (!executable) return Forward(executable, file.path);
   link.threads = Threads(settings.threads);
   for (const std::string& path : settings.parameters) {
+    if (settings.sandbox.enabled) break;  // its process has them
     Result<ParameterSet> set = Parameters(path);
     if (!set) return Forward(set);
     link.parameters.push_back(*std::move(set));

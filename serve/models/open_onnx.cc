@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rewire/compiler/compiler.h"
+#include "rewire/serve/models/unsupported_nodes.h"
 #endif
 
 namespace rewire::serve {
@@ -27,10 +28,7 @@ Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache)
         report.from_cache ? "found in the cache" : "compiled in " + std::to_string(time) + " ms",
         report.cache_problem};
   }
-  std::string text = compiled.error().message();
-  for (const UnsupportedNode& node : unsupported)
-    text += "\n  " + node.op_type + " '" + node.node + "': " + node.reason;
-  return Fail(compiled.error().code(), text);
+  return Fail(compiled.error().code(), "{}", WithNodes(compiled.error(), unsupported));
 }
 #else
 Result<CompiledOnnx> OpenOnnx(const std::string&, const std::string&) {

@@ -150,6 +150,8 @@ std::string EncodeFetch(const SandboxFetch& fetch) {
   return encoder.Take();
 }
 
+std::string EncodeCompiled(std::uint64_t bytes) { return Encoder(SandboxKind::kCompiled).Put(bytes).Take(); }
+
 Result<RemoteSignature> DecodeReady(std::string_view message) {
   return Decode<RemoteSignature>(message, SandboxKind::kReady, [](Decoder* decoder) {
     RemoteSignature signature;
@@ -182,6 +184,11 @@ Result<SandboxFetch> DecodeFetch(std::string_view message) {
     for (std::uint64_t& offset : fetch.offsets) offset = decoder->Get<std::uint64_t>();
     return fetch;
   });
+}
+
+Result<std::uint64_t> DecodeCompiled(std::string_view message) {
+  return Decode<std::uint64_t>(message, SandboxKind::kCompiled,
+                               [](Decoder* decoder) { return decoder->Get<std::uint64_t>(); });
 }
 
 SandboxKind KindOf(std::string_view message) {

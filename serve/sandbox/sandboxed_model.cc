@@ -2,7 +2,6 @@
 #include "rewire/serve/sandbox/sandboxed_model.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,17 +14,17 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/executable_format/types.h"
 #include "rewire/serve/client/remote_call.h"
 #include "rewire/serve/client/remote_module.h"
 #include "rewire/serve/sandbox/sandbox_message.h"
+#include "rewire/serve/sandbox/sandboxed_compiler.h"
 #include "rewire/serve/sandbox/worker_process.h"
-#include "rewire/vm/loader/library_search.h"
 
 namespace rewire::serve {
 namespace {
 
-constexpr std::chrono::seconds kLoadTime{300};
 constexpr std::uint64_t kAlignment = 64;
 
 std::uint64_t Aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -134,13 +133,13 @@ class SandboxChannel final : public Channel {
   std::vector<SandboxTensor> wanted_;
 };
 
-// Starts processes for one executable, whose file it keeps open.
+// Starts processes for one executable, whose files it keeps open.
 class Starter {
  public:
-  explicit Starter(WorkerStart start) : start_(std::move(start)) {}
-  ~Starter() { close(start_.model); }
-  Starter(const Starter&) = delete;
-  Starter& operator=(const Starter&) = delete;
+  Starter(WorkerStart start, std::vector<Descriptor> files)
+      : start_(std::move(start)), files_(std::move(files)) {
+    for (const Descriptor& file : files_) start_.files.push_back(file.get());
+  }
 
   // A process that has loaded the executable: the one that has been kept, or a new one.
   Result<std::unique_ptr<Channel>> Open(const Patience& patience) {
@@ -149,7 +148,7 @@ class Starter {
       if (kept_ != nullptr) return std::move(kept_);
     }
     Patience how_long = patience;
-    how_long.until = std::min(how_long.until, std::chrono::steady_clock::now() + kLoadTime);
+    how_long.until = std::min(how_long.until, std::chrono::steady_clock::now() + kSandboxLoadTime);
     Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(start_);
     if (!process) return Forward(process);
     const Result<std::string_view> ready = (*process)->Ask({}, how_long);
@@ -171,29 +170,54 @@ class Starter {
   }
 
  private:
-  const WorkerStart start_;
+  WorkerStart start_;
+  const std::vector<Descriptor> files_;
   std::mutex mutex_;
   std::unique_ptr<Channel> kept_;
   std::string described_;  // what the first process has said of inputs and outputs
 };
 
+Result<Descriptor> OpenFile(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.is_open()) return file;
+  return Fail(errno == ENOENT ? StatusCode::kNotFound : StatusCode::kIo, "cannot open '{}': {}", path,
+              std::generic_category().message(errno));
+}
+
+// The executable, and files of parameters.
+Result<std::vector<Descriptor>> OpenFiles(const std::string& path, const SandboxStart& start) {
+  std::vector<Descriptor> files;
+  Result<Descriptor> model = OpenFile(path);
+  if (!model) return Forward(model);
+  constexpr std::string_view kOnnx = ".onnx";
+  if (path.size() >= kOnnx.size() && path.substr(path.size() - kOnnx.size()) == kOnnx) {
+    Result<Descriptor> compiled = CompileSandboxed(*model, path.substr(path.rfind('/') + 1), start.settings);
+    if (!compiled) return Forward(compiled);
+    model = std::move(compiled);
+  }
+  files.push_back(*std::move(model));
+  for (const std::string& parameters : start.parameters) {
+    Result<Descriptor> file = OpenFile(parameters);
+    if (!file) return Forward(file);
+    files.push_back(*std::move(file));
+  }
+  return files;
+}
+
 }  // namespace
 
-Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxSettings& settings,
-                                     const Limits& limits, std::int32_t threads) {
-  std::string tried;
-  const std::string program = FindFile(ModuleDirectories(), kSandboxProgram, &tried);
-  if (program.empty()) {
-    return Fail(StatusCode::kUnsupported,
-                "a sandbox needs the program {}, which is not installed with this server; tried: {}",
-                kSandboxProgram, tried);
-  }
-  const int model = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (model < 0) {
-    return Fail(errno == ENOENT ? StatusCode::kNotFound : StatusCode::kIo, "cannot open '{}': {}", path,
-                std::generic_category().message(errno));
-  }
-  const auto starter = std::make_shared<Starter>(WorkerStart{program, model, settings, limits, threads});
+Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxStart& start) {
+  Result<std::string> program = FindSandboxProgram(kSandboxWorker);
+  if (!program) return Forward(program);
+  Result<std::vector<Descriptor>> files = OpenFiles(path, start);
+  if (!files) return Forward(files);
+  WorkerStart worker{*std::move(program), {}, {}, start.settings};
+  for (const std::uint64_t number :
+       {start.settings.memory_bytes, static_cast<std::uint64_t>(std::max(start.threads, 1)),
+        start.limits.bytes, start.limits.steps, static_cast<std::uint64_t>(start.limits.depth),
+        static_cast<std::uint64_t>(start.parameters.size())})
+    worker.arguments.push_back(std::to_string(number));
+  const auto starter = std::make_shared<Starter>(std::move(worker), *std::move(files));
   RemoteCall call;
   call.text = "sandbox of '" + path + "'";
   call.open = [starter](const Patience& patience) { return starter->Open(patience); };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model whose executable is not trusted: each VM runs it in a process of its own, which can compute and
-// nothing else (serve/worker/lock_down.h).
+// A model that is not trusted: each VM runs it in a process of its own, which can compute and nothing else
+// (serve/worker/lock_down.h).
 //
-// The server does not read the executable. It has a program with one kernel in its place, as for a model on
-// another server, which gives inputs to the process and takes outputs from it.
+// The server reads neither the executable nor its parameters. It has a program with one kernel in its place,
+// as for a model on another server, which gives inputs to the process and takes outputs from it.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/executable_format/executable.h"
@@ -23,10 +24,17 @@ struct SandboxedModel {
   KernelSet kernels;  // its only kernel
 };
 
-// Starts a process with the executable of a file. `limits` are those of a run, and `threads` of a run the
-// number. Errors: kUnsupported if this server has no sandbox; kIo if no process can be started, or if it
-// ends; those of opening and linking the executable.
-Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxSettings& settings,
-                                     const Limits& limits, std::int32_t threads);
+struct SandboxStart {
+  std::vector<std::string> parameters;  // files
+  SandboxSettings settings;
+  Limits limits;  // of a run
+  std::int32_t threads = 1;
+};
+
+// Starts a process with the executable of a file, or with what another one compiles of a model of ONNX. Files
+// of parameters are mapped there, so all processes share them. Errors: kUnsupported if this server has no
+// sandbox; kNotFound and kIo for files; kIo if no process can be started, or if it ends; those of compiling,
+// opening and linking.
+Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxStart& start);
 
 }  // namespace rewire::serve

@@ -21,34 +21,17 @@
 #include <utility>
 
 #include "rewire/serve/sandbox/sandbox_message.h"
+#include "rewire/vm/loader/library_search.h"
 
 namespace rewire::serve {
 namespace {
 
 // How long an answer is waited for before the run is asked whether it goes on.
 constexpr int kAskMilliseconds = 2;
-// Descriptors of a new process lie behind those that it knows, until they are given these numbers.
-constexpr int kFirstOther = kSandboxMemory + 1;
 
 Status StartError(const std::string& what, int error) {
   return Fail(StatusCode::kIo, "{}: {}", what, std::generic_category().message(error));
 }
-
-// A descriptor that is closed with this object.
-class OwnedFile {
- public:
-  explicit OwnedFile(int number) : number_(number) {}
-  ~OwnedFile() {
-    if (number_ >= 0) close(number_);
-  }
-  OwnedFile(const OwnedFile&) = delete;
-  OwnedFile& operator=(const OwnedFile&) = delete;
-  int number() const { return number_; }
-  int Release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 // Tells the process where Rewire's libraries are, and nothing else of what this process knows.
 std::string LibrariesOf(const std::string& program) {
@@ -59,28 +42,34 @@ std::string LibrariesOf(const std::string& program) {
 
 }  // namespace
 
+Result<std::string> FindSandboxProgram(const char* name) {
+  std::string tried;
+  std::string program = FindFile(ModuleDirectories(), name, &tried);
+  if (!program.empty()) return program;
+  return Fail(StatusCode::kUnsupported,
+              "a sandbox needs the program {}, which is not installed with this server; tried: {}", name,
+              tried);
+}
+
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerStart& start) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return StartError("socketpair", errno);
-  OwnedFile mine(ends[0]);
-  const OwnedFile its(ends[1]);
-  OwnedFile memory(memfd_create("rewire-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Descriptor mine(ends[0]);
+  const Descriptor its(ends[1]);
+  Descriptor memory(memfd_create("rewire-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // The process could otherwise take pages away that this one reads.
-  if (memory.number() < 0 || fcntl(memory.number(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+  if (!memory.is_open() || fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
     return StartError("memfd_create", errno);
-  std::unique_ptr<WorkerProcess> process(new WorkerProcess(start, mine.Release(), memory.Release()));
+  std::unique_ptr<WorkerProcess> process(new WorkerProcess(start, std::move(mine), std::move(memory)));
   process->message_.resize(kMostMessageBytes);
-  if (Status spawned = process->Spawn(start, its.number()); !spawned) return Forward(spawned);
+  if (Status spawned = process->Spawn(start, its.get()); !spawned) return Forward(spawned);
   return process;
 }
 
 Status WorkerProcess::Spawn(const WorkerStart& start, int its_socket) {
-  std::vector<std::string> texts = {start.program};
-  for (const std::uint64_t number :
-       {start.settings.memory_bytes, static_cast<std::uint64_t>(std::max(start.threads, 1)),
-        start.limits.bytes, start.limits.steps, static_cast<std::uint64_t>(start.limits.depth)})
-    texts.push_back(std::to_string(number));
+  std::vector<std::string> texts = start.arguments;
+  texts.insert(texts.begin(), start.program);
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
@@ -90,19 +79,22 @@ Status WorkerProcess::Spawn(const WorkerStart& start, int its_socket) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
+  std::vector<std::pair<int, int>> given = {{its_socket, kSandboxSocket},
+                                            {memory_file_.get(), kSandboxMemory}};
+  for (std::size_t i = 0; i < start.files.size(); ++i)
+    given.emplace_back(start.files[i], kSandboxFiles + static_cast<int>(i));
   // A descriptor may have the number that another one is to get, so all move out of the way first.
-  const std::array<std::pair<int, int>, 3> given = {
-      std::pair(its_socket, kSandboxSocket), {start.model, kSandboxModel}, {memory_file_, kSandboxMemory}};
-  std::array<int, 3> moved{};
+  const int first_other = kSandboxFiles + static_cast<int>(start.files.size());
+  std::vector<Descriptor> moved;
   int failed = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    moved[i] = fcntl(given[i].first, F_DUPFD_CLOEXEC, kFirstOther);
-    if (moved[i] < 0) failed = errno;
+  for (const auto& [from, to] : given) {
+    moved.emplace_back(fcntl(from, F_DUPFD_CLOEXEC, first_other));
+    if (!moved.back().is_open()) failed = errno;
   }
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     posix_spawn_file_actions_addopen(&files, number, "/dev/null", O_RDWR, 0);
   for (std::size_t i = 0; i < given.size(); ++i)
-    posix_spawn_file_actions_adddup2(&files, moved[i], given[i].second);
+    posix_spawn_file_actions_adddup2(&files, moved[i].get(), given[i].second);
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
@@ -115,9 +107,6 @@ Status WorkerProcess::Spawn(const WorkerStart& start, int its_socket) {
   if (failed == 0)
     failed = posix_spawn(&process_, start.program.c_str(), &files, &attributes, arguments.data(),
                          environment.data());
-  for (const int number : moved) {
-    if (number >= 0) close(number);
-  }
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
@@ -130,9 +119,11 @@ Status WorkerProcess::Spawn(const WorkerStart& start, int its_socket) {
 
 WorkerProcess::~WorkerProcess() {
   End();
-  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
-  close(memory_file_);
-  close(socket_);
+  Unmap();
+}
+
+void WorkerProcess::Unmap() {
+  if (memory_ != nullptr) munmap(std::exchange(memory_, nullptr), std::exchange(memory_bytes_, 0));
 }
 
 void WorkerProcess::End() {
@@ -179,11 +170,11 @@ Result<std::string_view> WorkerProcess::Ask(std::string_view message, const Pati
   GrantTime();
   ssize_t sent = 0;
   do {
-    sent = message.empty() ? 0 : send(socket_, message.data(), message.size(), MSG_NOSIGNAL);
+    sent = message.empty() ? 0 : send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return Forward(Status(Ended()));
   while (true) {
-    pollfd wait{socket_, POLLIN, 0};
+    pollfd wait{socket_.get(), POLLIN, 0};
     if (poll(&wait, 1, kAskMilliseconds) > 0) break;
     Status goes_on;
     if (patience.stopped != nullptr && patience.stopped() != 0) {
@@ -195,7 +186,7 @@ Result<std::string_view> WorkerProcess::Ask(std::string_view message, const Pati
     End();
     return Forward(goes_on);
   }
-  const ssize_t got = recv(socket_, message_.data(), message_.size(), MSG_TRUNC);
+  const ssize_t got = recv(socket_.get(), message_.data(), message_.size(), MSG_TRUNC);
   if (got <= 0) return Forward(Status(Ended()));
   if (static_cast<std::size_t>(got) > message_.size())
     return Fail(StatusCode::kInvalidFile, "the answer of the sandbox is too long");
@@ -204,7 +195,7 @@ Result<std::string_view> WorkerProcess::Ask(std::string_view message, const Pati
 
 bool WorkerProcess::is_idle() const {
   if (process_ < 0) return false;
-  pollfd wait{socket_, POLLIN, 0};
+  pollfd wait{socket_.get(), POLLIN, 0};
   return poll(&wait, 1, 0) == 0;
 }
 
@@ -215,16 +206,29 @@ Status WorkerProcess::Reserve(std::uint64_t bytes) {
     return Fail(StatusCode::kOutOfMemory, "there are no {} bytes for tensors", bytes);
   const std::uint64_t wanted =
       (std::max(bytes, memory_bytes_ + memory_bytes_ / 2) + kStep - 1) / kStep * kStep;
-  if (ftruncate(memory_file_, static_cast<off_t>(wanted)) != 0)
-    return Fail(StatusCode::kOutOfMemory, "there is no shared memory for {} bytes", wanted);
+  if (Status resized = Resize(wanted); !resized) return resized;
   void* const moved = memory_ == nullptr
-                          ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file_, 0)
+                          ? mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, memory_file_.get(), 0)
                           : mremap(memory_, memory_bytes_, wanted, MREMAP_MAYMOVE);
   if (moved == MAP_FAILED)
     return Fail(StatusCode::kOutOfMemory, "there is no room for {} shared bytes", wanted);
   memory_ = static_cast<std::byte*>(moved);
   memory_bytes_ = wanted;
   return {};
+}
+
+Status WorkerProcess::Resize(std::uint64_t bytes) {
+  if (ftruncate(memory_file_.get(), static_cast<off_t>(bytes)) == 0) return {};
+  return Fail(StatusCode::kOutOfMemory, "there is no shared memory for {} bytes", bytes);
+}
+
+Result<Descriptor> WorkerProcess::TakeMemory() {
+  // Memory can be sealed only when nobody has it mapped for writing.
+  End();
+  Unmap();
+  if (fcntl(memory_file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return StartError("F_ADD_SEALS", errno);
+  return std::move(memory_file_);
 }
 
 }  // namespace rewire::serve

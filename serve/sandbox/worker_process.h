@@ -3,30 +3,37 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/status.h"
 #include "rewire/serve/client/client_socket.h"
-#include "rewire/serve/sandbox/sandboxed_model.h"
-#include "rewire/vm/limits.h"
+#include "rewire/serve/core/description.h"
 
 namespace rewire::serve {
 
+// How long a process may take until it has loaded its executable, or compiled its model.
+inline constexpr std::chrono::seconds kSandboxLoadTime{300};
+
 struct WorkerStart {
-  std::string program;  // the path of kSandboxProgram
-  int model = -1;       // the file of the executable
+  std::string program;  // its path
+  std::vector<std::string> arguments;
+  std::vector<int> files;  // the process has them from kSandboxFiles on
   SandboxSettings settings;
-  Limits limits;
-  std::int32_t threads = 1;
 };
 
-// WorkerProcess: a process of kSandboxProgram, and memory that this process shares with it. One thread at a
-// time. The process ends with the object.
+// The path of a program of sandboxes. Errors: kUnsupported if it is not installed.
+Result<std::string> FindSandboxProgram(const char* name);
+
+// WorkerProcess: a process of a sandbox, and memory that this process shares with it. One thread at a time.
+// The process ends with the object.
 class WorkerProcess {
  public:
   // Errors: kIo.
@@ -44,22 +51,29 @@ class WorkerProcess {
 
   // Makes the shared memory at least as large. It may move. Errors: kOutOfMemory.
   Status Reserve(std::uint64_t bytes);
+  // Makes the shared memory so large, without mapping it here. Errors: kOutOfMemory.
+  Status Resize(std::uint64_t bytes);
+  // Ends the process and gives the shared memory away, which nobody can change any more. Errors: kIo.
+  Result<Descriptor> TakeMemory();
   std::byte* memory() const { return memory_; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
 
  private:
-  WorkerProcess(const WorkerStart& start, int socket, int memory_file)
-      : cpu_seconds_(start.settings.cpu_seconds), socket_(socket), memory_file_(memory_file) {}
+  WorkerProcess(const WorkerStart& start, Descriptor socket, Descriptor memory_file)
+      : cpu_seconds_(start.settings.cpu_seconds),
+        socket_(std::move(socket)),
+        memory_file_(std::move(memory_file)) {}
   Status Spawn(const WorkerStart& start, int its_socket);
   // Gives the process CPU time for one message.
   void GrantTime() const;
   void End();
+  void Unmap();
   // Ends the process, and says how it ended.
   Error Ended();
 
   const std::uint32_t cpu_seconds_;
-  const int socket_;
-  const int memory_file_;
+  const Descriptor socket_;
+  Descriptor memory_file_;
   pid_t process_ = -1;
   clockid_t clock_{};  // of the CPU time that the process has taken
   std::byte* memory_ = nullptr;

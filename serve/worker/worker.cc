@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rewire-sandbox: a process that runs one untrusted executable for a server (sandbox_message.h). The server
-// starts it with three descriptors: a socket, the executable, and the memory of tensors.
+// starts it with these descriptors: a socket, the memory of tensors, the executable, and so many files of
+// parameters.
 //
-//   rewire-sandbox MEMORY_BYTES THREADS BYTES STEPS DEPTH      the last three are limits of a run
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
+//   rewire-sandbox MEMORY_BYTES THREADS BYTES STEPS DEPTH FILES      BYTES to DEPTH are limits of a run
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +20,9 @@
 #include "rewire/serve/models/signature.h"
 #include "rewire/serve/sandbox/sandbox_message.h"
 #include "rewire/serve/worker/lock_down.h"
+#include "rewire/serve/worker/sandboxed_process.h"
 #include "rewire/vm/kernel_set.h"
+#include "rewire/vm/parameter_set.h"
 #include "rewire/vm/thread_pool.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -31,32 +30,6 @@ namespace rewire::serve {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-
-void Send(const std::string& message) {
-  // Without the server there is nothing to do.
-  if (send(kSandboxSocket, message.data(), message.size(), MSG_NOSIGNAL) < 0) _exit(0);
-}
-
-// The memory of tensors, which the server makes larger when it must.
-class TensorMemory {
- public:
-  // False if there is no address space for so many bytes.
-  bool MapUpTo(std::uint64_t bytes) {
-    if (bytes <= bytes_) return true;
-    if (bytes_ != 0) munmap(data_, bytes_);
-    bytes_ = 0;
-    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, kSandboxMemory, 0);
-    if (data == MAP_FAILED) return false;
-    data_ = static_cast<std::byte*>(data);
-    bytes_ = bytes;
-    return true;
-  }
-  std::byte* at(std::uint64_t offset) const { return data_ + offset; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
 
 // An output whose size the server does not know.
 struct OwnOutput {
@@ -87,18 +60,13 @@ class Worker {
     Status done = Run(*run);
     [[maybe_unused]] const Status inputs = vm_.TryClearInputs(), outputs = vm_.TryClearOutputs();
     if (!done) return done;
-    Send(EncodeDone(results_));
+    SendToServer(EncodeDone(results_));
     return {};
   }
 
  private:
-  Status Map(std::uint64_t bytes) {
-    if (memory_.MapUpTo(bytes)) return {};
-    return Fail(StatusCode::kOutOfMemory, "the sandbox has no room for {} bytes of tensors", bytes);
-  }
-
   Status Run(const SandboxRun& run) {
-    if (Status mapped = Map(run.memory_bytes); !mapped) return mapped;
+    if (Status mapped = memory_.MapUpTo(run.memory_bytes); !mapped) return mapped;
     for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
       const SandboxTensor& given = run.inputs[i];
       const void* const data = memory_.at(given.offset);
@@ -135,18 +103,18 @@ class Worker {
   Status Fetch(std::string_view message) {
     const Result<SandboxFetch> fetch = DecodeFetch(message);
     if (!fetch) return Forward(fetch);
-    if (Status mapped = Map(fetch->memory_bytes); !mapped) return mapped;
+    if (Status mapped = memory_.MapUpTo(fetch->memory_bytes); !mapped) return mapped;
     for (std::size_t i = 0; i < fetch->offsets.size(); ++i) {
       if (fetch->offsets[i] == kNotPlaced || results_[i].bytes == 0) continue;
       std::memcpy(memory_.at(fetch->offsets[i]), own_[i].memory.get(), results_[i].bytes);
     }
-    Send(EncodeDone({}));
+    SendToServer(EncodeDone({}));
     return {};
   }
 
   const ModelSignature signature_;
   VirtualMachine vm_;
-  TensorMemory memory_;
+  SharedMemory memory_;
   std::vector<OwnOutput> own_;
   std::vector<SandboxTensor> results_;
 };
@@ -161,21 +129,6 @@ KernelSet OpenKernels(Status* status) {
   return kernels;
 }
 
-// The size of the executable.
-Result<std::size_t> ModelBytes() {
-  struct stat found {};
-  if (fstat(kSandboxModel, &found) != 0) return Fail(StatusCode::kIo, "the executable cannot be read");
-  if (found.st_size == 0) return Fail(StatusCode::kInvalidFile, "the file is empty");
-  return static_cast<std::size_t>(found.st_size);
-}
-
-Result<SharedBytes> MapModel(std::size_t bytes) {
-  void* const data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, kSandboxModel, 0);
-  if (data == MAP_FAILED) return Fail(StatusCode::kOutOfMemory, "the sandbox has no room for the executable");
-  return SharedBytes{{static_cast<const std::byte*>(data), bytes},
-                     std::shared_ptr<const void>(data, [bytes](void* last) { munmap(last, bytes); })};
-}
-
 std::vector<RemoteTensor> Descriptions(const std::vector<TensorDescription>& tensors) {
   std::vector<RemoteTensor> list;
   for (const TensorDescription& tensor : tensors)
@@ -183,7 +136,30 @@ std::vector<RemoteTensor> Descriptions(const std::vector<TensorDescription>& ten
   return list;
 }
 
-std::uint64_t NumberOf(const char* text) { return std::strtoull(text, nullptr, 10); }
+// The sizes of the executable and of the files of parameters.
+Result<std::vector<std::size_t>> FileSizes(std::uint64_t parameters) {
+  std::vector<std::size_t> sizes;
+  for (int file = kSandboxFiles; sizes.size() <= parameters; ++file) {
+    const Result<std::size_t> size = FileBytes(file, sizes.empty() ? "file" : "file of parameters");
+    if (!size) return Forward(size);
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+Status ReadParameters(const std::vector<std::size_t>& sizes, LinkOptions* link) {
+  // A file of parameters may be that of several models.
+  link->ignore_extra_parameters = true;
+  for (std::size_t i = 1; i < sizes.size(); ++i) {
+    const Result<SharedBytes> bytes = MapSandboxFile(kSandboxFiles + static_cast<int>(i), sizes[i]);
+    if (!bytes) return Forward(bytes);
+    Result<ParameterSet> set = ParameterSet::FromBytes(*bytes);
+    // The process does not know the file's name.
+    if (!set) return Forward(set, "file " + std::to_string(i) + " of 'parameters'");
+    link->parameters.push_back(*std::move(set));
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
   Status opened;
@@ -193,13 +169,14 @@ Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
   link.stock_kernels = false;
   link.stock_devices = false;
   link.threads = ThreadPool::Make(static_cast<std::int32_t>(NumberOf(arguments[2])));
-  const Result<std::size_t> size = ModelBytes();
-  if (!size) return Forward(size);
+  const Result<std::vector<std::size_t>> sizes = FileSizes(NumberOf(arguments[6]));
+  if (!sizes) return Forward(sizes);
   if (Status locked = LockDown({NumberOf(arguments[1])}); !locked) return Forward(locked, "the sandbox");
-  const Result<SharedBytes> bytes = MapModel(*size);
+  const Result<SharedBytes> bytes = MapSandboxFile(kSandboxFiles, sizes->front());
   if (!bytes) return Forward(bytes);
   const Result<Executable> executable = Executable::FromBytes(*bytes);
   if (!executable) return Forward(executable);
+  if (Status read = ReadParameters(*sizes, &link); !read) return Forward(read);
   Result<Program> program = Program::Link(*executable, std::move(link));
   if (!program) return Forward(program);
   Result<ModelSignature> signature = ReadSignature(*program);
@@ -213,7 +190,7 @@ Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
   limits.steps = NumberOf(arguments[4]);
   limits.depth = static_cast<std::uint32_t>(NumberOf(arguments[5]));
   auto worker = std::make_unique<Worker>(*std::move(program), *std::move(signature), limits);
-  Send(ready);
+  SendToServer(ready);
   return worker;
 }
 
@@ -222,15 +199,17 @@ Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
 
 int main(int argc, char** argv) {
   using namespace rewire::serve;  // NOLINT(google-build-using-namespace)
-  if (argc != 6 || close_range(kSandboxMemory + 1, ~0U, 0) != 0) return 2;
+  if (argc != 7) return 2;
+  const auto first_other =
+      static_cast<unsigned>(kSandboxFiles) + 1 + static_cast<unsigned>(NumberOf(argv[6]));
+  if (close_range(first_other, ~0U, 0) != 0) return 2;
   const rewire::Result<std::unique_ptr<Worker>> worker = MakeWorker(argv);
-  if (!worker) Send(EncodeFailed(worker.error()));
-  std::vector<char> message(kMostMessageBytes);
+  if (!worker) SendToServer(EncodeFailed(worker.error()));
   while (worker) {
-    const ssize_t got = recv(kSandboxSocket, message.data(), message.size(), 0);
-    if (got <= 0) break;
-    if (const rewire::Status done = (*worker)->Answer({message.data(), static_cast<std::size_t>(got)}); !done)
-      Send(EncodeFailed(done.error()));
+    const std::string_view message = NextMessage();
+    if (message.empty()) break;
+    if (const rewire::Status done = (*worker)->Answer(message); !done)
+      SendToServer(EncodeFailed(done.error()));
   }
   _exit(0);  // what runs at the end of a program needs system calls that are taken away
 }

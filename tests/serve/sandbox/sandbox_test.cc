@@ -6,10 +6,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -18,6 +16,7 @@
 
 #include "rewire/serve/run/model_service.h"
 #include "rewire/serve/sandbox/sandbox_message.h"
+#include "rewire/tests/serve/sandbox/library_path.h"
 #include "rewire/tests/serve/serve_fixture.h"
 
 namespace rewire::serve::test {
@@ -84,10 +83,9 @@ class SandboxServer {
   TestClient client_;
 };
 
-std::string LoadError(const std::string& name, const std::string& content, const ModelSettings& more = {}) {
+std::string LoadError(const std::string& name, const std::string& content) {
   const rewire::test::TempFolder folder;
   ServeSettings settings = SettingsOf(folder.Write(name, content));
-  settings.defaults = more;
   settings.defaults.sandbox.enabled = true;
   const Result<std::unique_ptr<Service>> service = MakeService(settings);
   return service ? "" : service.error().message();
@@ -223,10 +221,6 @@ TEST_CASE("sandbox: a process has as much memory as its settings say") {
 TEST_CASE("sandbox: what it cannot load is refused with a reason") {
   CHECK_THAT(LoadError("model.rwx", "nothing"), Contains("model.rwx: "));
   CHECK_THAT(LoadError("model.rwx", ""), Contains("the file is empty"));
-  CHECK_THAT(LoadError("model.onnx", "nothing"), Contains("a sandbox takes executables alone"));
-  ModelSettings settings;
-  settings.parameters = {"weights.safetensors"};
-  CHECK_THAT(LoadError("model.rwx", "nothing", settings), Contains("a sandbox takes no files of parameters"));
   const rewire::test::TempFolder folder;
   std::ifstream file(WriteModel(folder, "gate.rwx", DoubleProgram("test.gate")), std::ios::binary);
   std::ostringstream bytes;
@@ -247,29 +241,6 @@ while server.recv(1 << 17):
         sys.exit(0)
     server.send(answer)
 )";
-
-// Sets where Rewire's own files are, for as long as it lives.
-class LibraryPath {
- public:
-  explicit LibraryPath(const std::string& folder) {
-    const char* const before = std::getenv(kName);
-    if (before != nullptr) before_ = before;
-    setenv(kName, folder.c_str(), 1);
-  }
-  ~LibraryPath() {
-    if (before_) {
-      setenv(kName, before_->c_str(), 1);
-    } else {
-      unsetenv(kName);
-    }
-  }
-  LibraryPath(const LibraryPath&) = delete;
-  LibraryPath& operator=(const LibraryPath&) = delete;
-
- private:
-  static constexpr const char* kName = "REWIRE_LIBRARY_PATH";
-  std::optional<std::string> before_;
-};
 
 TEST_CASE("sandbox: a process that lies about its outputs fails its request alone") {
   const rewire::test::TempFolder folder;
@@ -310,15 +281,17 @@ TEST_CASE("sandbox: a process that lies about its outputs fails its request alon
 TEST_CASE("sandbox: damaged messages of a process are refused, and read as far as they go") {
   const RemoteSignature signature = {{{"x", kFloat32, {-1, 4}, "N,4"}}, {{"y", kFloat32, {-1, 4}, "N,4"}}};
   const std::string messages[] = {EncodeReady(signature), EncodeDone({{{1, 4}, 64, 16}, {{}, kNotPlaced, 4}}),
-                                  EncodeFailed(Error(StatusCode::kKernelFailed, "a kernel failed"))};
+                                  EncodeFailed(Error(StatusCode::kKernelFailed, "a kernel failed")),
+                                  EncodeCompiled(4096)};
   CHECK(DecodeReady(messages[0])->outputs[0].dims == "N,4");
   CHECK((*DecodeDone(messages[1]))[0].shape == std::vector<std::int64_t>{1, 4});
   CHECK(DecodeDone(messages[2]).error().message() == "a kernel failed");
+  CHECK(*DecodeCompiled(messages[3]) == 4096);
   CHECK(DecodeDone(messages[0]).error().code() == StatusCode::kInvalidFile);
   std::mt19937 random(5);
   int refused = 0;
   for (int i = 0; i < 60000; ++i) {
-    std::string text = messages[random() % 3];
+    std::string text = messages[random() % 4];
     for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) {
       const std::size_t at = random() % text.size();
       if (random() % 4 == 0) {
@@ -332,8 +305,9 @@ TEST_CASE("sandbox: damaged messages of a process are refused, and read as far a
     const std::string_view message(exact.data(), exact.size());
     refused += DecodeReady(message) ? 0 : 1;
     refused += DecodeDone(message) ? 0 : 1;
+    refused += DecodeCompiled(message) ? 0 : 1;
   }
-  CHECK(refused > 60000);
+  CHECK(refused > 120000);
 }
 
 }  // namespace
