@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/models/model_version.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "rewire/base/dtype.h"
+#include "rewire/base/mapped_file.h"
 #include "rewire/base/near_names.h"
 #include "rewire/executable_format/executable.h"
 #include "rewire/serve/models/open_onnx.h"
@@ -123,6 +126,22 @@ Result<Executable> Sandboxed(const std::string& path, const ModelSettings& setti
   return std::move(model->executable);
 }
 
+Result<Executable> Opened(const std::string& path, SharedBytes* file) {
+  Result<SharedBytes> bytes = MapFile(path);
+  if (!bytes) return Forward(bytes);
+  *file = *bytes;
+  return Executable::FromBytes(*bytes);
+}
+
+// A model that nobody asks takes no memory for pages of its file, which come back at its first run. Of a
+// thousand small models these are as many pages as all else. Those of large files are mostly weights, which a
+// first run would have to wait for.
+void ForgetFile(const SharedBytes& file) {
+  constexpr std::size_t kSmallFile = 64 << 10;
+  if (!file.mapped || file.view.size() > kSmallFile) return;
+  madvise(const_cast<std::byte*>(file.view.data()), file.view.size(), MADV_DONTNEED);
+}
+
 }  // namespace
 
 Result<ParameterSet> ModelLoader::Parameters(const std::string& path) {
@@ -165,11 +184,12 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   link.init_sharing = ShareInitResults();
   link.log = log_;
   link.kernels = kernels_;
+  SharedBytes file_bytes;
   std::string origin, cache_problem;
   const Result<Executable> executable = settings.sandbox.enabled
                                             ? Sandboxed(file.path, settings, limits, &link.kernels)
                                         : onnx ? Compiled(file.path, &origin, &cache_problem)
-                                               : Executable::Open(file.path);
+                                               : Opened(file.path, &file_bytes);
   if (!executable) return Forward(executable, file.path);
   link.threads = Threads(settings.threads);
   for (const std::string& path : settings.parameters) {
@@ -182,26 +202,27 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   link.ignore_extra_parameters = true;
   Result<Program> program = Program::Link(*executable, std::move(link));
   if (!program) return Forward(program, file.path);
+  ForgetFile(file_bytes);
   Result<ModelSignature> signature = ReadSignature(*program, settings.generator.total);
   if (!signature) return Forward(signature, file.path);
   Result<std::vector<StatePair>> state = FindState(*signature, settings.sequence);
   if (!state) return Forward(state, file.path);
   if (Status good = CheckBatching(*signature, *state, settings.batching); !good)
     return Forward(good, file.path);
-  std::optional<Generator> generator;
+  std::unique_ptr<Generator> generator;
   if (!settings.generator.tokens.empty()) {
     std::vector<std::string> inputs;
     for (const StatePair& pair : *state) inputs.push_back(signature->inputs[pair.input].name);
     Result<Generator> read =
         ReadGenerator(settings.generator, inputs, DescribeInputs(*signature), DescribeOutputs(*signature));
     if (!read) return Forward(read, file.path);
-    generator = *std::move(read);
+    generator = std::make_unique<Generator>(*std::move(read));
     generator->model = name;
     generator->version = std::to_string(file.version);
     generator->timeout_us = settings.timeout_us;
   }
   std::optional<CacheLayout> cache;
-  if (generator && !settings.generator.cache_dimension.empty()) {
+  if (generator != nullptr && !settings.generator.cache_dimension.empty()) {
     Result<CacheLayout> layout = ReadCacheLayout(settings.generator.cache_dimension, *signature, *state);
     if (!layout) return Forward(layout, file.path);
     cache = *std::move(layout);

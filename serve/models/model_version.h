@@ -29,15 +29,15 @@ struct ModelVersion {
   std::string name;
   std::string version;
   std::string platform;
-  ModelSettings settings;
+  const ModelSettings& settings;  // lives as long as the service
   Program program;
   ModelSignature signature;
-  std::vector<StatePair> state;  // empty: it keeps none
-  Limits limits;                 // of one run
-  std::optional<Generator> generator;
-  std::optional<CacheLayout> cache;  // of the generator's state
-  std::string origin;                // of a model of ONNX: CompiledOnnx's; else empty
-  std::string cache_problem;         // the same
+  std::vector<StatePair> state;                // empty: it keeps none
+  Limits limits;                               // of one run
+  std::unique_ptr<const Generator> generator;  // null: it makes no tokens
+  std::optional<CacheLayout> cache;            // of the generator's state
+  std::string origin;                          // of a model of ONNX: CompiledOnnx's; else empty
+  std::string cache_problem;                   // the same
 };
 
 // Loads versions. What several of them use is in memory once: mapped files, sets of parameters, pools of
@@ -47,9 +47,9 @@ class ModelLoader {
   // `cache` is the folder of compiled models; empty: there is none.
   ModelLoader(LogSink log, KernelSet kernels, std::string cache = {})
       : log_(log), kernels_(std::move(kernels)), cache_(std::move(cache)) {}
-  // Reads an executable, or compiles a model of ONNX, and links it. Errors name the file. kInvalidArgument
-  // also if the settings ask for batches of a model that has no dimension for them, or name state that it
-  // does not have.
+  // Reads an executable, or compiles a model of ONNX, and links it. The settings must outlive the version.
+  // Errors name the file. kInvalidArgument also if the settings ask for batches of a model that has no
+  // dimension for them, or name state that it does not have.
   Result<std::shared_ptr<const ModelVersion>> Load(const std::string& name, const VersionFile& file,
                                                    const ModelSettings& settings);
 

@@ -108,7 +108,7 @@ class ModelService : public Service {
   Result<std::shared_ptr<HeldModel>> HoldGenerator(std::string_view model) override {
     const Result<std::shared_ptr<ModelQueue>> queue = Find(model, {});
     if (!queue) return Forward(queue);
-    if (!(*queue)->model().generator) {
+    if ((*queue)->model().generator == nullptr) {
       return Fail(StatusCode::kUnsupported,
                   "model '{}' makes no tokens: its settings have no generator (docs/serving.md)", model);
     }
@@ -151,7 +151,7 @@ class ModelService : public Service {
       description.sequence.state[of.signature.outputs[pair.output].name] =
           of.signature.inputs[pair.input].name;
     }
-    description.generates = of.generator.has_value();
+    description.generates = of.generator != nullptr;
     description.batchable = of.signature.batch_symbol.has_value();
     description.instances = (*queue)->instance_count();
     description.max_queue_size = of.settings.max_queue_size;

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -80,9 +79,8 @@ class Sequences {
     std::string why;
     std::uint64_t number = 0;  // of the end; a name may end again
   };
-  std::map<std::string, Ended> ended_;  // the last ones
-  std::deque<std::pair<std::string, std::uint64_t>>
-      ended_order_;  // their names and numbers, the oldest first
+  std::map<std::string, Ended> ended_;                            // the last ones
+  std::list<std::pair<std::string, std::uint64_t>> ended_order_;  // their names and numbers, the oldest first
   std::uint64_t ends_ = 0;
   std::vector<EvictedSequence> evicted_;
   std::uint64_t held_ = 0;  // how many have begun
