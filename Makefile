@@ -20,7 +20,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-prefixes bench-serve-sandbox bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-cpu bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-models bench-serve-prefixes bench-serve-sandbox bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -136,6 +136,20 @@ bench-serve-triton: install-deps ## measure vm-serve beside Triton's server with
 	$(LAUNCHERS) cmake --preset release -DREWIRE_BUILD_BENCH=ON -DREWIRE_WITH_TRITON=ON
 	cmake --build build/release --parallel $(JOBS) --target vm-as vm-bench vm-serve triton_empty triton_timed triton_rewire rewire_kernels_cpu
 	tests/support/environments.py --run $(TRITON) tests/bench/serve_beside_triton.py build/release $(ARGS)
+
+bench-serve-cpu: install-deps ## measure the server's CPU time for a request over HTTP, gRPC and shared memory; ARGS="--clients 1,64"
+	third_party/install.sh load
+	tests/support/environments.py tests/serve/requirements/openai.txt
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-as vm-serve rewire_kernels_cpu
+	tests/support/environments.py --run tests/serve/requirements/openai.txt tests/bench/serve_cpu.py build/release $(ARGS)
+
+bench-serve-models: install-deps ## measure batching on and off for each model of tests/models; ARGS="--model mlp"
+	tests/support/environments.py $(MODELS)
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-bench vm-compile vm-serve rewire_kernels_cpu
+	tests/support/environments.py --run $(MODELS) tests/models/reference.py $(BUILD)/models
+	tests/support/environments.py --run $(MODELS) tests/bench/serve_models.py build/release --cases $(BUILD)/models $(ARGS)
 
 bench-serve-loadgen: install-deps ## let MLPerf's LoadGen judge vm-serve in its Server scenario; ARGS="--rate 2000"
 	tests/support/environments.py tests/bench/requirements/loadgen.txt
