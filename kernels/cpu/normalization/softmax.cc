@@ -69,7 +69,8 @@ struct Softmax : contract::SoftmaxAttributes {
 
   static constexpr std::int64_t kShortLine = 16;
 
-  // Lines that are too short for vectors of their own become columns, whose vectors go over lines.
+  // Lines that are too short for vectors of their own become columns, whose vectors go over lines. A line
+  // alone is computed as a column, too, so that its bits do not depend on how many lines there are.
   static void ShortLines(const float* in, float* out, std::int64_t lines, std::int64_t count, Pace& pace) {
     constexpr std::int64_t kFewLines = 4;  // that are not worth it
     const auto transpose = std::get<TransposeBlock<std::uint32_t>>(BestBlockTransposes());
@@ -82,7 +83,7 @@ struct Softmax : contract::SoftmaxAttributes {
     for (std::int64_t first = 0; first < lines && !pace.stopped(); first += kBlock) {
       const std::int64_t some = std::min(kBlock, lines - first), at = first * count;
       if (some < kFewLines) {
-        for (std::int64_t i = at; i < lines * count; i += count) Line(in + i, out + i, count, pace);
+        for (std::int64_t i = at; i < lines * count; i += count) Columns(in + i, out + i, count, 1, 1, pace);
         return;
       }
       turn(columns, some, in + at, count, count, some);

@@ -71,7 +71,7 @@ TEST_CASE("embedded average pools equal the stock kernel") {
 TEST_CASE("embedded softmax equals the stock kernel, to rounding on long lines") {
   Draw draw(35);
   for (int i = 0; i < 200; ++i) {
-    const int outer = draw.Int(0, 3), count = draw.Of({1, 2, 10, 16, 17, 40, 100}),
+    const int outer = draw.Of({0, 1, 2, 3, 9, 70}), count = draw.Of({1, 2, 10, 16, 17, 40, 100}),
               inner = draw.Of({1, 1, 3});
     HostTensor x = draw.Floats({outer, count, inner});
     for (float& value : x.elements<float>()) value *= 20;

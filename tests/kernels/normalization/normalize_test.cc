@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalization of groups of channels in both layouts, and of rows, by every instruction set.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -198,6 +199,29 @@ TEST_CASE("batch_norm of planes of every size") {
       }
     }
   }
+}
+
+TEST_CASE("softmax of a short line has the same bits whatever lines are beside it") {
+  ForEachTarget([] {
+    for (const char* name : {"rewire.softmax", "rewire.log_softmax"}) {
+      for (const std::int64_t count : {1, 2, 7, 10, 16}) {
+        for (const std::int64_t lines : {2, 3, 4, 5, 63, 65, 130}) {
+          CAPTURE(name, count, lines);
+          HostTensor x = HostTensor::Random({lines, count}, 1),
+                     all = HostTensor::Empty<float>({lines, count});
+          REQUIRE(Run(name, {&x, &all}, {{"axis", 1}}) == "");
+          const auto values = x.values<float>(), expected = all.values<float>();
+          for (std::int64_t i = 0; i < lines; ++i) {
+            HostTensor line = HostTensor::Empty<float>({1, count}), alone = line;
+            std::copy_n(values.begin() + i * count, count, line.elements<float>().begin());
+            REQUIRE(Run(name, {&line, &alone}, {{"axis", 1}}) == "");
+            const auto given = alone.values<float>();
+            REQUIRE(std::equal(given.begin(), given.end(), expected.begin() + i * count));
+          }
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -11,11 +11,13 @@
 
 #include "rewire/executable_format/text/assembler.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/linked/linked_copy.h"
 #include "rewire/tests/support/run_program.h"
 #include "rewire/tests/vm/device/fake_device.h"
 #include "rewire/tests/vm/run/second_thread.h"
 #include "rewire/vm/c_api.h"
 #include "rewire/vm/c_api/impl/handles.h"
+#include "rewire/vm/c_api/linked_executable.h"
 
 namespace rewire::test {
 namespace {
@@ -81,6 +83,7 @@ struct Shared {
   TempFolder folder;
   std::string path;
   std::vector<std::byte> bytes = FileBytes();
+  LinkedCopy linked{*Executable::FromBytes({{bytes.data(), bytes.size()}, nullptr})};
   float data[3] = {1, 2, 3};
   std::int64_t shape[1] = {3};
   DLTensor tensor{data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, nullptr, 0};
@@ -139,6 +142,10 @@ std::vector<Row> ExecutableRows() {
          return made([](auto** out) { return rewire_executable_open_bundled("/none", "m", nullptr, out); });
        },
        kRewireNotFound},
+      {"rewire_executable_open_linked",
+       [made](Shared& s) {
+         return made([&](auto** out) { return rewire_executable_open_linked(&s.linked.linked(), out); });
+       }},
       {"rewire_executable_open_memory",
        [made](Shared& s) {
          return made([&](auto** out) {
