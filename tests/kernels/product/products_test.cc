@@ -43,7 +43,8 @@ void CheckMicroKernel() {
   REQUIRE(micro.width <= kMaxMicroWidth);
   const auto width = static_cast<std::size_t>(micro.width);
   for (std::size_t depth : {0u, 1u, 2u, 7u, 64u, 256u}) {
-    std::vector<T> a(depth * kMicroRows), b(depth * width), tile(kMicroRows * width, T{-1});
+    // Rows have places even if they have no elements.
+    std::vector<T> a((depth + 1) * kMicroRows), b(depth * width), tile(kMicroRows * width, T{-1});
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(static_cast<int>(i * 7 % 13) - 6);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(static_cast<int>(i * 5 % 11) - 5);
     // Rows side by side for each k, and rows one behind the other.
