@@ -22,8 +22,12 @@ import generated
 import trained
 
 
-def session(path, threads=1):
+def session(path, threads=1, rounds_as_written=False):
+    """ONNX Runtime with a model. `rounds_as_written`: products between DequantizeLinear and QuantizeLinear are computed as the
+    floats that they say. As products of bytes, CPUs without instructions for these add them up in 16 bits and hold the sums there."""
     options = onnxruntime.SessionOptions()
+    if rounds_as_written:
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3

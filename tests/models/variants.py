@@ -331,7 +331,7 @@ class Products:
 def check_variant(tools, variant, made, cases, scratch, products):
     """Yields (what was run, what it gave, problem or None)."""
     name, executable = cases[0].parent.name, scratch / "variant.rwx"
-    session = reference.session(made)
+    session = reference.session(made, rounds_as_written=True)
     samples = Samples(name, scratch) if variant == INT8 else None
     own = samples.options if samples else ["--precision", "bf16"] if variant == BF16 else []
     try:
@@ -348,7 +348,7 @@ def check_variant(tools, variant, made, cases, scratch, products):
         return
     if variant == INT8:
         peer = made.parent / f"{name}.static.onnx"
-        session = reference.session(peer) if peer.exists() else session
+        session = reference.session(peer, rounds_as_written=True) if peer.exists() else session
     for case in cases:
         names = json.loads((case / "out" / "names.json").read_text())
         inputs = as_asked(inputs_of(case), session)
@@ -367,7 +367,7 @@ def make(variant, folder, cases, made):
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             VARIANTS[variant](folder / "model.onnx", cases, made)
-            reference.session(made)
+            reference.session(made, rounds_as_written=True)
     except Exception as failure:  # anything may come out of these tools
         made.unlink(missing_ok=True)
         return f"{type(failure).__name__}: {(str(failure).splitlines() or [''])[0][:200]}"
