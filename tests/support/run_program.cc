@@ -97,8 +97,10 @@ Finished RunProgram(const std::string& program, const std::vector<std::string>& 
     _exit(127);
   }
   if (child > 0 && streams.signal != 0) {
-    for (unsigned i = 0; i < kMostSeconds * 1000 && !Catches(child, binary, streams.signal); ++i)
-      usleep(1000);
+    const auto is_ready = [&] {
+      return Catches(child, binary, streams.signal) && std::filesystem::exists(folder / streams.signal_after);
+    };
+    for (unsigned i = 0; i < kMostSeconds * 1000 && !is_ready(); ++i) usleep(1000);
     usleep(50000);  // so that it is probably at its work
     kill(child, streams.signal);
   }

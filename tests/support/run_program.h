@@ -39,8 +39,10 @@ struct Streams {
   bool in_waits = false;    // a pipe into which nobody writes
   // As a user without rights to others' files, if the test runs as root.
   bool unprivileged = false;
-  // Sends this signal when the program catches it; 0: none.
+  // Sends this signal when the program catches it; 0: none. If `signal_after` is a name, not before the
+  // program's folder has something of this name.
   int signal = 0;
+  std::string signal_after = {};
 };
 
 // bin/<program> of the build tree, with `folder` as its working directory. One that runs longer than two
