@@ -117,10 +117,10 @@ Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const 
 }
 
 // The program that stands for an executable in a sandbox, and its kernel.
-Result<Executable> Sandboxed(const std::string& path, const ModelSettings& settings, const Limits& limits,
-                             KernelSet* kernels) {
+Result<Executable> Sandboxed(const std::string& path, bool is_onnx, const ModelSettings& settings,
+                             const Limits& limits, KernelSet* kernels) {
   Result<SandboxedModel> model =
-      OpenSandboxed(path, {settings.parameters, settings.sandbox, limits, settings.threads});
+      OpenSandboxed(path, {is_onnx, settings.parameters, settings.sandbox, limits, settings.threads});
   if (!model) return Forward(model);
   *kernels = std::move(model->kernels);
   return std::move(model->executable);
@@ -187,16 +187,18 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   SharedBytes file_bytes;
   std::string origin, cache_problem;
   const Result<Executable> executable = settings.sandbox.enabled
-                                            ? Sandboxed(file.path, settings, limits, &link.kernels)
+                                            ? Sandboxed(file.path, onnx, settings, limits, &link.kernels)
                                         : onnx ? Compiled(file.path, &origin, &cache_problem)
                                                : Opened(file.path, &file_bytes);
   if (!executable) return Forward(executable, file.path);
   link.threads = Threads(settings.threads);
-  for (const std::string& path : settings.parameters) {
-    if (settings.sandbox.enabled) break;  // its process has them
-    Result<ParameterSet> set = Parameters(path);
-    if (!set) return Forward(set);
-    link.parameters.push_back(*std::move(set));
+  // The process of a sandbox has them itself.
+  if (!settings.sandbox.enabled) {
+    for (const std::string& path : settings.parameters) {
+      Result<ParameterSet> set = Parameters(path);
+      if (!set) return Forward(set);
+      link.parameters.push_back(*std::move(set));
+    }
   }
   // A file of parameters may be that of several models.
   link.ignore_extra_parameters = true;

@@ -189,8 +189,7 @@ Result<std::vector<Descriptor>> OpenFiles(const std::string& path, const Sandbox
   std::vector<Descriptor> files;
   Result<Descriptor> model = OpenFile(path);
   if (!model) return Forward(model);
-  constexpr std::string_view kOnnx = ".onnx";
-  if (path.size() >= kOnnx.size() && path.substr(path.size() - kOnnx.size()) == kOnnx) {
+  if (start.is_onnx) {
     Result<Descriptor> compiled = CompileSandboxed(*model, path.substr(path.rfind('/') + 1), start.settings);
     if (!compiled) return Forward(compiled);
     model = std::move(compiled);

@@ -25,6 +25,7 @@ struct SandboxedModel {
 };
 
 struct SandboxStart {
+  bool is_onnx = false;                 // the file is a model of ONNX, which is compiled first
   std::vector<std::string> parameters;  // files
   SandboxSettings settings;
   Limits limits;  // of a run
