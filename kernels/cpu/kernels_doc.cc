@@ -82,7 +82,8 @@ These have no kernel of their own: the front end writes them with those below.
    ([vm/kernel/define.h](../vm/kernel/define.h)).
 2. Check every argument ([checks.h](../kernels/cpu/support/checks.h)). The rule of the output's shape is a template in the family's file of
    `kernels/contract/` ([shape.h](../kernels/contract/shape.h)): the kernel and its shape function call it with numbers, the compiler
-   with expressions. Attributes that a kernel of a device or the compiler reads, too, stand there as well.
+   with expressions. `tests/ci/shape_rules.txt` names it. Attributes that a kernel of a device or the compiler reads, too, stand there as
+   well; a kernel derives from `WithAttributes` ([with_attributes.h](../kernels/cpu/support/with_attributes.h)) if they are all of its state.
 3. Every loop whose length a tensor decides runs through `ParallelFor` or a `Pace` ([pace.h](../kernels/cpu/support/pace.h)), which ask whether
    to go on. Products of sizes go through `Times`, floats become integers by `ToType`; tests/ci/check_kernels.py refuses others.
    Use an engine that is there: [elementwise.h](../kernels/cpu/elementwise/elementwise.h) for what broadcasts,

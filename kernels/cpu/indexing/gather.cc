@@ -14,16 +14,13 @@
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
-struct Gather : contract::GatherAttributes {
+struct Gather : WithAttributes<contract::GatherAttributes> {
   static constexpr const char* kName = names::kGather;
-  static Status Make(Attributes& attributes, Gather* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
     checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
@@ -81,12 +78,8 @@ struct Gather : contract::GatherAttributes {
   }
 };
 
-struct GatherElements : contract::GatherAttributes {
+struct GatherElements : WithAttributes<contract::GatherAttributes> {
   static constexpr const char* kName = names::kGatherElements;
-  static Status Make(Attributes& attributes, GatherElements* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
     checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
@@ -207,12 +200,8 @@ struct LookUp {
   }
 };
 
-struct OneHot : contract::OneHotAttributes {
+struct OneHot : WithAttributes<contract::OneHotAttributes> {
   static constexpr const char* kName = names::kOneHot;
-  static Status Make(Attributes& attributes, OneHot* one_hot) {
-    one_hot->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView indices, TensorView values, TensorView out) const {
     Checks checks;
     checks.Dense("indices", indices)
@@ -320,12 +309,8 @@ struct OneHot : contract::OneHotAttributes {
   }
 };
 
-struct OneHotShape : contract::OneHotAttributes {
+struct OneHotShape : WithAttributes<contract::OneHotAttributes> {
   static constexpr const char* kName = names::kShapeOneHot;
-  static Status Make(Attributes& attributes, OneHotShape* one_hot) {
-    one_hot->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView indices, TensorView depth, TensorView out) const {
     Dims result;
     double number = 0;

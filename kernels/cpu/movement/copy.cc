@@ -7,6 +7,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -74,12 +75,8 @@ Status CopyStretch(TensorView whole, TensorView part, int axis, std::int64_t sta
                     : CopyStrided(layout, bytes, part.raw_data(), in_whole);
 }
 
-struct Concat : contract::ConcatAttributes {
+struct Concat : WithAttributes<contract::ConcatAttributes> {
   static constexpr const char* kName = names::kConcat;
-  static Status Make(Attributes& attributes, Concat* concat) {
-    concat->Read(attributes);
-    return Status();
-  }
   Status operator()(const TensorList& tensors) const {
     if (tensors.size() < 2)
       return TypeError("expected at least one input and out, got ", tensors.size(), " arguments");
@@ -118,12 +115,8 @@ struct Concat : contract::ConcatAttributes {
   }
 };
 
-struct Split : contract::SplitAttributes {
+struct Split : WithAttributes<contract::SplitAttributes> {
   static constexpr const char* kName = names::kSplit;
-  static Status Make(Attributes& attributes, Split* split) {
-    split->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, const TensorList& outs) const {
     Checks checks;
     checks.Dense("x", x);

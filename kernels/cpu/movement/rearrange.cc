@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -23,12 +24,8 @@ Status CheckMove(TensorView x, TensorView out) {
   return CheckMovable("x", x);
 }
 
-struct Transpose : contract::TransposeAttributes {
+struct Transpose : WithAttributes<contract::TransposeAttributes> {
   static constexpr const char* kName = names::kTranspose;
-  static Status Make(Attributes& attributes, Transpose* transpose) {
-    transpose->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     Dims order;
@@ -79,12 +76,8 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
   return CopyStrided(layout, x.element_bytes(), out.raw_data(), begin);
 }
 
-struct Slice : contract::SliceAttributes {
+struct Slice : WithAttributes<contract::SliceAttributes> {
   static constexpr const char* kName = names::kSlice;
-  static Status Make(Attributes& attributes, Slice* slice) {
-    slice->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     return RunSlice(x, ViewOf(starts), ViewOf(ends), ViewOf(axes), ViewOf(steps), out);
   }
@@ -167,12 +160,8 @@ struct ReverseSequence : SequenceAxes {
   }
 };
 
-struct Trilu : contract::TriluAttributes {
+struct Trilu : WithAttributes<contract::TriluAttributes> {
   static constexpr const char* kName = names::kTrilu;
-  static Status Make(Attributes& attributes, Trilu* trilu) {
-    trilu->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");

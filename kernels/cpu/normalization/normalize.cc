@@ -12,6 +12,7 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -49,12 +50,8 @@ Status NormalizeEach(TensorView x, std::int64_t count, const RowNorm<T>& by, Ten
                      });
 }
 
-struct LayerNorm : contract::RowNormAttributes {
+struct LayerNorm : WithAttributes<contract::RowNormAttributes> {
   static constexpr const char* kName = names::kLayerNorm;
-  static Status Make(Attributes& attributes, LayerNorm* norm) {
-    norm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> bias, TensorView out,
                     std::optional<TensorView> out_mean, std::optional<TensorView> out_inv_std) const {
     if (Status s = CheckShaped(x, out); !s.ok()) return s;
@@ -86,12 +83,8 @@ struct LayerNorm : contract::RowNormAttributes {
   }
 };
 
-struct RmsNorm : contract::RowNormAttributes {
+struct RmsNorm : WithAttributes<contract::RowNormAttributes> {
   static constexpr const char* kName = names::kRmsNorm;
-  static Status Make(Attributes& attributes, RmsNorm* norm) {
-    norm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, TensorView out) const {
     if (Status s = CheckShaped(x, out); !s.ok()) return s;
     int first = 0;
@@ -194,12 +187,8 @@ struct LocalResponseNorm {
   }
 };
 
-struct BatchNorm : contract::BatchNormAttributes {
+struct BatchNorm : WithAttributes<contract::BatchNormAttributes> {
   static constexpr const char* kName = names::kBatchNorm;
-  static Status Make(Attributes& attributes, BatchNorm* norm) {
-    norm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView mean, TensorView variance,
                     TensorView out) const {
     if (Status s = CheckShaped(x, out); !s.ok()) return s;

@@ -14,17 +14,14 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
 template <bool kLog>
-struct Softmax : contract::SoftmaxAttributes {
+struct Softmax : WithAttributes<contract::SoftmaxAttributes> {
   static constexpr const char* kName = kLog ? names::kLogSoftmax : names::kSoftmax;
-  static Status Make(Attributes& attributes, Softmax* softmax) {
-    softmax->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).SameDType("out", out, "x", x);

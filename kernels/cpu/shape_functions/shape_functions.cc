@@ -16,6 +16,7 @@
 #include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -87,12 +88,8 @@ struct PoolShape {
   }
 };
 
-struct ConcatShape : contract::ConcatAttributes {
+struct ConcatShape : WithAttributes<contract::ConcatAttributes> {
   static constexpr const char* kName = names::kShapeConcat;
-  static Status Make(Attributes& attributes, ConcatShape* concat) {
-    concat->Read(attributes);
-    return Status();
-  }
   Status operator()(const TensorList& tensors) const {
     if (tensors.size() < 2)
       return TypeError("expected at least one shape and out, got ", tensors.size(), " arguments");
@@ -167,12 +164,8 @@ struct ReshapeShape {
   }
 };
 
-struct TransposeShape : contract::TransposeAttributes {
+struct TransposeShape : WithAttributes<contract::TransposeAttributes> {
   static constexpr const char* kName = names::kShapeTranspose;
-  static Status Make(Attributes& attributes, TransposeShape* transpose) {
-    transpose->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     Dims input, order, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
@@ -201,12 +194,8 @@ struct SliceShape {
   }
 };
 
-struct GatherShape : contract::GatherAttributes {
+struct GatherShape : WithAttributes<contract::GatherAttributes> {
   static constexpr const char* kName = names::kShapeGather;
-  static Status Make(Attributes& attributes, GatherShape* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Dims input, picks, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
@@ -218,12 +207,8 @@ struct GatherShape : contract::GatherAttributes {
   }
 };
 
-struct PadShape : contract::PadAttributes {
+struct PadShape : WithAttributes<contract::PadAttributes> {
   static constexpr const char* kName = names::kShapePad;
-  static Status Make(Attributes& attributes, PadShape* pad) {
-    pad->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     Dims input, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
