@@ -20,7 +20,7 @@ TVM_CASES := build/release/tests/tvm/cases
 LAUNCHERS := CMAKE_C_COMPILER_LAUNCHER="$${CMAKE_C_COMPILER_LAUNCHER-$$(command -v ccache)}" \
 	CMAKE_CXX_COMPILER_LAUNCHER="$${CMAKE_CXX_COMPILER_LAUNCHER-$$(command -v ccache)}"
 
-.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-onnxruntime-api bench-python bench-serve-batches bench-serve-cpu bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-models bench-serve-prefixes bench-serve-sandbox bench-serve-triton test-faults docs format tidy install-deps clean
+.PHONY: help demo demo-serve test build install wheel dist packages bench-device bench-vm bench-vm-instructions bench-tvm bench-models bench-operators bench-aot bench-aot-board bench-collective bench-collective-cpu bench-onnxruntime-api bench-python bench-serve-batches bench-serve-cpu bench-serve-k6 bench-serve-loadgen bench-serve-mlp bench-serve-models bench-serve-prefixes bench-serve-sandbox bench-serve-triton test-faults docs format tidy install-deps clean
 
 help: ## print this list
 	@echo "Rewire: a bytecode VM that runs compiled ML models inside a C++ program."
@@ -119,6 +119,13 @@ bench-collective: install-deps ## compare all-reduce with MPI's own; RANKS=4, AR
 	cmake --build build/release --parallel $(JOBS) --target bench-collective
 	REWIRE_LIBRARY_PATH=build/release/lib/rewire mpirun --allow-run-as-root --oversubscribe --bind-to none -n $(RANKS) \
 	  build/release/tests/bin/bench-collective $(ARGS)
+
+bench-collective-cpu: install-deps ## compare a rank's time for its part of a model with one process's time for the whole; ARGS="--ranks 4"
+	third_party/install.sh mpi
+	tests/support/environments.py $(MODELS)
+	$(LAUNCHERS) cmake --preset release
+	cmake --build build/release --parallel $(JOBS) --target vm-compile vm-run rewire_kernels_cpu rewire_kernels_collective_mpi
+	tests/support/environments.py --run $(MODELS) tests/bench/collective/rank_cpu.py build/release $(ARGS)
 
 bench-onnxruntime-api: install-deps ## measure sessions of programs for ONNX Runtime's C interface, on its library and on ours
 	tests/support/environments.py $(MODELS)
