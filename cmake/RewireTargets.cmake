@@ -111,7 +111,7 @@ function(rewire_module name)
   set(component rewire_kernels)
   if(name MATCHES "rewire_kernels_(onednn|image|re2|collective_mpi)$")
     set(component ${name})
-  elseif(name MATCHES "device")
+  elseif(name MATCHES "device|collective_nccl")
     set(component rewire_devices)
   elseif(name STREQUAL "rewire_sentencepiece")
     set(component rewire_tools)  # vm-serve's

@@ -7,11 +7,12 @@
 namespace rewire::cuda {
 namespace {
 
-void Describe(RewireDeviceApi* api) {
+void Describe(RewireStreamFailureApi* with) {
+  RewireDeviceApi* const api = &with->device;
   api->device_type = kDLCUDA;
   api->name = "cuda";
   AddMemory(api);
-  AddStreams(api);
+  AddStreams(with);
   AddModules(api);
   AddRecording(api);
 }

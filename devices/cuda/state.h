@@ -11,6 +11,8 @@
 #include "rewire/devices/cuda/driver.h"
 #include "rewire/devices/cuda/failure.h"
 #include "rewire/devices/cuda/pinned_blocks.h"
+#include "rewire/devices/cuda/stream_failures.h"
+#include "rewire/vm/kernel/stream_failure.h"
 
 namespace rewire::cuda {
 
@@ -59,6 +61,7 @@ struct State {
   std::string nvrtc_reason;  // why there is none; empty if there is one
   std::deque<Device> devices;
   PinnedBlocks pinned;
+  StreamFailures stream_failures;
 
   // False, with the words for it, if there is no driver or no device.
   bool Open(std::string* reason);
@@ -96,9 +99,9 @@ int Compile(const State& state, const Device& device, const std::string& source,
             std::string* cubin);
 
 // The functions of RewireDeviceApi, by file.
-void AddMemory(RewireDeviceApi* api);     // memory.cc
-void AddStreams(RewireDeviceApi* api);    // streams.cc: streams and events
-void AddModules(RewireDeviceApi* api);    // modules.cc
-void AddRecording(RewireDeviceApi* api);  // recording.cc
+void AddMemory(RewireDeviceApi* api);          // memory.cc
+void AddStreams(RewireStreamFailureApi* api);  // streams.cc: streams and events
+void AddModules(RewireDeviceApi* api);         // modules.cc
+void AddRecording(RewireDeviceApi* api);       // recording.cc
 
 }  // namespace rewire::cuda

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams, events and calls of the host.
+#include <utility>
+
 #include "rewire/devices/cuda/state.h"
 
 namespace rewire::cuda {
@@ -33,7 +35,11 @@ int MakeStream(void* context, DLDevice device, void** stream) {
     return driver.cuStreamCreate(&made, kStreamNonBlocking);
   });
   *stream = made;
-  if (code == REWIRE_DEVICE_OK) State::Of(context).pinned.AddStream();
+  if (code != REWIRE_DEVICE_OK) return code;
+  State& state = State::Of(context);
+  state.pinned.AddStream();
+  // The driver may give an address again that an earlier stream had.
+  (void)state.stream_failures.Take(made);
   return code;
 }
 
@@ -50,8 +56,16 @@ int DestroyStream(void* context, DLDevice device, void* stream) {
 }
 
 int Synchronize(void* context, DLDevice device, void* stream) {
-  return In(context, device, "cuStreamSynchronize",
-            [&](const CudaDriver& driver) { return driver.cuStreamSynchronize(StreamOf(stream)); });
+  const int code = In(context, device, "cuStreamSynchronize",
+                      [&](const CudaDriver& driver) { return driver.cuStreamSynchronize(StreamOf(stream)); });
+  if (code != REWIRE_DEVICE_OK) return code;
+  std::string failure = State::Of(context).stream_failures.Take(stream);
+  return failure.empty() ? code : devices::FailWith(REWIRE_DEVICE_FAILED, std::move(failure));
+}
+
+int FailStream(void* context, DLDevice /*device*/, void* stream, const char* message) {
+  State::Of(context).stream_failures.Note(stream, message);
+  return REWIRE_DEVICE_OK;
 }
 
 int MakeEvent(void* context, DLDevice device, void** event) {
@@ -102,7 +116,8 @@ int CallHost(void* context, DLDevice device, void* stream, void (*function)(void
 
 }  // namespace
 
-void AddStreams(RewireDeviceApi* api) {
+void AddStreams(RewireStreamFailureApi* with) {
+  RewireDeviceApi* const api = &with->device;
   api->make_stream = MakeStream;
   api->destroy_stream = DestroyStream;
   api->synchronize = Synchronize;
@@ -113,6 +128,7 @@ void AddStreams(RewireDeviceApi* api) {
   api->query_event = QueryEvent;
   api->synchronize_event = SynchronizeEvent;
   api->call_host = CallHost;
+  with->fail_stream = FailStream;
 }
 
 }  // namespace rewire::cuda

@@ -7,7 +7,8 @@
 namespace rewire::opencl {
 namespace {
 
-void Describe(RewireDeviceApi* api) {
+void Describe(RewireStreamFailureApi* with) {
+  RewireDeviceApi* const api = &with->device;
   api->device_type = kDLOpenCL;
   api->name = "opencl";
   api->flags = REWIRE_DEVICE_HANDLES;

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "rewire/devices/support/words.h"
-#include "rewire/vm/kernel/device_api.h"
+#include "rewire/vm/kernel/stream_failure.h"
 
 namespace rewire::devices {
 
@@ -39,11 +39,11 @@ int PropertiesOf(void* context, std::int32_t device_id, RewireDeviceProperties* 
 // Opens the library in the process' first call. `describe` fills in what the struct has beyond the functions
 // above. Arguments and result are those of rewire_device_open.
 template <typename State>
-int OpenLibrary(void (*describe)(RewireDeviceApi* api), std::uint32_t version, const RewireDeviceApi** api,
-                const char** reason) {
+int OpenLibrary(void (*describe)(RewireStreamFailureApi* api), std::uint32_t version,
+                const RewireDeviceApi** api, const char** reason) {
   struct Library {
     State state;
-    RewireDeviceApi api{};
+    RewireStreamFailureApi api{};
     std::string reason;
     bool is_open = false;
   };
@@ -51,11 +51,11 @@ int OpenLibrary(void (*describe)(RewireDeviceApi* api), std::uint32_t version, c
   static Library* const library = [describe] {
     auto* made = new Library();
     made->is_open = made->state.Open(&made->reason);
-    made->api.struct_size = sizeof(made->api);
-    made->api.context = &made->state;
-    made->api.error = [](void*) { return LastWords(); };
-    made->api.count = CountDevices<State>;
-    made->api.properties = PropertiesOf<State>;
+    made->api.device.struct_size = sizeof(made->api);
+    made->api.device.context = &made->state;
+    made->api.device.error = [](void*) { return LastWords(); };
+    made->api.device.count = CountDevices<State>;
+    made->api.device.properties = PropertiesOf<State>;
     describe(&made->api);
     return made;
   }();
@@ -64,7 +64,7 @@ int OpenLibrary(void (*describe)(RewireDeviceApi* api), std::uint32_t version, c
     return REWIRE_DEVICE_UNSUPPORTED;
   }
   *reason = library->reason.c_str();
-  *api = library->is_open ? &library->api : nullptr;
+  *api = library->is_open ? &library->api.device : nullptr;
   return library->is_open ? REWIRE_DEVICE_OK : REWIRE_DEVICE_UNSUPPORTED;
 }
 

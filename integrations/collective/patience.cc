@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "rewire/integrations/collective/timeout.h"
 #include "rewire/integrations/collective/world.h"
 #include "rewire/kernels/cpu/support/pace.h"
 
@@ -48,9 +49,7 @@ Status Patience::Look(Clock::time_point now) {
   } else if (now - ended_at_ >= kGrace) {
     return RuntimeError(world_.Name(ended_), " has ended");
   }
-  if (now - start_ < world_.timeout()) return Status();
-  return RuntimeError("the other ranks have not come to this call within ", world_.timeout().count() / 1000.0,
-                      " s (REWIRE_COLLECTIVE_TIMEOUT)");
+  return now - start_ < world_.timeout() ? Status() : TimedOut(world_.timeout());
 }
 
 }  // namespace rewire::collective

@@ -3,13 +3,13 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "rewire/integrations/collective/exchange.h"
 #include "rewire/integrations/collective/patience.h"
+#include "rewire/integrations/collective/timeout.h"
 
 namespace rewire::collective {
 
@@ -65,9 +65,7 @@ Status World::Usable() {
     return RuntimeError(left_, "; collectives of this process work again after a new start of all ranks");
   }
   if (IsFinalized()) return RuntimeError("MPI has been finalized; call no collective after MPI_Finalize");
-  int is_main = 1;
-  if (one_thread_) MPI_Is_thread_main(&is_main);
-  if (is_main != 0) return Status();
+  if (MayBeAsked()) return Status();
   return RuntimeError(
       "the host has initialized MPI for one thread, and this is another one; initialize it by "
       "MPI_Init_thread "
@@ -76,15 +74,7 @@ Status World::Usable() {
 
 Status World::Open() {
   if (IsFinalized()) return RuntimeError("MPI has been finalized; run programs with collectives before that");
-  if (const char* seconds = std::getenv("REWIRE_COLLECTIVE_TIMEOUT"); seconds != nullptr) {
-    char* end = nullptr;
-    const double given = std::strtod(seconds, &end);
-    if (end == seconds || *end != '\0' || !(given > 0) || given > 1e9) {
-      return kernel::ValueError("the environment variable REWIRE_COLLECTIVE_TIMEOUT is '", seconds,
-                                "', expected seconds, more than 0");
-    }
-    timeout_ = std::chrono::milliseconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(given * 1000)));
-  }
+  if (Status s = ReadTimeout(&timeout_); !s.ok()) return s;
   // Modules that MPI loads look for its symbols among those of the whole process.
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &info) != 0 && info.dli_fname != nullptr)
@@ -156,6 +146,13 @@ Status World::Connect() {
   const std::lock_guard lock(mutex_);
   peers_.Watch(std::move(identities), rank_);
   return Status();
+}
+
+bool World::MayBeAsked() const {
+  if (IsFinalized()) return false;
+  int is_main = 1;
+  if (one_thread_) MPI_Is_thread_main(&is_main);
+  return is_main != 0;
 }
 
 int World::FirstEnded() {

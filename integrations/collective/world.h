@@ -40,9 +40,11 @@ class World {
   std::string Name(int rank) const { return peers_.Name(rank); }
   // False while the process ends: the wait then is no kernel's.
   bool is_running() const { return !closing_.load(std::memory_order_relaxed); }
-  // How long a call waits for ranks that run: REWIRE_COLLECTIVE_TIMEOUT in seconds; 600 otherwise.
+  // How long a call waits for ranks that run (timeout.h).
   std::chrono::milliseconds timeout() const { return timeout_; }
 
+  // Whether the calling thread may call MPI.
+  bool MayBeAsked() const;
   // Excludes calls of MPI by other threads where MPI asks for it.
   std::unique_lock<std::mutex> Lock() {
     return multiple_ ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(mpi_);

@@ -12,6 +12,7 @@
 namespace rewire::names {
 
 inline constexpr char kCollectiveLibrary[] = "librewire_collective_mpi.so";
+inline constexpr char kCollectiveDeviceLibrary[] = "librewire_collective_nccl.so";
 inline constexpr char kCpuLibrary[] = "librewire_kernels_cpu.so";
 inline constexpr char kDeviceLibrary[] = "librewire_kernels_device.so";
 inline constexpr char kImageLibrary[] = "librewire_kernels_image.so";
@@ -30,6 +31,7 @@ struct StockLibrary {
 // The first prefix that fits a name counts.
 inline constexpr StockLibrary kStockLibraries[] = {
     {"rewire.onednn.", kOneDnnLibrary, false, false},
+    {"rewire.device.collective.", kCollectiveDeviceLibrary, true},
     {kDevice, kDeviceLibrary, true},
     {"rewire.re2.", kRe2Library},
     {"rewire.image.", kImageLibrary},

@@ -64,7 +64,7 @@ ALLOWED = {
     "tests": {
         "base", "base/standalone", "executable_format", "executable_format/tensor_files", "executable_format/text",
         "executable_format/import", "vm", "vm/kernel", "kernels", "kernels/contract", "devices", "compiler", "serve", "onnxruntime_api", "tools", "tools/io", "examples",
-        "integrations", "tests",
+        "integrations", "integrations/collective", "tests",
     },
 }
 LAYERS_OF_PUBLIC_HEADERS = {"base", "executable_format", "vm", "vm/kernel"}

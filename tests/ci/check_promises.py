@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = "docs/promises.md"
 PAGES = [f"docs/{name}.md" for name in (
     "embedding", "aot", "devices", "devices-inside", "python", "compiler", "compiler-inside", "passes",
-    "kernels", "kernels-collective", "kernels-device", "kernels-image", "kernels-onednn", "kernels-re2", "serving", "state", "verification")]
+    "kernels", "kernels-collective", "kernels-collective-device", "kernels-device", "kernels-image", "kernels-onednn", "kernels-re2", "serving", "state", "verification")]
 FEWEST_ROWS = 200
 MOST_OPEN = 0
 

@@ -25,6 +25,7 @@
 #include "rewire/compiler/passes/edit.h"
 #include "rewire/compiler/passes/passes.h"
 #include "rewire/compiler/passes/place/sides.h"
+#include "rewire/kernels/contract/collective.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/contract/product.h"
@@ -156,7 +157,9 @@ class Placement {
     }
     Node moved = node;
     moved.kernel = names::OnDevice(node.kernel);
-    if (graph_.kernels->Row(moved.kernel) == nullptr) return "the device has no such kernel";
+    // NCCL exchanges memory of CUDA's devices alone.
+    const bool exchanges = names::IsCollective(node.kernel) && graph_.device->type != kDLCUDA;
+    if (exchanges || graph_.kernels->Row(moved.kernel) == nullptr) return "the device has no such kernel";
     return graph_.kernels->Check(moved) ? nullptr : "the device's kernel takes other dtypes or attributes";
   }
   static bool AnyFloat(const std::vector<Value*>& values) {

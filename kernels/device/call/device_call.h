@@ -11,15 +11,13 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/device/call/programs.h"
+#include "rewire/kernels/device/call/scratch.h"
 #include "rewire/kernels/device/code/arguments.h"
 #include "rewire/vm/kernel/kernel.h"
 
 namespace rewire::kernel::device {
 
 using cpu::Dims;
-
-// Device code computes positions in 32 bits.
-inline constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 
 // Checks that a tensor is contiguous, on a device, and neither too large nor of too high a rank.
 Status CheckOnDevice(const char* what, TensorView tensor);
@@ -64,23 +62,6 @@ class DeviceChecks {
 Form RealForm(TensorView tensor);
 // By the size of an element, for code that moves elements.
 Status MoveForm(const char* what, TensorView tensor, Form* form);
-
-// Memory on a device for one call. The VM gives it to later work of the same stream, so it may be let go as
-// soon as the work that uses it has been given. It counts against the VM's byte limit. The rows of kernels
-// that take some have REWIRE_KERNEL_DEVICE_WORKSPACE, and DeclareWorkspace has one block for each.
-class Scratch {
- public:
-  Scratch() = default;
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  // On the device of the tensor `on`. At least one element.
-  Status Make(TensorView on, DLDataType dtype, std::int64_t count);
-  TensorView view() const { return TensorView(RewireTensorOf(&tensor_)); }
-
- private:
-  RewireFFIAny tensor_{};
-};
 
 // The elements of a tensor that DeclareWorkspace is shown.
 inline std::int64_t DeclaredSize(const DLTensor& tensor) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives, beside sums that each rank computes by itself. Run it by mpirun with any number of ranks,
-// or alone as a job of one.
+// or alone as a job of one. With REWIRE_TEST_DEVICE, the tensors of calls are on that device: cases that are
+// not for it have the tag [host].
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -29,8 +30,8 @@ int FromEnvironment(const char* name, int otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::atoi(value);
 }
-int Rank() { return FromEnvironment("OMPI_COMM_WORLD_RANK", 0); }
-int Ranks() { return FromEnvironment("OMPI_COMM_WORLD_SIZE", 1); }
+int Rank() { return FromEnvironment("REWIRE_COLLECTIVE_RANK", FromEnvironment("OMPI_COMM_WORLD_RANK", 0)); }
+int Ranks() { return FromEnvironment("REWIRE_COLLECTIVE_RANKS", FromEnvironment("OMPI_COMM_WORLD_SIZE", 1)); }
 
 std::int64_t Count(const Shape& shape) {
   std::int64_t count = 1;
@@ -53,6 +54,14 @@ std::string TypeText(const Shape& shape) {
 // y = kernel(x), or y = kernel() where there is no x.
 std::string OneCall(const std::string& kernel, const std::string& attributes, const std::string& x,
                     const std::string& y) {
+  if (const char* device = std::getenv("REWIRE_TEST_DEVICE"); device != nullptr) {
+    return ".device gpu = " + std::string(device) + ":0\n.kernel k = \"" + names::OnDevice(kernel) + "\" {" +
+           attributes + "}\n.func main(" + (x.empty() ? "" : "x: " + x) + ") -> y: " + y +
+           (x.empty() ? "\n" : "\n  %d = device_copy %x, cpu, gpu\n") +
+           "  %s = alloc_storage _, alignment=64, " + y + ", gpu\n  %y = alloc_tensor %s, _, " + y +
+           "\n  invoke_packed k(" + (x.empty() ? "" : "%d, ") +
+           "%y), outputs=1\n  %h = device_copy %y, gpu, cpu\n  ret %h\n.end\n";
+  }
   return ".kernel k = \"" + kernel + "\" {" + attributes + "}\n.func main(" + (x.empty() ? "" : "x: " + x) +
          ") -> y: " + y + "\n  %s = alloc_storage _, alignment=64, " + y +
          ", cpu\n  %y = alloc_tensor %s, _, " + y + "\n  invoke_packed k(" + (x.empty() ? "" : "%x, ") +
@@ -146,7 +155,8 @@ TEST_CASE("all_reduce may write over what it reads") {
   for (const std::int64_t size : {7, 9001}) {
     const std::string type = TypeText<float>({size});
     std::string text = OneCall(names::kAllReduce, "", type, type);
-    text.insert(text.find("  ret"), "  invoke_packed k(%y, %y), outputs=1\n");
+    const std::string end = "outputs=1\n";
+    text.insert(text.find(end) + end.size(), "  invoke_packed k(%y, %y), outputs=1\n");
     VirtualMachine vm(Linked(text));
     const std::vector<Value> inputs = {Value(TensorOf({size}, Own<float>(Rank(), size)))};
     std::vector<double> expected;
@@ -155,7 +165,7 @@ TEST_CASE("all_reduce may write over what it reads") {
   }
 }
 
-TEST_CASE("sums of 16-bit floats are rounded once") {
+TEST_CASE("sums of 16-bit floats are rounded once", "[host]") {
   const std::string type = TypeText<Float16>({1});
   VirtualMachine vm(Linked(OneCall(names::kAllReduce, "", type, type)));
   // Above 2048 a float of 16 bits has no odd numbers, so a sum that is rounded at each step stays at 2048.
@@ -164,7 +174,7 @@ TEST_CASE("sums of 16-bit floats are rounded once") {
         std::vector<double>{Held<Float16>(2048.0 + Ranks() - 1)});
 }
 
-TEST_CASE("a maximum is NaN if a part is, and integers wrap") {
+TEST_CASE("a maximum is NaN if a part is, and integers wrap", "[host]") {
   for (const std::int64_t size : {1, 5000}) {
     const std::string type = TypeText<float>({size});
     for (const std::string op : {"max", "min", "sum"}) {
@@ -317,7 +327,7 @@ TEST_CASE("what is sent is received, in order, whatever its size") {
   }
 }
 
-TEST_CASE("a receive takes the call before it as an input") {
+TEST_CASE("a receive takes the call before it as an input", "[host]") {
   if (Ranks() == 1) return;
   const int other = Rank() % 2 == 0 ? Rank() + 1 : Rank() - 1;
   if (other == Ranks()) return;

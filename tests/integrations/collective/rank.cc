@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// collective_rank STEP...: one rank of a job, for ranks.py. It prints a line for each step, and ends with 1
+// collective_rank STEP...: one rank of a job, for ranks.py. Tensors of calls are on the device that
+// REWIRE_TEST_DEVICE names, if it does. It prints a line for each step, and ends with 1
 // at the first one that fails. A step is one of these:
 //
 // - host:LEVEL initializes MPI as a host does, with this MPI_THREAD_ level. MPI is finalized at the end.
@@ -27,7 +28,8 @@ namespace {
 using rewire::Result;
 
 int Rank() {
-  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* rank = std::getenv("REWIRE_COLLECTIVE_RANK");
+  if (rank == nullptr) rank = std::getenv("OMPI_COMM_WORLD_RANK");
   return rank == nullptr ? 0 : std::atoi(rank);
 }
 
@@ -51,11 +53,17 @@ std::string Call(std::string_view step, double deadline) {
   std::string attributes = Take(&step, ',');
   std::replace(attributes.begin(), attributes.end(), ';', ',');
   const std::string x = Take(&step, ','), y = Take(&step, ',');
+  const char* const device = std::getenv("REWIRE_TEST_DEVICE");
+  const bool is_here = device == nullptr;
+  const std::string read = x.empty() ? "" : is_here ? "%x, " : "%d, ";
   const Result<rewire::Module> module = rewire::Assemble(
-      ".kernel k = \"rewire.collective." + kernel + "\" {" + attributes + "}\n.func main(" +
-      (x.empty() ? "" : "x: " + x) + ") -> y: " + y + "\n  %s = alloc_storage _, alignment=64, " + y +
-      ", cpu\n  %y = alloc_tensor %s, _, " + y + "\n  invoke_packed k(" + (x.empty() ? "" : "%x, ") +
-      "%y), outputs=1\n  ret %y\n.end\n");
+      (is_here ? "" : ".device gpu = " + std::string(device) + ":0\n") + ".kernel k = \"rewire." +
+      (is_here ? "" : "device.") + "collective." + kernel + "\" {" + attributes + "}\n.func main(" +
+      (x.empty() ? "" : "x: " + x) + ") -> y: " + y + "\n" +
+      (is_here || x.empty() ? "" : "  %d = device_copy %x, cpu, gpu\n") +
+      "  %s = alloc_storage _, alignment=64, " + y + (is_here ? ", cpu" : ", gpu") +
+      "\n  %y = alloc_tensor %s, _, " + y + "\n  invoke_packed k(" + read + "%y), outputs=1\n" +
+      (is_here ? "  ret %y" : "  %h = device_copy %y, gpu, cpu\n  ret %h") + "\n.end\n");
   if (!module) return module.error().message();
   const Result<rewire::Executable> executable = rewire::Executable::FromModule(rewire::Module(*module));
   if (!executable) return executable.error().message();

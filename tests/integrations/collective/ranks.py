@@ -30,6 +30,9 @@ class Job:
             # The shell's process becomes the rank's.
             start = f'echo "rank {i}: process $$"; exec "$0" "$@"'
             command += ([":"] if i else []) + ["-n", "1", "sh", "-c", start, program, *steps]
+        self.start(command, environment)
+
+    def start(self, command, environment):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         env={**os.environ, **dict(environment)})
         self.lines, self.changed = [], threading.Condition()

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions over ranks, on devices.
+#include "rewire/integrations/collective/axis_parts.h"
+#include "rewire/integrations/collective/nccl/calls.h"
+#include "rewire/integrations/collective/nccl/registry.h"
+#include "rewire/kernels/contract/collective.h"
+#include "rewire/kernels/device/call/scratch.h"
+
+namespace rewire::collective {
+namespace {
+
+using contract::CollectiveOp;
+using kernel::Status;
+using kernel::TensorView;
+
+struct Reduction {
+  int type = 0;
+  int op = 0;
+};
+
+Status ReductionOf(CollectiveOp op, TensorView x, Reduction* reduction) {
+  if (Status s = NcclTypeOf("x", x, &reduction->type); !s.ok()) return s;
+  switch (op) {
+    case CollectiveOp::kSum:
+      reduction->op = kNcclSum;
+      break;
+    case CollectiveOp::kMax:
+      reduction->op = kNcclMax;
+      break;
+    case CollectiveOp::kMin:
+      reduction->op = kNcclMin;
+      break;
+    case CollectiveOp::kMean:
+      reduction->op = kNcclMean;
+      if (x.dtype().code == kDLFloat || x.dtype().code == kDLBfloat) break;
+      return kernel::TypeError("op mean takes floats, and x has dtype ", kernel::DTypeName(x.dtype()),
+                               "; take sum, and divide it");
+  }
+  return Status();
+}
+
+Status GiveAllReduce(Communicator& communicator, const Reduction& reduction, const void* x, void* out,
+                     std::int64_t count) {
+  return communicator.Call("ncclAllReduce", [&](const NcclFunctions& nccl, void* comm) {
+    return nccl.ncclAllReduce(x, out, static_cast<std::size_t>(count), reduction.type, reduction.op, comm,
+                              communicator.stream());
+  });
+}
+
+struct AllReduce : contract::AllReduceAttributes {
+  static constexpr const char* kName = names::kOnDevice<names::kAllReduce>;
+
+  static Status Make(kernel::Attributes& attributes, AllReduce* kernel) {
+    kernel->Read(attributes);
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView out) const {
+    CudaChecks checks;
+    if (Status s = checks.On("x", x).Like("out", out, "x", x).Shape("out", out, x.dims()).Take(); !s.ok())
+      return s;
+    Reduction reduction;
+    if (Status s = ReductionOf(op, x, &reduction); !s.ok()) return s;
+    NcclCall call;
+    if (Status s = NcclCall::Begin(x, &call); !s.ok()) return s;
+    if (call.ranks() == 1 || x.size() == 0) return call.CopyTo(out, x);
+    return call.Do({static_cast<int>(channel)}, kName, [&](Communicator& communicator) {
+      return GiveAllReduce(communicator, reduction, x.raw_data(), out.raw_data(), x.size());
+    });
+  }
+};
+
+struct ReduceScatter : contract::ReduceScatterAttributes {
+  static constexpr const char* kName = names::kOnDevice<names::kReduceScatter>;
+
+  static Status Make(kernel::Attributes& attributes, ReduceScatter* kernel) {
+    kernel->Read(attributes);
+    return Status();
+  }
+
+  Status operator()(TensorView x, TensorView out) const {
+    CudaChecks checks;
+    checks.On("x", x).Like("out", out, "x", x).NoOverlap("out", out, "x", x);
+    if (Status s = checks.Take(); !s.ok()) return s;
+    Reduction reduction;
+    if (Status s = ReductionOf(op, x, &reduction); !s.ok()) return s;
+    NcclCall call;
+    if (Status s = NcclCall::Begin(x, &call); !s.ok()) return s;
+    AxisParts parts;
+    if (Status s = CheckParts(*this, "out", out, "x", x, call.rank(), call.ranks(), 1, &parts); !s.ok())
+      return s;
+    if (call.ranks() == 1 || x.size() == 0) return call.CopyTo(out, x);
+    const Group group{static_cast<int>(channel)};
+    if (sizes.empty() && parts.outer == 1) {
+      return call.Do(group, kName, [&](Communicator& communicator) {
+        return communicator.Call("ncclReduceScatter", [&](const NcclFunctions& nccl, void* comm) {
+          return nccl.ncclReduceScatter(x.raw_data(), out.raw_data(), static_cast<std::size_t>(out.size()),
+                                        reduction.type, reduction.op, comm, communicator.stream());
+        });
+      });
+    }
+    // NCCL scatters equal parts that lie one after another. Others are taken from a whole reduction.
+    kernel::device::Scratch whole;
+    if (Status s = whole.Make(x, x.dtype(), x.size()); !s.ok()) return s;
+    return call.Do(group, kName, [&](Communicator& communicator) {
+      Status given = GiveAllReduce(communicator, reduction, x.raw_data(), whole.view().raw_data(), x.size());
+      if (!given.ok()) return given;
+      return TakePart(call, parts, whole.view(), out, communicator.stream());
+    });
+  }
+
+ private:
+  static Status TakePart(const NcclCall& call, const AxisParts& parts, TensorView whole, TensorView out,
+                         void* stream) {
+    const std::int64_t before = parts.Before(call.rank()) * out.element_bytes();
+    Status copied;
+    const auto copy = [&](std::int64_t in_rows, std::int64_t in_parts, std::int64_t bytes) {
+      if (!copied.ok()) return;
+      copied = call.run.Copy(static_cast<char*>(out.raw_data()) + (in_parts - before),
+                             static_cast<const char*>(whole.raw_data()) + in_rows, bytes, stream);
+    };
+    Status done = ForStretches(parts, call.rank(), out.element_bytes(), copy);
+    return done.ok() ? std::move(copied) : std::move(done);
+  }
+};
+
+}  // namespace
+
+std::span<const kernel::cpu::Kernel> NcclReduceKernels() {
+  using kernel::cpu::Describe;
+  using kernel::cpu::kImpure;
+  static constexpr kernel::cpu::Kernel kKernels[] = {
+      Describe<AllReduce>("x -> out over x", contract::kReducedDTypes,
+                          "op = sum, max, min or mean, channel = 0",
+                          "op over the x of all ranks, element by element", kImpure),
+      Describe<ReduceScatter>("x -> out", contract::kReducedDTypes,
+                              "axis = 0, sizes = equal, op = sum, max, min or mean, channel = 0",
+                              "this rank's part along the axis of op over the x of all ranks", kImpure),
+  };
+  return kKernels;
+}
+
+}  // namespace rewire::collective
