@@ -14,8 +14,6 @@
 namespace rewire::python {
 namespace {
 
-constexpr int kMostDims = 32;
-
 [[noreturn]] void Refuse(std::string_view what, const std::string& why) {
   Raise(Error(StatusCode::kInvalidArgument, std::string(what) + ": " + why));
 }

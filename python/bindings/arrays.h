@@ -17,6 +17,9 @@ namespace nb = nanobind;
 
 enum class Access { kRead, kWrite };
 
+// The most dimensions of a tensor that comes from Python or goes there.
+inline constexpr int kMostDims = 32;
+
 // Refers to the memory of a Python object: one that has a buffer, else one of DLPack, else whatever
 // numpy.asarray makes an array of. The tensor keeps the object alive, and its view is read-only if the object
 // is. `what` names the object in errors.

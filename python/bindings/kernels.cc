@@ -154,7 +154,7 @@ Value ResultOf(nb::handle result, const LentTensors& lent) {
   return Take(Tensor::CopyOf(value.tensor().view()));
 }
 
-int Call(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
+int CallPython(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFFIAny* result) {
   const nb::gil_scoped_acquire gil;
   LentTensors lent;
   try {
@@ -187,7 +187,7 @@ int Call(void* handle, const RewireFFIAny* args, std::int32_t num_args, RewireFF
 PackedFunction MakePythonKernel(nb::object function) {
   auto owner = std::make_shared<PythonFunction>(std::move(function));
   PackedFunction packed;
-  packed.call = &Call;
+  packed.call = &CallPython;
   packed.handle = owner->object;
   packed.owner = std::move(owner);
   return packed;

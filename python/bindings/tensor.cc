@@ -16,8 +16,6 @@
 namespace rewire::python {
 namespace {
 
-constexpr int kMostDims = 32;
-
 // The shape and strides that a buffer points to besides the data.
 struct Dims {
   Py_ssize_t shape[kMostDims];

@@ -24,7 +24,7 @@ static_assert(static_cast<int>(StatusCode::kCancelled) == 14);
 
 // A signal handler may touch nothing but lock-free atomics.
 std::atomic<const char*> tool_name{""};
-std::atomic<bool> wants_json{false};
+std::atomic<bool> says_json{false};
 std::atomic<int> catching{0};
 std::atomic<int> count{0};
 std::atomic<int> last_signal{0};
@@ -56,7 +56,7 @@ void OnSignal(int signal) {
     RemoveUnfinishedFiles();
     Say(STDERR_FILENO, tool_name);
     Say(STDERR_FILENO, ": error: interrupted\n");
-    if (wants_json) Say(STDOUT_FILENO, kJson);
+    if (says_json) Say(STDOUT_FILENO, kJson);
     EndBy(signal);
     return;
   }
@@ -68,7 +68,7 @@ void OnSignal(int signal) {
 
 void EndOnInterrupt(const char* tool, bool json) {
   tool_name = tool;
-  wants_json = json;
+  says_json = json;
   struct sigaction action = {};
   action.sa_handler = OnSignal;  // without SA_RESTART, so that reading a line ends
   sigemptyset(&action.sa_mask);
