@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models that vm-compile splits over the ranks of a job give what one process gives. sharded.py BUILD"""
+"""Models that vm-compile splits over the ranks of a job give what one process gives.
 
+    sharded.py BUILD            on the CPU
+    sharded.py BUILD DEVICE     compiled for a device, on which collectives go over the simulated NCCL
+"""
+
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,19 +24,34 @@ def run(command, folder):
     return done.stdout
 
 
-def main(build):
+def collectives(programs, folder):
+    """The names of the collectives that the first rank calls."""
+    text = run([programs / "vm-dis", "part.0.rwx"], folder)
+    return set(re.findall(r"^\.kernel .*rewire\.(\S*collective)\.\w+", text, re.MULTILINE))
+
+
+def main(build, device=None):
     programs = build / "bin"
+    place = ["--device", device, "--device-work", "0"] if device else []
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["REWIRE_SIMULATED_NCCL_FOLDER"] = folder
         run([build / "tests/bin/compiler_shards_test", "models of jobs are written"], folder)
         for name, sizes in MODELS.items():
             random = ["--random", "--seed", "3", "--threads", "1", *sizes]
             run([programs / "vm-compile", f"{name}.onnx", "-o", "whole.rwx"], folder)
             run([programs / "vm-run", "whole.rwx", *random, "-o", "y=@y.npy"], folder)
             rank = ["sh", "-c", f'exec "$0" {folder}/part.$OMPI_COMM_WORLD_RANK.rwx "$@"', programs / "vm-run", *random]
-            for ranks in (2, 4):
-                run([programs / "vm-compile", f"{name}.onnx", "--shards", ranks, "--shard-for", "memory", "-o", "part.rwx"], folder)
+            for ranks in (2,) if device else (2, 4):
+                run([programs / "vm-compile", f"{name}.onnx", "--shards", ranks, "--shard-for", "memory", *place, "-o", "part.rwx"], folder)
+                assert collectives(programs, folder) == {"device.collective" if device else "collective"}
                 run([*MPIRUN, "-n", ranks, *rank, "-q", "-e", f"y=@{folder}/y.npy", "--rtol", "1e-4", "--atol", "1e-5"], folder)
                 print(f"{name}: {ranks} shards give what one process gives")
+        if device:
+            # NCCL is for CUDA's devices alone.
+            run([programs / "vm-compile", "encoder.onnx", "--shards", "2", "--shard-for", "memory", "--device", "opencl",
+                 "--device-work", "0", "-o", "part.rwx"], folder)
+            assert collectives(programs, folder) == {"collective"}
+            return
         # The last stage has the output, and gives it to the bit.
         run([programs / "vm-compile", "encoder.onnx", "-o", "whole.rwx"], folder)
         run([programs / "vm-run", "whole.rwx", "--random", "--seed", "3", "-o", "y=@y.npy"], folder)
@@ -42,4 +63,4 @@ def main(build):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]).resolve())
+    main(pathlib.Path(sys.argv[1]).resolve(), *sys.argv[2:])
