@@ -60,7 +60,7 @@ struct TopK : contract::TopKAttributes {
     const std::int64_t count = x.dim(along);
     const std::int64_t k = values.dim(along);
     const std::int64_t rows = x.size() / count;
-    if (inner > 1 && IsFew(count, k) && count <= std::numeric_limits<std::int32_t>::max())
+    if (IsBestByColumns<T>(inner, count, k) && count <= std::numeric_limits<std::int32_t>::max())
       return TakeColumns(x.data<T>(), count, inner, k, rows, values.data<T>(), indices.data<std::int64_t>());
     // Scratch for each stretch of rows that may run at the same time.
     const std::int64_t stretches = std::min<std::int64_t>(rows, __rewire_kernel_api->thread_count());
@@ -115,6 +115,12 @@ struct TopK : contract::TopKAttributes {
                        });
   }
 
+  // Whether columns are taken side by side. That takes time for each of them even if there are few.
+  template <typename T>
+  static bool IsBestByColumns(std::int64_t inner, std::int64_t count, std::int64_t k) {
+    using Top = TopOfColumns<T>;
+    return inner > 1 && (IsFew(count, k) || (k <= Top::kMostKept && inner >= Top::kColumns / 2));
+  }
   // Whether so few are asked for that the first ones so far are best kept in order.
   static bool IsFew(std::int64_t count, std::int64_t k) { return k <= kFew && k * 4 <= count + 12; }
 

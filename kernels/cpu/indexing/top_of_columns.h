@@ -18,7 +18,7 @@ template <typename T>
 class TopOfColumns {
  public:
   static constexpr std::int64_t kColumns = 16;
-  static constexpr std::int64_t kMostKept = 16;
+  static constexpr std::int64_t kMostKept = 32;
   using Key = OrderedKey<T>;  // its range also holds the positions, so that both have lanes of one size
 
   // `kept` is at most kMostKept. The smallest elements come first if `largest` is false.

@@ -8,6 +8,7 @@
 #include "rewire/kernels/cpu/support/gemm_workspace.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -51,11 +52,30 @@ void PackRows(const Matrix<T>& a, std::int64_t i0, std::int64_t rows, std::int64
   }
 }
 
+// Whether std::int32_t holds all elements of a matrix of 64-bit integers, as it does most.
+bool IsNarrow(const Matrix<std::uint64_t>& x, std::int64_t rows, std::int64_t columns) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;
+  std::uint64_t high = 0;
+  Pace pace;
+  for (std::int64_t i = 0; i < rows && high >> 32 == 0; ++i) {
+    const bool done = pace.For(columns, 1, [&](std::int64_t begin, std::int64_t end) {
+      WideLoop([row = &x.at(i, 0), step = x.column, begin, end, &high] {
+        std::uint64_t any = 0;
+        for (std::int64_t j = begin; j < end; ++j) any |= row[j * step] + kHalf;
+        high |= any;
+      });
+    });
+    if (!done) return false;
+  }
+  return high >> 32 == 0;
+}
+
 // Integers are multiplied without a sign, in the memory of those with one.
 template <typename T, typename Given>
 Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Source<T> b, T* c,
-                  std::int64_t c_row, GemmScratch<Given>& scratch) {
+                  std::int64_t c_row, GemmScratch<Given>& scratch, bool is_narrow = false) {
   const MicroKernel<T>& micro = BestMicroKernel<T>();
+  const auto run_tile = is_narrow ? micro.run_narrow : micro.run;
   const std::int64_t width = micro.width;
   Given* memory = nullptr;
   // The declared memory, whatever the width: how much a run takes is known before it.
@@ -99,7 +119,7 @@ Status PackedGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> 
               }
               const std::int64_t step = as_they_lie ? a.column : kMicroRows;
               for (std::int64_t s = first; s < last; ++s) {
-                micro.run(ks, from, step, packed + s * ks * width, tile);
+                run_tile(ks, from, step, packed + s * ks * width, tile);
                 T* to = c + i0 * c_row + j0 + s * width;
                 const std::int64_t used = std::min(width, columns - s * width);
                 for (std::int64_t i = 0; i < rows; ++i) {
@@ -203,8 +223,13 @@ Status Gemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Mat
     using U = typename SumOf<T>::Type;
     const Matrix<U> left{reinterpret_cast<const U*>(a.data), a.row, a.column};
     const Matrix<U> right{reinterpret_cast<const U*>(b.data), b.row, b.column};
+    bool is_narrow = false;
+    if constexpr (std::is_same_v<U, std::uint64_t>) {
+      is_narrow =
+          BestMicroKernel<U>().run_narrow != nullptr && IsNarrow(left, m, depth) && IsNarrow(right, depth, n);
+    }
     return PackedGemm(m, n, depth, left, Source<U>{&PackMatrix<U>, &right}, reinterpret_cast<U*>(c), c_row,
-                      scratch);
+                      scratch, is_narrow);
   }
   return SmallGemm(m, n, depth, a, b, c, c_row);
 }

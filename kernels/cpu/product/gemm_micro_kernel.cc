@@ -12,17 +12,22 @@ HWY_BEFORE_NAMESPACE();
 namespace rewire::kernel::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// a b + sum; integers wrap.
-template <class V>
+// a b + sum; integers wrap. Narrow ones are 64-bit integers of which 32 bits and their sign are all.
+template <bool kNarrow, class V>
 HWY_INLINE V MultiplyAdd(V a, V b, V sum) {
-  if constexpr (hwy::IsFloat<hn::TFromV<V>>())
+  if constexpr (kNarrow) {
+    const hn::DFromV<V> d;
+    const hn::Repartition<std::int32_t, decltype(d)> half;
+    return hn::Add(hn::BitCast(d, hn::MulEven(hn::BitCast(half, a), hn::BitCast(half, b))), sum);
+  } else if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
     return hn::MulAdd(a, b, sum);
-  else
+  } else {
     return hn::Add(hn::Mul(a, b), sum);
+  }
 }
 
 // Two vectors a row, twelve sums in registers.
-template <typename T>
+template <typename T, bool kNarrow = false>
 void RunTile(std::int64_t depth, const T* const* rows, std::int64_t step, const T* HWY_RESTRICT b,
              T* HWY_RESTRICT tile) {
   const hn::CappedTag<T, kMaxMicroWidth / 2> d;
@@ -36,23 +41,23 @@ void RunTile(std::int64_t depth, const T* const* rows, std::int64_t step, const 
     const auto b1 = hn::LoadU(d, b + lanes);
     b += 2 * lanes;
     auto row = hn::Set(d, a0[at]);
-    s00 = MultiplyAdd(row, b0, s00);
-    s01 = MultiplyAdd(row, b1, s01);
+    s00 = MultiplyAdd<kNarrow>(row, b0, s00);
+    s01 = MultiplyAdd<kNarrow>(row, b1, s01);
     row = hn::Set(d, a1[at]);
-    s10 = MultiplyAdd(row, b0, s10);
-    s11 = MultiplyAdd(row, b1, s11);
+    s10 = MultiplyAdd<kNarrow>(row, b0, s10);
+    s11 = MultiplyAdd<kNarrow>(row, b1, s11);
     row = hn::Set(d, a2[at]);
-    s20 = MultiplyAdd(row, b0, s20);
-    s21 = MultiplyAdd(row, b1, s21);
+    s20 = MultiplyAdd<kNarrow>(row, b0, s20);
+    s21 = MultiplyAdd<kNarrow>(row, b1, s21);
     row = hn::Set(d, a3[at]);
-    s30 = MultiplyAdd(row, b0, s30);
-    s31 = MultiplyAdd(row, b1, s31);
+    s30 = MultiplyAdd<kNarrow>(row, b0, s30);
+    s31 = MultiplyAdd<kNarrow>(row, b1, s31);
     row = hn::Set(d, a4[at]);
-    s40 = MultiplyAdd(row, b0, s40);
-    s41 = MultiplyAdd(row, b1, s41);
+    s40 = MultiplyAdd<kNarrow>(row, b0, s40);
+    s41 = MultiplyAdd<kNarrow>(row, b1, s41);
     row = hn::Set(d, a5[at]);
-    s50 = MultiplyAdd(row, b0, s50);
-    s51 = MultiplyAdd(row, b1, s51);
+    s50 = MultiplyAdd<kNarrow>(row, b0, s50);
+    s51 = MultiplyAdd<kNarrow>(row, b1, s51);
   }
   const auto store = [&](int i, auto left, auto right) HWY_ATTR {
     hn::StoreU(left, d, tile + static_cast<std::size_t>(2 * i) * lanes);
@@ -73,7 +78,13 @@ MicroKernel<T> Widest() {
 MicroKernel<float> ForFloat() { return Widest<float>(); }
 MicroKernel<double> ForDouble() { return Widest<double>(); }
 MicroKernel<std::uint32_t> ForInt32() { return Widest<std::uint32_t>(); }
-MicroKernel<std::uint64_t> ForInt64() { return Widest<std::uint64_t>(); }
+MicroKernel<std::uint64_t> ForInt64() {
+  MicroKernel<std::uint64_t> kernel = Widest<std::uint64_t>();
+#if HWY_TARGET != HWY_SCALAR
+  kernel.run_narrow = &RunTile<std::uint64_t, true>;
+#endif
+  return kernel;
+}
 
 }  // namespace rewire::kernel::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

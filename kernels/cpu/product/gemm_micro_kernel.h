@@ -16,6 +16,9 @@ template <typename T>
 struct MicroKernel {
   int width;
   void (*run)(std::int64_t depth, const T* const* rows, std::int64_t step, const T* b, T* tile);
+  // The same for numbers that std::int32_t holds, whose products are one instruction. For std::uint64_t
+  // alone.
+  decltype(run) run_narrow = nullptr;
 };
 
 // The kernel of the best instruction set that this CPU and the build support. For float, double, and

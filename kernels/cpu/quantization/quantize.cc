@@ -190,6 +190,45 @@ Conversion<Q, Q, float> QuantizationFrom() {
   }
 }
 
+// Scales and zeros of few positions along the last axis, repeated: so several rows of elements are one run.
+template <typename Q>
+struct RepeatedScales {
+  static constexpr std::int64_t kMost = 256, kFewPositions = 64;
+
+  static bool Fits(const ScaleChannels& channels) {
+    return channels.block == 0 && channels.inner == 1 && channels.count > 1 &&
+           channels.count <= kFewPositions;
+  }
+  RepeatedScales(const float* of_scales, const Q* of_zeros, std::int64_t positions)
+      : count(positions), width(kMost / positions * positions), has_zeros(of_zeros != nullptr) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      scales[i] = of_scales[i % count];
+      if (has_zeros) zeros[i] = of_zeros[i % count];
+    }
+  }
+  const Q* ZerosFrom(std::int64_t i) const { return has_zeros ? zeros + i : nullptr; }
+
+  std::int64_t count, width;
+  bool has_zeros;
+  float scales[kMost];
+  Q zeros[kMost];
+};
+
+template <typename Q, typename X, typename Out>
+Status ConvertRows(const Conversion<Q, X, Out>& conversion, const RepeatedScales<Q>& repeated,
+                   std::int64_t size, std::int64_t grain, const X* from, Out* to) {
+  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t at = begin % repeated.count, count = std::min(end - begin, repeated.width - at);
+      if (count >= kShortRun)
+        conversion.by_each(from + begin, count, repeated.scales + at, repeated.ZerosFrom(at), to + begin);
+      else
+        conversion.plainly(from + begin, count, repeated.scales + at, repeated.ZerosFrom(at), 1, to + begin);
+      begin += count;
+    }
+  });
+}
+
 // Converts all elements, on all threads.
 template <typename Q, typename X, typename Out>
 Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& channels, std::int64_t grain,
@@ -198,6 +237,11 @@ Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& cha
   Out* to = out.data<Out>();
   const float* scales = scale.data<float>();
   const Q* zeros = zero ? zero->data<Q>() : nullptr;
+  if constexpr (sizeof(Q) == 1) {
+    if (RepeatedScales<Q>::Fits(channels) && x.size() > channels.count)
+      return ConvertRows(conversion, RepeatedScales<Q>(scales, zeros, channels.count), x.size(), grain, from,
+                         to);
+  }
   return ForEachRun(
       channels, x.size(), grain, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
         const Q* from_zero = zeros == nullptr ? nullptr : zeros + c;

@@ -51,6 +51,7 @@ struct ScaleChannels {
       if (inner == 1) return {std::min(end - i, count - i % count), 1};
       return {std::min(end - i, inner - i % inner), 0};
     }
+    if (block == 1) return {end - i, 1};
     if (inner > 1) return {std::min(end - i, inner - i % inner), 1};
     const std::int64_t at = i % count;
     return {std::min({end - i, block - at % block, count - at}), 0};

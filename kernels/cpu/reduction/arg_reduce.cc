@@ -90,16 +90,45 @@ std::int64_t PositionOf(T best, const T* from, std::int64_t count) {
   return position;
 }
 
+// Short lines, so many at a time that their elements become vectors. Of equal elements the first one met is
+// kept: `step` leads from one to the next, backwards where the last is wanted.
+constexpr std::int64_t kShortLine = 64, kShortLines = 8;
+
+template <bool kMax, typename T>
+void FindInShortLines(const T* from, std::int64_t count, std::int64_t step, std::int64_t line_step,
+                      std::int32_t (&positions)[kShortLines]) {
+  WideLoop([=, found = &positions[0]] {
+    T best[kShortLines];
+    std::int32_t place[kShortLines] = {};
+    for (std::int64_t i = 0; i < kShortLines; ++i) best[i] = from[i * line_step];
+    for (std::int64_t k = 1; k < count; ++k) {
+      const T* row = from + k * step;
+      for (std::int64_t i = 0; i < kShortLines; ++i) {
+        const T x = row[i * line_step];
+        const bool beats = Beats<kMax, false>(x, best[i]);
+        best[i] = beats ? x : best[i];
+        place[i] = beats ? static_cast<std::int32_t>(k) : place[i];
+      }
+    }
+    std::copy_n(place, kShortLines, found);
+  });
+}
+
 // Lines side by side: so many at once keep their best elements and positions in the first cache.
 constexpr std::int64_t kLines = 256;
 
+// Rows [begin, end), which are `step` elements apart.
 template <bool kMax, bool kLast, typename T>
-void TakeRow(const T* row, std::int64_t k, std::int64_t lines, T* best, std::int64_t* positions) {
+void TakeRows(const T* rows, std::int64_t step, std::int64_t begin, std::int64_t end, std::int64_t lines,
+              T* best, std::int64_t* positions) {
   WideLoop([=] {
-    for (std::int64_t i = 0; i < lines; ++i) {
-      const bool beats = Beats<kMax, kLast>(row[i], best[i]);
-      best[i] = beats ? row[i] : best[i];
-      positions[i] = beats ? k : positions[i];
+    for (std::int64_t k = begin; k < end; ++k) {
+      const T* row = rows + k * step;
+      for (std::int64_t i = 0; i < lines; ++i) {
+        const bool beats = Beats<kMax, kLast>(row[i], best[i]);
+        best[i] = beats ? row[i] : best[i];
+        positions[i] = beats ? k : positions[i];
+      }
     }
   });
 }
@@ -146,26 +175,37 @@ struct ArgReduce : contract::ArgReduceAttributes {
     const std::int64_t inner = Product(x.dims(), along + 1, x.ndim());
     const std::int64_t count = x.dim(along);
     if (out.size() == 0) return Status();
+    if (inner == 1) return OfLines(x.data<T>(), count, out.size(), Positions(out));
     const auto run = [&](auto is_last) {
       constexpr bool kLast = decltype(is_last)::value;
-      if (inner == 1) return OfLines<kLast>(x.data<T>(), count, out.size(), Positions(out));
       return OfLinesSideBySide<kLast>(x.data<T>(), count, inner, out.size() / inner, Positions(out));
     };
     return last ? run(std::true_type()) : run(std::false_type());
   }
 
-  template <bool kLast, typename T>
-  static Status OfLines(const T* from, std::int64_t count, std::int64_t lines, Positions to) {
+  template <typename T>
+  Status OfLines(const T* from, std::int64_t count, std::int64_t lines, Positions to) const {
     return ParallelFor(lines, GrainOf(kGrain, count), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-      for (std::int64_t line = begin; line < end; ++line) {
+      std::int64_t line = begin;
+      for (; count <= kShortLine && line + kShortLines <= end; line += kShortLines) {
+        if (!pace.Spend(kShortLines * count)) return;
+        std::int32_t positions[kShortLines];
+        const T* first = from + line * count;
+        FindInShortLines<kMax>(last ? first + count - 1 : first, count, last ? -1 : 1, count, positions);
+        for (std::int64_t i = 0; i < kShortLines; ++i)
+          to.Put(line + i, last ? count - 1 - positions[i] : positions[i]);
+      }
+      for (; line < end; ++line) {
         const T* x = from + line * count;
         T best = x[0];
         std::int64_t position = 0;
-        const bool done = pace.For(count, 1, [&](std::int64_t first, std::int64_t last) {
-          const T extreme = ExtremeOf<kMax>(x + first, last - first);
-          if (first != 0 && !Beats<kMax, kLast>(extreme, best)) return;
+        const bool done = pace.For(count, 1, [&](std::int64_t piece, std::int64_t piece_end) {
+          const T extreme = ExtremeOf<kMax>(x + piece, piece_end - piece);
+          const bool beats = last ? Beats<kMax, true>(extreme, best) : Beats<kMax, false>(extreme, best);
+          if (piece != 0 && !beats) return;
           best = extreme;
-          position = first + PositionOf<kLast>(extreme, x + first, last - first);
+          position = piece + (last ? PositionOf<true>(extreme, x + piece, piece_end - piece)
+                                   : PositionOf<false>(extreme, x + piece, piece_end - piece));
         });
         if (!done) return;
         to.Put(line, position);
@@ -186,10 +226,10 @@ struct ArgReduce : contract::ArgReduceAttributes {
                            T best[kLines];
                            std::int64_t positions[kLines] = {};
                            std::copy_n(rows, lines, best);
-                           for (std::int64_t k = 1; k < count; ++k) {
-                             if (!pace.Spend(lines)) return;
-                             TakeRow<kMax, kLast>(rows + k * inner, k, lines, best, positions);
-                           }
+                           const auto take = [&](std::int64_t k, std::int64_t last_row) {
+                             TakeRows<kMax, kLast>(rows, inner, k + 1, last_row + 1, lines, best, positions);
+                           };
+                           if (!pace.For(count - 1, lines, take)) return;
                            const std::int64_t result = b / blocks * inner + first;
                            for (std::int64_t i = 0; i < lines; ++i) to.Put(result + i, positions[i]);
                          }

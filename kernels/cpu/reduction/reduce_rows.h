@@ -167,6 +167,64 @@ void JoinLanes(T* results, std::int64_t lanes, std::int64_t stride) {
   }
 }
 
+// Lanes of one run, in two groups because each sum waits for the one before it. They are so few that
+// compilers keep them in registers.
+template <typename T>
+inline constexpr std::int64_t kRunLanes = 64 / static_cast<std::int64_t>(sizeof(T));
+
+template <typename Op, typename T, typename In>
+T ReduceLanes(const In* in, std::int64_t count) {
+  constexpr std::int64_t kGroup = kRunLanes<T>;
+  T first[kGroup], second[kGroup];
+  std::fill_n(first, kGroup, Op::template Identity<T>());
+  std::fill_n(second, kGroup, Op::template Identity<T>());
+  std::int64_t i = 0;
+  for (; i + 2 * kGroup <= count; i += 2 * kGroup) {
+    for (std::int64_t l = 0; l < kGroup; ++l) first[l] = Op::Add(first[l], static_cast<T>(in[i + l]));
+    for (std::int64_t l = 0; l < kGroup; ++l)
+      second[l] = Op::Add(second[l], static_cast<T>(in[i + kGroup + l]));
+  }
+  if (i + kGroup <= count) {
+    for (std::int64_t l = 0; l < kGroup; ++l) first[l] = Op::Add(first[l], static_cast<T>(in[i + l]));
+    i += kGroup;
+  }
+  for (std::int64_t l = 0; l < kGroup; ++l) first[l] = Op::Join(first[l], second[l]);
+  JoinLanes<Op>(first, kGroup, 1);
+  T result = first[0];
+  for (; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i]));
+  return result;
+}
+
+// Runs of `count` contiguous elements. Each begins `next` elements behind the one before.
+template <typename Op, typename T, typename In>
+void ReduceRuns(const In* in, std::int64_t next, std::int64_t count, T* out, std::int64_t out_step,
+                std::int64_t runs) {
+  WideLoop([=] {
+    for (std::int64_t r = 0; r < runs; ++r) {
+      T& result = out[r * out_step];
+      result = Op::Join(result, ReduceLanes<Op, T>(in + r * next, count));
+    }
+  });
+}
+
+// The smallest of some elements side by side, and of these the opposite of the largest opposite: there are
+// functions for both.
+inline float SmallestOf(const float* in, std::int64_t count) {
+  constexpr std::int64_t kBlock = 256;
+  float block[kBlock];
+  const std::int64_t size = std::min(kBlock, count);
+  std::copy_n(in, size, block);
+  for (std::int64_t i = kBlock; i < count; i += kBlock)
+    BestVectorMath().smaller(in + i, block, std::min(kBlock, count - i));
+  for (std::int64_t k = 0; k < size; ++k) block[k] = -block[k];
+  return -BestVectorMath().largest(block, size);
+}
+
+// Extremes of floats have a function for a run, which is fast for shorter ones, too.
+template <typename Op, typename In>
+inline constexpr bool kHasFunction = (std::is_same_v<Op, Largest> ||
+                                      std::is_same_v<Op, Smallest>)&&std::is_same_v<In, float>;
+
 // One run into one number.
 template <typename Op, typename T, typename In>
 T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
@@ -175,18 +233,11 @@ T ReduceRun(const In* in, std::int64_t step, std::int64_t count) {
   if constexpr (std::is_same_v<Op, Largest> && std::is_same_v<In, float>) {
     if (step == 1 && count >= kWorthwhile) return BestVectorMath().largest(in, count);
   }
+  if constexpr (std::is_same_v<Op, Smallest> && std::is_same_v<In, float>) {
+    if (step == 1 && count >= kWorthwhile) return SmallestOf(in, count);
+  }
   if (step == 1 && count >= kWorthwhile) {
-    WideLoop([=, &result] {
-      T lanes[kLanes<T>];
-      std::fill_n(lanes, kLanes<T>, Op::template Identity<T>());
-      std::int64_t i = 0;
-      for (; i + kLanes<T> <= count; i += kLanes<T>) {
-        for (std::int64_t l = 0; l < kLanes<T>; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
-      }
-      for (std::int64_t l = 0; l < count - i; ++l) lanes[l] = Op::Add(lanes[l], static_cast<T>(in[i + l]));
-      JoinLanes<Op>(lanes, kLanes<T>, 1);
-      result = lanes[0];
-    });
+    ReduceRuns<Op>(in, 0, count, &result, 0, 1);
     return result;
   }
   for (std::int64_t i = 0; i < count; ++i) result = Op::Add(result, static_cast<T>(in[i * step]));
@@ -238,8 +289,7 @@ void AddShortRows(const In* in, T* results, std::int64_t count, std::int64_t run
 
 // Runs of so few elements that a call for each would take longer than their sums.
 template <typename Op, typename In>
-inline constexpr std::int64_t kFewElements =
-    std::is_same_v<Op, Largest>&& std::is_same_v<In, float> ? 32 : 128;
+inline constexpr std::int64_t kFewElements = kHasFunction<Op, In> ? 32 : 128;
 
 // Runs of kCount elements, or of `count`. Several runs are summed side by side: sums of one wait for each
 // other.
@@ -272,6 +322,10 @@ void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
   const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
     T* to = out + offsets[0];
     const In* from = in + offsets[1];
+    constexpr std::int64_t kWorthLanes = kRunLanes<T> + 32;
+    if (!kHasFunction<Op, In> && runs > 1 && steps[0] == 0 && next[0] != 0 && steps[1] == 1 &&
+        count >= kWorthLanes)
+      return ReduceRuns<Op>(from, next[1], count, to, next[0], runs);
     if (runs > 1 && steps[0] == 0 && next[0] != 0 && count <= kFewElements<Op, In>) {
       if (count == 2 && steps[1] == 1)  // a real and an imaginary part
         return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);

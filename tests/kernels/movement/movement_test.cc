@@ -422,6 +422,28 @@ TEST_CASE("expand and tile repeat") {
   CHECK(ShapeOf("broadcast", {{3, 1, 2}, {4, 1, 5, 1}}, 4) == Ints{4, 3, 5, 2});
 }
 
+TEMPLATE_TEST_CASE("reverse_sequence moves elements of every size", "", std::uint8_t, std::int16_t, float,
+                   std::int64_t) {
+  const Ints of_batches = {0, 37, 1, 20, 36};
+  HostTensor lengths = HostTensor::Of<std::int64_t>({5}, of_batches);
+  for (const std::int64_t time_axis : {0, 1}) {
+    for (const Shape& inner : {Shape{}, Shape{1}, Shape{3}}) {
+      Shape shape = time_axis == 0 ? Shape{37, 5} : Shape{5, 37};
+      shape.insert(shape.end(), inner.begin(), inner.end());
+      HostTensor x = Numbered<TestType>(shape), out = HostTensor::Empty<TestType>(shape);
+      REQUIRE(Run("rewire.reverse_sequence", {&x, &lengths, &out},
+                  {{"batch_axis", 1 - time_axis}, {"time_axis", time_axis}}) == "");
+      CheckMoved<TestType>(x, out, [&](const Ints& i) {
+        Ints from = i;
+        const auto along = static_cast<std::size_t>(time_axis);
+        const std::int64_t t = i[along], length = of_batches[static_cast<std::size_t>(i[1 - along])];
+        from[along] = t < length ? length - 1 - t : t;
+        return from;
+      });
+    }
+  }
+}
+
 TEST_CASE("reverse_sequence, trilu, eye and arange") {
   HostTensor x = Numbered<std::int32_t>({4, 2, 3});
   HostTensor lengths = HostTensor::Of<std::int64_t>({2}, {3, 1});

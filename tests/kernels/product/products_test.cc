@@ -37,14 +37,17 @@ std::vector<double> Product(std::int64_t m, std::int64_t n, std::int64_t k, cons
 }
 
 template <typename T>
-void CheckMicroKernel() {
-  const auto micro = ChooseMicroKernel<T>();
+void CheckMicroKernel(bool narrow = false) {
+  auto micro = ChooseMicroKernel<T>();
+  if (narrow && micro.run_narrow == nullptr) return;
+  if (narrow) micro.run = micro.run_narrow;
   REQUIRE(micro.width > 0);
   REQUIRE(micro.width <= kMaxMicroWidth);
   const auto width = static_cast<std::size_t>(micro.width);
   for (std::size_t depth : {0u, 1u, 2u, 7u, 64u, 256u}) {
     // Rows have places even if they have no elements.
-    std::vector<T> a((depth + 1) * kMicroRows), b(depth * width), tile(kMicroRows * width, T{-1});
+    std::vector<T> a((depth + 1) * kMicroRows), b(depth * width),
+        tile(kMicroRows * width, static_cast<T>(-1));
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(static_cast<int>(i * 7 % 13) - 6);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(static_cast<int>(i * 5 % 11) - 5);
     // Rows side by side for each k, and rows one behind the other.
@@ -73,6 +76,8 @@ TEST_CASE("the micro-kernel of every instruction set multiplies whole numbers ex
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     CheckMicroKernel<float>();
     CheckMicroKernel<double>();
+    CheckMicroKernel<std::uint64_t>();
+    CheckMicroKernel<std::uint64_t>(true);
     ++checked;
   }
   CHECK(checked > 0);
@@ -278,6 +283,32 @@ TEMPLATE_TEST_CASE("products of bytes that only the run knows, of all ranks, dep
   CheckByteProduct<A, B>({2, 5, 0}, {2, 0, 3}, {2, 5, 3}, 1, 1);
   CheckByteProduct<A, B>({0, 5, 2}, {0, 2, 3}, {0, 5, 3}, 1, 1);
   CheckByteProduct<A, B>({1, 130, 300}, {1, 300, 40}, {1, 130, 40}, 130, 40);
+  CheckByteProduct<A, B>({2, 600, 9}, {9, 40}, {2, 600, 40}, 1, 40);  // rows in several blocks
+}
+
+TEST_CASE("products of 64-bit integers that fit 32 bits, and of others") {
+  const std::int64_t m = 40, k = 33, n = 50;
+  for (const std::int64_t largest :
+       {std::int64_t{7}, std::int64_t{0x7FFFFFFF}, std::int64_t{0x80000000}, std::int64_t{1} << 62}) {
+    for (const bool in_a : {false, true}) {
+      CAPTURE(largest, in_a);
+      HostTensor a = HostTensor::Empty<std::int64_t>({m, k}), b = HostTensor::Empty<std::int64_t>({k, n});
+      HostTensor out = HostTensor::Empty<std::int64_t>({m, n});
+      for (std::int64_t i = 0; i < m * k; ++i) a.elements<std::int64_t>()[i] = i * 7919 % 2001 - 1000;
+      for (std::int64_t i = 0; i < k * n; ++i) b.elements<std::int64_t>()[i] = i * 104729 % 2001 - 1000;
+      HostTensor& wide = in_a ? a : b;
+      wide.elements<std::int64_t>()[wide.size() - 1] = largest;
+      wide.elements<std::int64_t>()[wide.size() / 2] = -largest - 1;
+      REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
+      for (std::int64_t i = 0; i < m * n; ++i) {
+        std::uint64_t sum = 0;
+        for (std::int64_t j = 0; j < k; ++j)
+          sum += static_cast<std::uint64_t>(a.elements<std::int64_t>()[i / n * k + j]) *
+                 static_cast<std::uint64_t>(b.elements<std::int64_t>()[j * n + i % n]);
+        REQUIRE(out.elements<std::int64_t>()[i] == static_cast<std::int64_t>(sum));
+      }
+    }
+  }
 }
 
 TEST_CASE("determinants") {

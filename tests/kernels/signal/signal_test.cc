@@ -238,6 +238,45 @@ TEST_CASE("quantization rounds, shifts and saturates") {
   CHECK(bytes.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 50, 255});
 }
 
+// Rows of few channels go through the conversion several at a time; each block of one element has a scale.
+TEST_CASE("quantization has a scale for each position along the last axis") {
+  constexpr std::int64_t kRows = 41;
+  for (const std::int64_t channels : {2, 3, 7, 8, 64, 65, 200}) {
+    for (const bool in_blocks : {false, true}) {
+      for (const bool has_zeros : {false, true}) {
+        CAPTURE(channels, in_blocks, has_zeros);
+        const std::int64_t size = kRows * channels;
+        const Shape shape = {kRows, channels}, of_scales = in_blocks ? shape : Shape{channels};
+        HostTensor x = HostTensor::Random(shape, 5);
+        HostTensor scale = HostTensor::Empty<float>(of_scales),
+                   zero = HostTensor::Empty<std::uint8_t>(of_scales);
+        for (std::int64_t i = 0; i < scale.size(); ++i) {
+          scale.elements<float>()[i] = 0.01F * static_cast<float>(1 + i * 7 % 13);
+          zero.elements<std::uint8_t>()[i] = static_cast<std::uint8_t>(has_zeros ? i * 11 % 200 : 0);
+        }
+        HostTensor out = HostTensor::Empty<std::uint8_t>(shape), back = HostTensor::Empty<float>(shape);
+        AttributeList attributes = {{"axis", 1}};
+        if (in_blocks) attributes.emplace_back("block_size", std::int64_t{1});
+        std::vector<HostTensor*> arguments = {&x, &scale, &out};
+        if (has_zeros) arguments.insert(arguments.begin() + 2, &zero);
+        REQUIRE(Run("rewire.quantize_linear", arguments, attributes) == "");
+        arguments.front() = &out;
+        arguments.back() = &back;
+        REQUIRE(Run("rewire.dequantize_linear", arguments, attributes) == "");
+        for (std::int64_t i = 0; i < size; ++i) {
+          const std::int64_t c = in_blocks ? i : i % channels;
+          const float by = scale.elements<float>()[c];
+          const std::int32_t shift = zero.elements<std::uint8_t>()[c];
+          const float whole = std::nearbyint(x.elements<float>()[i] / by) + static_cast<float>(shift);
+          const std::int32_t expected = static_cast<std::int32_t>(std::clamp(whole, 0.0F, 255.0F));
+          REQUIRE(out.elements<std::uint8_t>()[i] == expected);
+          REQUIRE(back.elements<float>()[i] == static_cast<float>(expected - shift) * by);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("optimizer steps") {
   HostTensor r = HostTensor::Of<float>({}, {0.1f}), t = HostTensor::Of<std::int64_t>({}, {2});
   HostTensor x = HostTensor::Of<float>({1}, {1}), g = HostTensor::Of<float>({1}, {-1}),

@@ -271,7 +271,7 @@ TEST_CASE("the first largest element of a line is one of its elements, wherever 
 TEMPLATE_TEST_CASE("running sums and products are those of a loop", "", float, double, std::int64_t,
                    std::int32_t) {
   ForEachTarget([] {
-    for (const std::int64_t inner : {1, 3, 70}) {
+    for (const std::int64_t inner : {1, 3, 4, 7, 8, 21, 70}) {
       for (int form = 0; form < 8; ++form) {
         const bool is_product = (form & 1) != 0, is_exclusive = (form & 2) != 0,
                    is_reversed = (form & 4) != 0;

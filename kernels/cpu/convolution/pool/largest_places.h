@@ -34,29 +34,24 @@ class LargestPlaces {
     for (std::int64_t k = 0; k < window.axes[2].kernel; ++k) window.axes[2].Reached(k, &first_[k], &last_[k]);
   }
 
-  // Finds windows [begin, end) of a line, at most kColumns. is_larger(most, value) says whether a later
-  // element takes the place of the largest before it; the first one always is, and `least` is that of no
-  // elements.
+  // Windows [begin, end) of each of some lines of a plane, at most kColumns in all.
+  struct Windows {
+    const T* plane;
+    std::int64_t line, lines;
+    std::int64_t begin, end;
+  };
+  // Finds the largest elements. is_larger(most, value) says whether a later element takes the place of the
+  // largest before it; the first one always is, and `least` is that of no elements.
   template <typename IsLarger>
-  void Find(const T* plane, std::int64_t line, std::int64_t begin, std::int64_t end, T least,
-            const IsLarger& is_larger) {
-    const auto& [depth, rows, columns] = window_.axes;
-    const std::int64_t oz = line / rows.output, oy = line % rows.output;
-    std::int64_t z0, z1, y0, y1;
-    depth.Inside(oz, &z0, &z1);
-    rows.Inside(oy, &y0, &y1);
-    std::fill_n(most_, end - begin, least);
-    std::fill_n(places_, end - begin, -1);
-    for (std::int64_t i = z0; i < z1; ++i) {
-      const std::int64_t z = depth.start(oz) + i * depth.dilation;
-      for (std::int64_t j = y0; j < y1; ++j) {
-        const std::int64_t y = rows.start(oy) + j * rows.dilation;
-        Row row{plane, (z * rows.input + y) * columns.input - columns.before, begin, end};
-        WideLoop([row, this, &is_larger] { MeetRow(row, is_larger); });
-      }
-    }
+  void Find(const Windows& of, T least, const IsLarger& is_larger) {
+    const std::int64_t count = of.lines * (of.end - of.begin);
+    std::fill_n(most_, count, least);
+    std::fill_n(places_, count, -1);
+    WideLoop([of, this, &is_larger] {
+      for (std::int64_t line = 0; line < of.lines; ++line) MeetLine(of, line, is_larger);
+    });
   }
-  // The largest of window begin + i.
+  // The largest of window i of those found.
   T most(std::int64_t i) const { return static_cast<T>(most_[i]); }
   // Its place in the plane; -1 if the window covers nothing.
   std::int64_t place(std::int64_t i) const { return places_[i]; }
@@ -66,7 +61,25 @@ class LargestPlaces {
     const T* plane;
     std::int64_t start;  // of the first window in the plane
     std::int64_t begin, end;
+    std::int64_t found;  // of the windows before
   };
+
+  template <typename IsLarger>
+  void MeetLine(const Windows& of, std::int64_t number, const IsLarger& is_larger) {
+    const auto& [depth, rows, columns] = window_.axes;
+    const std::int64_t oz = (of.line + number) / rows.output, oy = (of.line + number) % rows.output;
+    std::int64_t z0, z1, y0, y1;
+    depth.Inside(oz, &z0, &z1);
+    rows.Inside(oy, &y0, &y1);
+    for (std::int64_t i = z0; i < z1; ++i) {
+      const std::int64_t z = depth.start(oz) + i * depth.dilation;
+      for (std::int64_t j = y0; j < y1; ++j) {
+        const std::int64_t y = rows.start(oy) + j * rows.dilation;
+        const std::int64_t start = (z * rows.input + y) * columns.input - columns.before;
+        MeetRow(Row{of.plane, start, of.begin, of.end, number * (of.end - of.begin)}, is_larger);
+      }
+    }
+  }
 
   template <typename IsLarger>
   void MeetRow(const Row& row, const IsLarger& is_larger) {
@@ -79,8 +92,8 @@ class LargestPlaces {
                       static_cast<std::int32_t>(at),
                       static_cast<std::int32_t>(stride),
                       static_cast<std::int32_t>(last - first),
-                      most_ + (first - row.begin),
-                      places_ + (first - row.begin)};
+                      most_ + row.found + (first - row.begin),
+                      places_ + row.found + (first - row.begin)};
       if (stride == 1)
         Meet<1>(taps, is_larger);
       else if (stride == 2)

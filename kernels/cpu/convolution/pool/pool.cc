@@ -117,19 +117,22 @@ struct MaxPool : contract::MaxPoolAttributes {
     constexpr std::int64_t kColumns = LargestPlaces<T>::kColumns;
     const std::int64_t lines = Times(window.axes[0].output, window.axes[1].output);
     const std::int64_t columns = window.axes[2].output;
+    // Short lines of a plane are one piece.
+    const std::int64_t together = std::max<std::int64_t>(1, kColumns / std::max<std::int64_t>(1, columns));
     const auto run = [&](std::int64_t begin, std::int64_t end, Pace& pace) {
       LargestPlaces<T> largest(window);
-      for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t i = begin, some = 0; i < end; i += some) {
         const std::int64_t plane = i / lines;
+        some = std::min({together, end - i, lines - i % lines});
         for (std::int64_t first = 0; first < columns; first += kColumns) {
-          const std::int64_t last = std::min(columns, first + kColumns);
-          if (!pace.Spend(Times(last - first, Plus(4, window.taps())) / 4 + kPositionWork)) return;
-          largest.Find(x.data<T>() + plane * window.inputs(), i % lines, first, last, Least<T>(),
+          const std::int64_t last = std::min(columns, first + kColumns), count = some * (last - first);
+          if (!pace.Spend(Times(count, Plus(4, window.taps())) / 4 + some * kPositionWork)) return;
+          largest.Find({x.data<T>() + plane * window.inputs(), i % lines, some, first, last}, Least<T>(),
                        [](auto most, auto value) { return IsLarger(most, value); });
-          for (std::int64_t o = first; o < last; ++o) {
-            to[i * columns + o] = largest.most(o - first);
-            where[i * columns + o] = Place(largest.place(o - first), plane, window);
-          }
+          T* const results = to + i * columns + first;
+          for (std::int64_t o = 0; o < count; ++o) results[o] = largest.most(o);
+          std::int64_t* const places = where + i * columns + first;
+          for (std::int64_t o = 0; o < count; ++o) places[o] = Place(largest.place(o), plane, window);
         }
       }
     };
