@@ -16,8 +16,9 @@ struct Rows {
   std::int64_t depth;
   TensorView out;
 
-  // Rows [begin, end) by one panel.
-  void Multiply(std::int64_t panel, std::int64_t begin, std::int64_t end, Pace& pace) const {
+  // Rows [begin, end) by one panel. `sums` has those of the rows from `begin` on, if the weights have zeros.
+  void Multiply(std::int64_t panel, std::int64_t begin, std::int64_t end, const SumsOfRows& sums,
+                Pace& pace) const {
     const IntegerPanelKernel& kernel = BestIntegerPanelKernel();
     const std::uint8_t* pointers[kMostPanelRows];
     IntegerTile tile = product.Panel(panel, 1, depth);
@@ -26,6 +27,7 @@ struct Rows {
       tile.count = RowsOfTile(end - i, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, depth))) return;
       for (int r = 0; r < tile.count; ++r) pointers[r] = x + (i + r) * depth;
+      tile.row_sums = sums.From(i - begin);
       tile.out = ElementAt(out, i * product.columns + panel * kPanelWidth);
       kernel.run(tile);
     }
@@ -66,15 +68,18 @@ Status MultiplyIntegerRows(const IntegerProduct& product, TensorView x, std::int
   }
   const Rows task_rows{product, from, depth, out};
   const std::int64_t panels = PanelCount(product.columns);
-  const std::int64_t block =
-      RowsOfBlock(rows, 64, std::min<std::int64_t>(kBlock / std::max<std::int64_t>(1, depth), 512), panels);
+  const std::int64_t block = RowsOfBlock(
+      rows, 64, std::min(kBlock / std::max<std::int64_t>(1, depth), SumsOfRows::kMostRows), panels);
   const std::int64_t blocks = (rows + block - 1) / block;
   return ParallelFor(Times(blocks, panels),
                      GrainOf(kTaskWork, std::min(rows, block), Plus(depth, kIntegerSumWork), kPanelWidth),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                       SumsOfRows sums(product.w_zero != nullptr && panels > 1);
                        for (std::int64_t task = begin; task < end && !pace.stopped(); ++task) {
-                         const std::int64_t first = task / panels * block;
-                         task_rows.Multiply(task % panels, first, std::min(rows, first + block), pace);
+                         const std::int64_t first = task / panels * block,
+                                            last = std::min(rows, first + block);
+                         sums.Take(from + first * depth, last - first, depth, pace);
+                         task_rows.Multiply(task % panels, first, last, sums, pace);
                        }
                      });
 }

@@ -42,12 +42,15 @@ struct IntegerTile {
   const std::int32_t* w_zero;   // [columns]; null: zeros
   IntegerFinish finish;         // its vectors begin at the panel's first column
   void* out;
-  std::int64_t step;  // elements from one row of out to the next
+  std::int64_t step;                       // elements from one row of out to the next
+  const std::int32_t* row_sums = nullptr;  // [count], of the rows' bytes; null: w_zero has them computed
 };
 
 struct IntegerPanelKernel {
   int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
   void (*run)(const IntegerTile& tile);
+  // Computes the tile's row_sums, of up to kMostPanelRows rows. Several panels can share them.
+  void (*sum_rows)(const IntegerTile& tile, std::int32_t* row_sums);
   // Does what follows the products of any number of rows. Row i of the products begins at products + i *
   // kPanelWidth. `row_sums` has the sum of each row, if there are w_zero. The tile's rows and panel are not
   // read.

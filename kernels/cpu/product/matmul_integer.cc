@@ -175,23 +175,24 @@ class ByteProducts {
     const std::int64_t count = Times(batches_.rows(), batches_.inner());
     const std::int64_t products = one_ ? 1 : count, rows = one_ ? Times(count, m_) : m_;
     const std::int64_t panels = PanelCount(n_);
-    const std::int64_t block =
-        RowsOfBlock(rows, 64, std::min<std::int64_t>(kBlock / std::max<std::int64_t>(1, k_), 512), panels);
+    const std::int64_t block = RowsOfBlock(
+        rows, 64, std::min(kBlock / std::max<std::int64_t>(1, k_), SumsOfRows::kMostRows), panels);
     const std::int64_t blocks = (rows + block - 1) / block;
     return ParallelFor(Times(products, blocks, panels),
                        GrainOf(kTaskWork, std::min(rows, block), Plus(k_, kIntegerSumWork), kPanelWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         SumsOfRows sums(b_zeros_ != nullptr && panels > 1);
                          for (std::int64_t task = begin; task < end && !pace.stopped(); ++task) {
                            const std::int64_t first = task / panels % blocks * block;
                            Multiply(task / panels / blocks, task % panels, first,
-                                    std::min(rows, first + block), pace);
+                                    std::min(rows, first + block), sums, pace);
                          }
                        });
   }
 
   // Rows [begin, end) of a product by one panel.
   void Multiply(std::int64_t number, std::int64_t panel, std::int64_t begin, std::int64_t end,
-                Pace& pace) const {
+                SumsOfRows& of_rows, Pace& pace) const {
     std::int64_t offsets[3] = {};
     for (int i = batches_.rank - 1; i >= 0; number /= batches_.dims[i--]) {
       for (int o = 0; o < 3; ++o) offsets[o] += number % batches_.dims[i] * batches_.strides[i][o];
@@ -210,10 +211,12 @@ class ByteProducts {
     if (row_zeros_) tile.start = kNone;
     tile.rows = pointers;
     std::int32_t* const out = out_ + offsets[0] + panel * kPanelWidth;
+    of_rows.Take(a_ + offsets[1] + begin * k_, end - begin, k_, pace);
     for (std::int64_t i = begin; i < end; i += tile.count) {
       tile.count = RowsOfTile(end - i, kernel.rows);
       if (!pace.Spend(ProductsOf(tile.count, k_))) return;
       for (int r = 0; r < tile.count; ++r) pointers[r] = a_ + offsets[1] + (i + r) * k_;
+      tile.row_sums = of_rows.From(i - begin);
       tile.out = out + i * n_;
       kernel.run(tile);
       for (int r = 0; row_zeros_ && r < tile.count; ++r)

@@ -173,6 +173,23 @@ IntegerTile IntegerProduct::Panel(std::int64_t panel, std::int64_t segments, std
   return tile;
 }
 
+void SumsOfRows::Take(const std::uint8_t* rows, std::int64_t count, std::int64_t depth, Pace& pace) {
+  constexpr std::int64_t kBytesAtOnce = 8;
+  if (!wanted_ || rows == taken_) return;
+  taken_ = rows;
+  const std::uint8_t* pointers[kMostPanelRows];
+  IntegerTile tile{};
+  tile.rows = pointers;
+  tile.segments = 1;
+  tile.depth = depth;
+  for (std::int64_t i = 0; i < count; i += tile.count) {
+    tile.count = static_cast<int>(std::min<std::int64_t>(count - i, kMostPanelRows));
+    if (!pace.Spend(tile.count * (depth / kBytesAtOnce + 1))) return;
+    for (int r = 0; r < tile.count; ++r) pointers[r] = rows + (i + r) * depth;
+    BestIntegerPanelKernel().sum_rows(tile, sums_ + i);
+  }
+}
+
 void CopyUnsigned(const std::uint8_t* from, std::int64_t count, bool is_signed, std::uint8_t* to) {
   const auto flip = static_cast<std::uint8_t>(is_signed ? 0x80 : 0);
   for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] ^ flip;

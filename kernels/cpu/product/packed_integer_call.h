@@ -9,6 +9,7 @@
 
 #include "rewire/kernels/cpu/product/integer_panels.h"
 #include "rewire/kernels/cpu/support/checks.h"
+#include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 
 namespace rewire::kernel::cpu {
@@ -45,6 +46,24 @@ struct IntegerProduct {
 
   // The tile for one panel, except rows and out.
   IntegerTile Panel(std::int64_t panel, std::int64_t segments, std::int64_t depth) const;
+};
+
+// The sums of a block's rows, which a thread computes once for all panels by which it multiplies the block.
+class SumsOfRows {
+ public:
+  static constexpr std::int64_t kMostRows = 512;
+
+  // If they are not wanted, nothing is computed.
+  explicit SumsOfRows(bool wanted) : wanted_(wanted) {}
+  // Of `count` rows of `depth` bytes, unless they are the rows of the call before.
+  void Take(const std::uint8_t* rows, std::int64_t count, std::int64_t depth, Pace& pace);
+  // From row i of them on; null if they are not wanted.
+  const std::int32_t* From(std::int64_t i) const { return wanted_ ? sums_ + i : nullptr; }
+
+ private:
+  const bool wanted_;
+  const std::uint8_t* taken_ = nullptr;
+  std::int32_t sums_[kMostRows];
 };
 
 // The address of element i of a contiguous tensor of any dtype.

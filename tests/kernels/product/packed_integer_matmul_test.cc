@@ -62,6 +62,13 @@ void CheckTile(const IntegerPanelKernel& kernel, const TileCase& c) {
       REQUIRE(out[At(i * (c.columns + 3) + j)] == sum);
     }
   }
+  const std::vector<std::int32_t> computed = out;
+  std::vector<std::int32_t> row_sums(At(c.rows), -77);
+  kernel.sum_rows(tile, row_sums.data());
+  std::fill(out.begin(), out.end(), -77);
+  tile.row_sums = row_sums.data();
+  kernel.run(tile);
+  REQUIRE(out == computed);
 }
 
 // The products of two kinds of bytes, with the zeros that there may be.
@@ -114,8 +121,8 @@ TEMPLATE_TEST_CASE("integer products by packed weights are those of matmul_integ
                    (std::pair<std::uint8_t, std::uint8_t>), (std::pair<std::int8_t, std::uint8_t>)) {
   using X = typename TestType::first_type;
   using W = typename TestType::second_type;
-  for (const Shape& size :
-       {Shape{1, 1, 1}, Shape{3, 5, 40}, Shape{20, 17, 33}, Shape{70, 64, 16}, Shape{5, 300, 70}}) {
+  for (const Shape& size : {Shape{1, 1, 1}, Shape{3, 5, 40}, Shape{20, 17, 33}, Shape{70, 64, 16},
+                            Shape{5, 300, 70}, Shape{600, 9, 40}}) {
     for (const bool x_zero : {false, true}) {
       for (const int w_zero : {0, 1, 2}) CheckMatMul<X, W>(size[0], size[1], size[2], x_zero, w_zero);
     }
