@@ -3,29 +3,24 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <utility>
 
 namespace rewire::serve {
 namespace {
 
-constexpr std::size_t kSmallestBlock = 4096;
+// malloc keeps blocks of this size, with their alignment, for each thread. Larger ones take it longer.
+constexpr std::size_t kSmallestBlock = 960;
 
 }  // namespace
 
-void Arena::Free::operator()(std::byte* block) const {
-  ::operator delete (block, std::align_val_t{kAlignment});
-}
-
 std::byte* Arena::Allocate(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 4) return nullptr;
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t rounded = (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   if (blocks_.empty() || blocks_.back().size - used_ < rounded) {
     const std::size_t size = std::max({rounded, kSmallestBlock, blocks_.empty() ? 0 : blocks_.back().size});
-    auto* const block =
-        static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}, std::nothrow));
+    AlignedMemory block = AllocateAligned(size);
     if (block == nullptr) return nullptr;
-    blocks_.push_back({std::unique_ptr<std::byte, Free>(block), size});
+    blocks_.push_back({std::move(block), size});
     used_ = 0;
   }
   std::byte* const taken = blocks_.back().memory.get() + used_;

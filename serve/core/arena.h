@@ -4,29 +4,24 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
+
+#include "rewire/serve/core/aligned_memory.h"
 
 namespace rewire::serve {
 
 // Not thread-safe: a request belongs to one thread at a time.
 class Arena {
  public:
-  // Kernels ask for at most this alignment.
-  static constexpr std::size_t kAlignment = 64;
-
-  // Returns `bytes` of uninitialized memory, aligned to kAlignment; null if there is none. It stays until
-  // Reset.
+  // Returns `bytes` of uninitialized memory, aligned to kTensorAlignment; null if there is none. It stays
+  // until Reset.
   std::byte* Allocate(std::size_t bytes);
   // Lets go of everything. One block is kept for the next request, if it is not larger than `keep` bytes.
   void Reset(std::size_t keep = std::size_t{64} << 10);
 
  private:
-  struct Free {
-    void operator()(std::byte* block) const;
-  };
   struct Block {
-    std::unique_ptr<std::byte, Free> memory;
+    AlignedMemory memory;
     std::size_t size = 0;
   };
   std::vector<Block> blocks_;  // the last one has room from used_ on

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/core/json_text.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -19,6 +21,13 @@ void AppendNumber(T value, std::string* text) {
   char digits[32];
   text->append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
+
+// Bytes that stand for themselves between quotes.
+constexpr std::array<bool, 256> kIsPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 0x80; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
 
 // False for a float that is no number.
 template <typename T>
@@ -69,8 +78,12 @@ JsonText& JsonText::Key(std::string_view key) {
 
 JsonText& JsonText::String(std::string_view value) {
   Comma();
-  const bool is_utf8 = IsUtf8(value);
   *text_ += '"';
+  const auto special = std::find_if(value.begin(), value.end(),
+                                    [](char byte) { return !kIsPlain[static_cast<unsigned char>(byte)]; });
+  text_->append(value.begin(), special);
+  value.remove_prefix(static_cast<std::size_t>(special - value.begin()));
+  const bool is_utf8 = value.empty() || IsUtf8(value);
   for (const char byte : value) {
     const char c = is_utf8 || static_cast<unsigned char>(byte) < 0x80 ? byte : '?';
     const auto code = static_cast<unsigned char>(c);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/core/percent_code.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace rewire::serve {
 
 std::optional<std::string> PercentDecoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  const std::size_t first = std::min(text.find('%'), text.size());
+  std::string decoded(text.substr(0, first));
+  for (std::size_t i = first; i < text.size(); ++i) {
     char byte = text[i];
     if (byte == '%') {
       unsigned value = 0;

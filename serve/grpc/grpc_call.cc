@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "rewire/serve/core/token.h"
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::size_t kPrefix = 5;  // a flag, and the size of the message
 constexpr std::size_t kMostWaiting = 64;
+
+constexpr std::string_view kMethod = ":method", kPath = ":path", kType = "content-type";
+constexpr std::string_view kTimeout = "grpc-timeout", kEncoding = "grpc-encoding";
+constexpr std::string_view kAuthorization = "authorization";
+constexpr std::string_view kHeaders[] = {kMethod, kPath, kType, kTimeout, kEncoding, kAuthorization};
 
 void WritePrefix(std::size_t size, char* prefix) {
   prefix[0] = 0;  // not compressed
@@ -51,16 +57,21 @@ void GrpcQuestion::Finish() {
   home->running.fetch_sub(1, std::memory_order_release);
 }
 
+bool GrpcCall::Wants(std::string_view name) const {
+  return std::find(std::begin(kHeaders), std::end(kHeaders), name) != std::end(kHeaders);
+}
+
 void GrpcCall::OnHead(std::vector<Http2Header> headers, bool complete) {
-  std::string_view method, path, type, timeout, encoding, authorization;
-  for (const Http2Header& header : headers) {
-    if (header.name == ":method") method = header.value;
-    if (header.name == ":path") path = header.value;
-    if (header.name == "content-type") type = header.value;
-    if (header.name == "grpc-timeout") timeout = header.value;
-    if (header.name == "grpc-encoding") encoding = header.value;
-    if (header.name == "authorization") authorization = header.value;
-  }
+  const auto value = [&](std::string_view name) {
+    std::string_view last;
+    for (const Http2Header& header : headers) {
+      if (header.name == name) last = header.value;
+    }
+    return last;
+  };
+  const std::string_view method = value(kMethod), path = value(kPath), type = value(kType);
+  const std::string_view timeout = value(kTimeout), encoding = value(kEncoding);
+  const std::string_view authorization = value(kAuthorization);
   if (!complete) return Refuse(GrpcCode::kResourceExhausted, "the headers are more than the server takes");
   constexpr std::string_view kGrpc = "application/grpc";
   const bool is_grpc =
@@ -172,7 +183,7 @@ void GrpcCall::AskNext() {
     return;
   }
   std::shared_ptr<GrpcQuestion> question = std::move(waiting_.front());
-  waiting_.pop_front();
+  waiting_.erase(waiting_.begin());
   Ask(std::move(question));
 }
 

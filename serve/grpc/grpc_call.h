@@ -9,7 +9,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +55,7 @@ class GrpcCall final : public Http2Stream, public std::enable_shared_from_this<G
   GrpcCall(GrpcLoop* home, GrpcConnection* connection, StreamId id)
       : home_(home), connection_(connection), id_(id) {}
 
+  bool Wants(std::string_view name) const override;
   void OnHead(std::vector<Http2Header> headers, bool complete) override;
   void OnData(Span<const std::byte> bytes) override;
   void OnEnd() override;
@@ -91,10 +91,10 @@ class GrpcCall final : public Http2Stream, public std::enable_shared_from_this<G
   char prefix_[5] = {};  // of the message that arrives
   std::size_t prefix_got_ = 0;
   std::shared_ptr<GrpcQuestion> arriving_;
-  std::deque<std::shared_ptr<GrpcQuestion>> waiting_;  // whole messages
-  std::shared_ptr<GrpcQuestion> asked_;                // its answer is still to come
-  bool submitted_ = false;                             // the service has it
-  std::size_t buffered_ = 0;                           // bytes of messages that the connection counts for it
+  std::vector<std::shared_ptr<GrpcQuestion>> waiting_;  // whole messages
+  std::shared_ptr<GrpcQuestion> asked_;                 // its answer is still to come
+  bool submitted_ = false;                              // the service has it
+  std::size_t buffered_ = 0;                            // bytes of messages that the connection counts for it
 };
 
 }  // namespace rewire::serve

@@ -15,6 +15,7 @@ constexpr std::int32_t kStreamWindow = 4 << 20;
 constexpr std::int32_t kConnectionWindow = 16 << 20;
 constexpr std::size_t kMostOutput = std::size_t{1} << 20;  // made into frames before the socket has taken it
 constexpr std::size_t kFrameHead = 9;
+constexpr std::size_t kUsualHeaders = 4;  // that a stream wants
 
 std::vector<nghttp2_nv> Pairs(const std::vector<Http2Header>& headers) {
   std::vector<nghttp2_nv> pairs;
@@ -36,6 +37,7 @@ struct Http2Connection::Stream {
   std::shared_ptr<Http2Stream> above;
   std::vector<Http2Header> headers;  // until all have arrived
   std::size_t header_bytes = 0;
+  std::size_t header_count = 0;
   bool headers_complete = true;
   bool has_head = false;
   bool ended = false;  // by the client
@@ -44,7 +46,8 @@ struct Http2Connection::Stream {
     Span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
   };
-  std::deque<Part> body;
+  std::vector<Part> body;
+  std::size_t sent_parts = 0;  // of the body
   std::size_t body_bytes = 0;
   bool body_ended = false;
   bool waits = false;  // for a body
@@ -73,12 +76,15 @@ struct Http2Connection::Callbacks {
     // As HTTP/2 counts the size of a list of headers.
     stream->header_bytes += name_size + value_size + 32;
     if (stream->header_bytes > self->limits_->header_bytes ||
-        stream->headers.size() >= self->limits_->header_count) {
+        ++stream->header_count > self->limits_->header_count) {
       stream->headers_complete = false;
       return 0;
     }
-    stream->headers.push_back({std::string(reinterpret_cast<const char*>(name), name_size),
-                               std::string(reinterpret_cast<const char*>(value), value_size)});
+    const std::string_view key(reinterpret_cast<const char*>(name), name_size);
+    if (!stream->above->Wants(key)) return 0;
+    if (stream->headers.empty()) stream->headers.reserve(kUsualHeaders);
+    stream->headers.push_back(
+        {std::string(key), std::string(reinterpret_cast<const char*>(value), value_size)});
     return 0;
   }
 
@@ -155,12 +161,18 @@ struct Http2Connection::Callbacks {
     self->unsent_ -= size;
     stream->body_bytes -= size;
     while (size > 0) {
-      Stream::Part& part = stream->body.front();
+      Stream::Part& part = stream->body[stream->sent_parts];
       const std::size_t taken = std::min(size, part.bytes.size());
       self->output_.AddView(part.bytes.subspan(0, taken), part.owner);
       part.bytes = part.bytes.subspan(taken);
       size -= taken;
-      if (part.bytes.empty()) stream->body.pop_front();
+      if (!part.bytes.empty()) continue;
+      part.owner = nullptr;
+      ++stream->sent_parts;
+    }
+    if (stream->sent_parts == stream->body.size()) {
+      stream->body.clear();
+      stream->sent_parts = 0;
     }
     return 0;
   }
@@ -247,11 +259,11 @@ void Http2Connection::Write(StreamId id, Span<const std::byte> bytes, std::share
   if (std::exchange(stream->waits, false)) nghttp2_session_resume_data(session_, id);
 }
 
-void Http2Connection::End(StreamId id, const std::vector<Http2Header>& trailers) {
+void Http2Connection::End(StreamId id, std::vector<Http2Header> trailers) {
   Stream* const stream = Find(id);
   if (broken_ || stream == nullptr || stream->body_ended) return;
   stream->body_ended = true;
-  stream->trailers = trailers;
+  stream->trailers = std::move(trailers);
   if (std::exchange(stream->waits, false)) nghttp2_session_resume_data(session_, id);
 }
 

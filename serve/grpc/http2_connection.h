@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,8 +37,10 @@ struct Http2Header {
 class Http2Stream {
  public:
   virtual ~Http2Stream() = default;
-  // All headers have arrived. `complete` is false if they were more than the limits allow; then some are
-  // missing.
+  // Whether a header is wanted. Others count among the limits all the same.
+  virtual bool Wants(std::string_view name) const = 0;
+  // The wanted headers have arrived. `complete` is false if they were more than the limits allow; then some
+  // are missing.
   virtual void OnHead(std::vector<Http2Header> headers, bool complete) = 0;
   // A part of the body. It is valid during the call.
   virtual void OnData(Span<const std::byte> bytes) = 0;
@@ -78,7 +79,7 @@ class Http2Connection {
   // Adds to the body. `owner` keeps the bytes until they are sent.
   void Write(StreamId id, Span<const std::byte> bytes, std::shared_ptr<const void> owner);
   // Ends the body; trailers follow. What has not been received of the request is then not wanted any more.
-  void End(StreamId id, const std::vector<Http2Header>& trailers);
+  void End(StreamId id, std::vector<Http2Header> trailers);
 
   // Makes frames of what can be sent now. Call it before output() is sent, and again when it is empty.
   void Pump();

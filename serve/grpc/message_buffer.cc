@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "rewire/serve/grpc/infer_message.h"
@@ -15,10 +14,6 @@ constexpr std::size_t kFirstRoom = std::size_t{64} << 10;
 
 }  // namespace
 
-void MessageBuffer::Free::operator()(std::byte* memory) const {
-  ::operator delete (memory, std::align_val_t{kAlignment});
-}
-
 void MessageBuffer::Begin(std::size_t size) {
   size_ = size;
   got_ = shift_ = 0;
@@ -27,8 +22,7 @@ void MessageBuffer::Begin(std::size_t size) {
 bool MessageBuffer::Reserve(std::size_t bytes) {
   if (bytes <= room_) return true;
   const std::size_t room = std::min(std::max({bytes, 2 * room_, kFirstRoom}), std::max(size_, bytes));
-  std::unique_ptr<std::byte, Free> larger(static_cast<std::byte*>(
-      ::operator new (room + kAlignment, std::align_val_t{kAlignment}, std::nothrow)));
+  AlignedMemory larger = AllocateAligned(room + kTensorAlignment);
   if (larger == nullptr) return false;
   if (got_ > 0) std::memcpy(larger.get() + shift_, memory_.get() + shift_, got_);
   memory_ = std::move(larger);
@@ -40,7 +34,7 @@ bool MessageBuffer::Add(Span<const std::byte> bytes) {
   if (!Reserve(got_ + bytes.size())) return false;
   if (got_ == 0) {
     const std::size_t offset = OffsetOfTensors({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    shift_ = (kAlignment - offset % kAlignment) % kAlignment;
+    shift_ = (kTensorAlignment - offset % kTensorAlignment) % kTensorAlignment;
   }
   std::memcpy(memory_.get() + shift_ + got_, bytes.data(), bytes.size());
   got_ += bytes.size();

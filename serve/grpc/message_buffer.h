@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
 #include "rewire/base/span.h"
+#include "rewire/serve/core/aligned_memory.h"
 
 namespace rewire::serve {
 
@@ -14,8 +14,6 @@ namespace rewire::serve {
 // whose offsets fit.
 class MessageBuffer {
  public:
-  static constexpr std::size_t kAlignment = 64;
-
   // Begins a message of `size` bytes.
   void Begin(std::size_t size);
   // Adds bytes, at most as many as are missing. Returns false if there is no memory for them.
@@ -28,10 +26,7 @@ class MessageBuffer {
   // Memory follows what arrives, not what was announced.
   bool Reserve(std::size_t bytes);
 
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  AlignedMemory memory_;
   std::size_t room_ = 0;   // behind shift_
   std::size_t shift_ = 0;  // of the message in the memory
   std::size_t size_ = 0, got_ = 0;

@@ -9,6 +9,7 @@ namespace {
 // Copying so few bytes takes less than a part more in a call of the kernel.
 constexpr std::size_t kFewBytes = 2048;
 constexpr std::size_t kMostCopied = std::size_t{64} << 10;  // in one piece
+constexpr std::size_t kMostKept = 1024;                     // while nothing is to be sent
 
 }  // namespace
 
@@ -19,8 +20,10 @@ Span<const std::byte> OutputQueue::Piece::bytes() const {
 
 void OutputQueue::Add(Span<const std::byte> bytes) {
   if (bytes.empty()) return;
-  if (pieces_.empty() || pieces_.back().owner != nullptr || pieces_.back().copy.size() > kMostCopied)
+  if (pieces_.empty() || pieces_.back().owner != nullptr || pieces_.back().copy.size() > kMostCopied) {
     pieces_.emplace_back();
+    pieces_.back().copy.swap(spare_);
+  }
   pieces_.back().copy.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   bytes_ += bytes.size();
 }
@@ -47,6 +50,11 @@ void OutputQueue::Drop(std::size_t bytes) {
   sent_ += bytes;
   while (!pieces_.empty() && sent_ >= pieces_.front().bytes().size()) {
     sent_ -= pieces_.front().bytes().size();
+    std::string& copy = pieces_.front().copy;
+    if (copy.capacity() > spare_.capacity() && copy.capacity() <= kMostKept) {
+      copy.clear();
+      spare_.swap(copy);
+    }
     pieces_.pop_front();
   }
 }

@@ -35,6 +35,7 @@ class OutputQueue {
     Span<const std::byte> bytes() const;
   };
   std::deque<Piece> pieces_;
+  std::string spare_;     // the buffer of a piece that was sent, for the next one
   std::size_t sent_ = 0;  // of the first piece
   std::size_t bytes_ = 0;
 };

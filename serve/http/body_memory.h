@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
+
+#include "rewire/serve/core/aligned_memory.h"
 
 namespace rewire::serve {
 
@@ -26,10 +27,7 @@ class BodyMemory {
   void Got(std::size_t bytes) { got_ += bytes; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  AlignedMemory memory_;
   std::size_t room_ = 0;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;

@@ -2,7 +2,7 @@
 #include "rewire/serve/http/http_head.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "rewire/serve/core/percent_code.h"
 #include "rewire/serve/http/http_text.h"
@@ -11,12 +11,17 @@ namespace rewire::serve {
 namespace {
 
 // Characters of methods and names of headers.
-bool IsTokenChar(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         (c != '\0' && std::strchr("!#$%&'*+-.^_`|~", c) != nullptr);
-}
+constexpr std::array<bool, 256> kIsTokenChar = [] {
+  std::array<bool, 256> is{};
+  for (char c = 'a'; c <= 'z'; ++c) is[static_cast<std::size_t>(c)] = true;
+  for (char c = 'A'; c <= 'Z'; ++c) is[static_cast<std::size_t>(c)] = true;
+  for (char c = '0'; c <= '9'; ++c) is[static_cast<std::size_t>(c)] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) is[static_cast<std::size_t>(c)] = true;
+  return is;
+}();
 bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return kIsTokenChar[static_cast<unsigned char>(c)]; });
 }
 bool IsControl(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -68,7 +73,7 @@ HttpError ReadHeader(std::string_view line, HttpHead* head, Seen* seen) {
   }
   const std::string_view name = line.substr(0, colon);
   const std::string_view value = Trimmed(line.substr(colon + 1));
-  if (std::any_of(value.begin(), value.end(), IsControl)) {
+  if (std::any_of(value.begin(), value.end(), [](char c) { return IsControl(c); })) {
     return Bad("the header '" + std::string(name) + "' has a control character");
   }
   if (EqualsIgnoringCase(name, "content-length")) {
