@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "rewire/serve/core/forget_code.h"
 #include "rewire/serve/core/token.h"
 #include "rewire/serve/grpc/grpc_front_end.h"
 #include "rewire/serve/http/http_front_end.h"
@@ -168,6 +169,9 @@ Result<int> Serve(const Options& options) {
   Result<std::unique_ptr<serve::Service>> service =
       serve::MakeService(*std::move(settings), {ProgramLog(), {}, &log});
   if (!service) return Forward(service);
+  // The memory goes that loading alone has needed. Many small models take no more than it does.
+  malloc_trim(0);
+  serve::ForgetCode();
   for (const serve::ModelIndexEntry& model : (*service)->Index(true)) {
     Detail(fmt::format("model {}, version {}: ready", model.name, model.version));
   }
