@@ -34,6 +34,8 @@ struct BatchSettings {
   std::vector<std::int64_t> preferred_sizes;
   // Sizes that a batch may have; it is filled up with zeroes to the next one. Empty: any.
   std::vector<std::int64_t> allowed_sizes;
+  // Requests are run together even if that takes longer than one by one.
+  bool always = false;
 };
 
 // State that the server keeps for a sequence of requests.
@@ -122,6 +124,13 @@ struct BatchStatistics {
   DurationCount compute_output;
 };
 
+// BatchingStatistics: what a model's rows cost, as last compared to choose a batch.
+struct BatchingStatistics {
+  std::uint64_t declined = 0;  // runs of one request while others waited, because a batch would take longer
+  double alone_row_ns = 0;     // 0: not known
+  double batch_row_ns = 0;     // the same, of the batch that was chosen or declined
+};
+
 struct SequenceStatistics {
   std::uint64_t active = 0;
   std::uint64_t bytes = 0;      // of their state
@@ -155,6 +164,7 @@ struct ModelStatistics {
   std::uint64_t rejected = 0;  // of them: the queue was full
   std::uint64_t waiting = 0;   // now in the queue
   std::vector<BatchStatistics> batches;
+  BatchingStatistics batching;
   SequenceStatistics sequences;
   PrefixStatistics prefixes;
 };

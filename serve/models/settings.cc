@@ -44,6 +44,16 @@ class Table {
     if (!node->is_boolean()) return Complain(*node, key, "true or false");
     *flag = *node->value<bool>();
   }
+  // One of two texts: `flag` is whether it is the second one.
+  void Choice(std::string_view key, std::string_view no, std::string_view yes, bool* flag) {
+    const toml::node* const node = Take(key);
+    if (node == nullptr) return;
+    const std::optional<std::string> text = node->is_string() ? node->value<std::string>() : std::nullopt;
+    if (text != no && text != yes) {
+      return Complain(*node, key, "\"" + std::string(no) + "\" or \"" + std::string(yes) + "\"");
+    }
+    *flag = text == yes;
+  }
   // Whole numbers from `least`; `expected` says so.
   void Numbers(std::string_view key, std::int64_t least, const char* expected,
                std::vector<std::int64_t>* list) {
@@ -143,6 +153,7 @@ Status ReadBatching(const toml::table& table, const std::string& where, BatchSet
                 [&](std::int64_t n) { batching->max_queue_delay_us = static_cast<std::uint64_t>(n); });
   reader.Sizes("preferred_sizes", &batching->preferred_sizes);
   reader.Sizes("allowed_sizes", &batching->allowed_sizes);
+  reader.Choice("policy", "auto", "always", &batching->always);
   return reader.Finish();
 }
 

@@ -12,7 +12,8 @@
 namespace rewire::serve {
 
 struct Batch {
-  std::vector<std::size_t> members;  // positions among those that wait, rising
+  std::vector<std::size_t> members;      // positions among those that wait, rising
+  std::vector<std::int64_t> rows_up_to;  // rows of the members up to each
   std::int64_t rows = 0;
   std::int64_t padded = 0;  // rows with those that fill it up
   // Not to be run yet, if an instance is idle: others may come until then.
@@ -20,8 +21,10 @@ struct Batch {
 };
 
 // The batch that begins with the request that has waited longest: it, and those behind it that fit, up to
-// max_batch_size rows. Requests of other shapes are passed over, and lose nothing by that. `waiting` is not
-// empty. A request that has more rows than max_batch_size is a batch alone.
-Batch ChooseBatch(const BatchSettings& settings, const std::vector<Request*>& waiting);
+// `most` rows. Requests of other shapes are passed over, and lose nothing by that. `waiting` is not empty. A
+// request that has more rows than `most` is a batch alone.
+Batch ChooseBatch(const BatchSettings& settings, std::int64_t most, const std::vector<Request*>& waiting);
+// Makes it a batch of its first members.
+void KeepFirst(const BatchSettings& settings, std::size_t count, Batch* batch);
 
 }  // namespace rewire::serve

@@ -11,6 +11,7 @@
 
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/batch_costs.h"
 #include "rewire/serve/run/state_rows.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -48,6 +49,8 @@ class Instance {
   std::vector<Request*> members;
   std::int64_t rows = 0;
   std::int64_t padded = 0;
+  BatchCosts::Kind kind = 0;  // of the members
+  bool is_timed = false;      // the time of the run is wanted
 
  private:
   struct Growing;

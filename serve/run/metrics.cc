@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/run/metrics.h"
 
+#include <cstdio>
 #include <functional>
 #include <string_view>
 
@@ -29,6 +30,12 @@ struct Metric {
 };
 
 std::string Seconds(std::uint64_t ns) { return std::to_string(static_cast<double>(ns) * 1e-9); }
+// With digits for a few nanoseconds.
+std::string Seconds(double ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", ns * 1e-9);
+  return text;
+}
 
 constexpr Metric kMetrics[] = {
     {"rewire_requests_success_total", "counter", "Requests that were answered.",
@@ -50,6 +57,13 @@ constexpr Metric kMetrics[] = {
      [](const ModelStatistics& s) { return Seconds(s.queue.ns); }},
     {"rewire_compute_seconds_total", "counter", "Time of runs, counted for each request of a batch.",
      [](const ModelStatistics& s) { return Seconds(s.compute_infer.ns); }},
+    {"rewire_batches_declined_total", "counter",
+     "Runs of one request while others waited, because a batch would take longer.",
+     [](const ModelStatistics& s) { return std::to_string(s.batching.declined); }},
+    {"rewire_row_alone_seconds", "gauge", "Time of a row that runs alone, as last compared; 0: not known.",
+     [](const ModelStatistics& s) { return Seconds(s.batching.alone_row_ns); }},
+    {"rewire_row_batched_seconds", "gauge", "Time of a row of a batch, as last compared; 0: not known.",
+     [](const ModelStatistics& s) { return Seconds(s.batching.batch_row_ns); }},
     {"rewire_requests_waiting", "gauge", "Requests in the queue.",
      [](const ModelStatistics& s) { return std::to_string(s.waiting); }},
     {"rewire_sequences", "gauge", "Sequences whose state is kept.",

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/serve/run/model_queue.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 
 #include "rewire/serve/core/sequence_step.h"
-#include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/held_sequence.h"
 #include "rewire/serve/run/request_check.h"
 #include "rewire/serve/run/text_inputs.h"
@@ -19,7 +19,7 @@ namespace {
 // CPUs, and while it goes on, the other connections of the loop wait.
 constexpr std::uint64_t kShortNs = 150000;
 // After this time of short runs, a worker goes on with the queue, so that the loop looks at its connections.
-constexpr std::chrono::microseconds kTurn{1000};
+constexpr std::uint64_t kTurnNs = 1000000;
 
 std::uint64_t Nanoseconds(Clock::duration time) {
   return static_cast<std::uint64_t>(
@@ -38,6 +38,13 @@ std::string LineOf(const Request& request) {
   line += " of model " + std::string(request.used_model) + ", version " + std::string(request.used_version);
   line += ", after " + std::to_string(Nanoseconds(Clock::now() - request.submitted) / 1000) + " us: ";
   return line + (request.status ? std::string("answered") : request.status.error().message());
+}
+
+// CPU time of this thread.
+std::uint64_t ThreadNanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 std::uint64_t InputBytes(const Instance& instance) {
@@ -119,6 +126,7 @@ bool ModelQueue::Enqueue(Request* request) {
     waits = static_cast<bool>(request->status);
     if (waits) {
       waiting_.push_back(request);
+      first_deadline_ = std::min(first_deadline_, request->deadline);
     } else {
       Add(&statistics_.fail, Clock::now() - request->submitted);
     }
@@ -160,7 +168,12 @@ void ModelQueue::EndHeld(Sequence* sequence) {
 }
 
 void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {
-  Clock::time_point next = Clock::time_point::max();
+  Clock::time_point next = first_deadline_;
+  if (model_->state.empty() && now < next) {
+    if (next != Clock::time_point::max()) SetAlarm(next);
+    return;
+  }
+  next = Clock::time_point::max();
   const auto late = [&](Request* request) {
     if (request->sequence != nullptr && !request->sequence->gone) {
       request->status = request->sequence->gone;
@@ -178,6 +191,7 @@ void ModelQueue::TakeLate(Clock::time_point now, Ended* ended) {
     return true;
   };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), late), waiting_.end());
+  first_deadline_ = next;
   next = std::min(next, sequences_.EndIdle(now));
   if (next != Clock::time_point::max()) SetAlarm(next);
 }
@@ -199,74 +213,13 @@ void ModelQueue::OnAlarm() {
   Start(false);
 }
 
-Instance* ModelQueue::NextBatch(Clock::time_point now) {
-  if (waiting_.empty() || idle_.empty()) return nullptr;
-  Batch batch;
-  if (model_->state.empty()) {
-    batch = ChooseBatch(model_->settings.batching, waiting_);
-  } else if (!ChooseSteps(&batch)) {
-    return nullptr;
-  }
-  if (batch.wait_until > now && !runners_->draining) {
-    SetAlarm(batch.wait_until);
-    return nullptr;
-  }
-  Instance* const instance = TakeIdle(*waiting_[batch.members.front()]);
-  instance->Prepare();
-  instance->rows = batch.rows;
-  instance->padded = batch.padded;
-  instance->members.clear();
-  for (const std::size_t i : batch.members) {
-    Sequences::Begin(waiting_[i]);
-    instance->members.push_back(std::exchange(waiting_[i], nullptr));
-  }
-  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), nullptr), waiting_.end());
-  return instance;
-}
-
-// Steps of one sequence run one after the other, and others pass them by.
-bool ModelQueue::ChooseSteps(Batch* batch) const {
-  const auto next =
-      std::find_if(waiting_.begin(), waiting_.end(), [](Request* one) { return Sequences::MayRun(*one); });
-  if (next == waiting_.end()) return false;
-  const bool batches = model_->settings.batching.max_batch_size != 0;
-  if (!batches || !MayShareRun(*model_, **next)) {
-    if (batches) batch->rows = batch->padded = (*next)->rows;
-    batch->members.push_back(static_cast<std::size_t>(next - waiting_.begin()));
-    return true;
-  }
-  std::vector<Request*> steps;
-  std::vector<std::size_t> places;
-  std::unordered_set<const Sequence*> seen;
-  for (auto one = next; one != waiting_.end(); ++one) {
-    // Behind a step that waits, others of its sequence wait, too.
-    if (!Sequences::MayRun(**one) || !seen.insert((*one)->sequence.get()).second) continue;
-    if (!MayShareRun(*model_, **one)) continue;
-    steps.push_back(*one);
-    places.push_back(static_cast<std::size_t>(one - waiting_.begin()));
-  }
-  *batch = ChooseBatch(model_->settings.batching, steps);
-  for (std::size_t& member : batch->members) member = places[member];
-  return true;
-}
-
-Instance* ModelQueue::TakeIdle(const Request& first) {
-  auto taken = idle_.end() - 1;
-  if (first.sequence != nullptr) {
-    const auto has_state = [&](const Instance* one) { return one->HasStateOf(*first.sequence); };
-    const auto found = std::find_if(idle_.begin(), idle_.end(), has_state);
-    if (found != idle_.end()) taken = found;
-  }
-  Instance* const instance = *taken;
-  idle_.erase(taken);
-  return instance;
-}
-
 bool ModelQueue::IsShort(const Instance& instance) const {
   if (run_ns_ == 0) return false;
   const std::uint64_t times =
       std::max<std::uint64_t>(1, InputBytes(instance) / std::max<std::uint64_t>(1, run_bytes_));
-  return times < kShortNs && run_ns_ * times < kShortNs;
+  // A batch may take what its requests might take one by one.
+  const std::uint64_t most = std::min<std::uint64_t>(kTurnNs, kShortNs * instance.members.size());
+  return times < most && run_ns_ * times < most;
 }
 
 Instance* ModelQueue::Take(bool* is_short) {
@@ -290,7 +243,7 @@ void ModelQueue::Start(bool here) {
   const Clock::time_point begin = Clock::now();
   bool is_short = false;
   while (Instance* const instance = Take(&is_short)) {
-    if (here && is_short && Clock::now() - begin < kTurn) {
+    if (here && is_short && Nanoseconds(Clock::now() - begin) < kTurnNs) {
       RunOnce(instance);
     } else {
       runners_->workers->Run([self = shared_from_this(), instance] { self->Work(instance); });
@@ -304,12 +257,19 @@ void ModelQueue::Work(Instance* instance) {
 }
 
 void ModelQueue::RunOnce(Instance* instance) {
+  // The run does not cost what other processes take of the CPU meanwhile. Several threads, and the process of
+  // a sandbox, take time that this thread does not.
+  const bool by_cpu = model_->settings.threads == 1 && !model_->settings.sandbox.enabled;
+  const std::uint64_t begin = instance->is_timed && by_cpu ? ThreadNanoseconds() : 0;
   const RunTimes times = instance->Run(instance->members, instance->rows, instance->padded);
+  const std::uint64_t took =
+      instance->is_timed && by_cpu ? ThreadNanoseconds() - begin : Nanoseconds(times.end - times.start);
   std::vector<Request*> done;
   std::vector<EvictedSequence> evicted;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Count(*instance, times);
+    if (ChoosesByCost()) CountCosts(*instance, took);
     for (Request* member : instance->members) sequences_.Leave(member, true, times.end);
     done.swap(instance->members);
     idle_.push_back(instance);
@@ -326,7 +286,8 @@ void ModelQueue::RunOnce(Instance* instance) {
 
 void ModelQueue::Count(const Instance& instance, const RunTimes& times) {
   // One slow run, for example because of another process, must not make all the others go to workers.
-  const std::uint64_t ns = std::min(Nanoseconds(times.end - times.start), 4 * kShortNs);
+  const std::uint64_t ns =
+      std::min(Nanoseconds(times.end - times.start), 4 * kShortNs * instance.members.size());
   const std::uint64_t bytes = InputBytes(instance);
   run_bytes_ = run_ns_ == 0 ? bytes : run_bytes_ - run_bytes_ / 8 + bytes / 8;
   run_ns_ = run_ns_ == 0 ? std::max<std::uint64_t>(ns, 1) : run_ns_ - run_ns_ / 8 + ns / 8;
@@ -352,6 +313,16 @@ void ModelQueue::Count(const Instance& instance, const RunTimes& times) {
                                                           : &all.fail,
         times.end - member->submitted);
   }
+}
+
+void ModelQueue::CountCosts(const Instance& instance, std::uint64_t ns) {
+  const bool together = instance.members.size() > 1;
+  if (!instance.is_timed) return costs_.Pass(instance.kind, instance.rows, together);
+  // The requests of a batch that has failed have run one by one.
+  for (const Request* member : instance.members) {
+    if (!member->status) return;
+  }
+  costs_.Add(instance.kind, instance.rows, together, ns);
 }
 
 void ModelQueue::Cancel(Request* request) {
@@ -384,6 +355,7 @@ ModelStatistics ModelQueue::Statistics() const {
   copy.waiting = waiting_.size();
   copy.sequences = sequences_.statistics();
   copy.prefixes = prefixes_.statistics();
+  copy.batching = costs_.statistics();
   for (const auto& [size, batch] : batches_) copy.batches.push_back(batch);
   return copy;
 }

@@ -20,6 +20,7 @@
 #include "rewire/serve/core/server_log.h"
 #include "rewire/serve/core/traces.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/batch_costs.h"
 #include "rewire/serve/run/batch_rule.h"
 #include "rewire/serve/run/instance.h"
 #include "rewire/serve/run/prefix_cache.h"
@@ -76,6 +77,10 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   void TakeLate(Clock::time_point now, Ended* ended);
   // With the lock: gives the next batch to an idle instance. Null if there is none, or nothing to run yet.
   Instance* NextBatch(Clock::time_point now);
+  // Whether batches are formed only where they are worth it.
+  bool ChoosesByCost() const;
+  // For such a model: the batch, of as many requests as are worth it.
+  Batch ChooseByCost(Clock::time_point now);
   // The same for models with state: steps of different sequences. False if none may run.
   bool ChooseSteps(Batch* batch) const;
   // Takes an idle instance: the one whose rows the first member's state is among, or any.
@@ -90,6 +95,7 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   // Runs the instance's batch and finishes its members.
   void RunOnce(Instance* instance);
   void Count(const Instance& instance, const RunTimes& times);
+  void CountCosts(const Instance& instance, std::uint64_t ns);
   // Without the lock: logs these sequences and tells the host.
   void Tell(const std::vector<EvictedSequence>& evicted) const;
 
@@ -100,11 +106,14 @@ class ModelQueue : public std::enable_shared_from_this<ModelQueue> {
   std::vector<Request*> waiting_;  // the oldest first
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<Instance*> idle_;
+  // No request that waits is late before. It may be the deadline of one that waits no more.
+  Clock::time_point first_deadline_ = Clock::time_point::max();
   Clock::time_point alarm_ = Clock::time_point::max();
   std::uint64_t run_ns_ = 0;     // a moving mean over runs; 0: never run
   std::uint64_t run_bytes_ = 0;  // the same of their inputs' bytes
   ModelStatistics statistics_;
   std::map<std::uint64_t, BatchStatistics> batches_;
+  BatchCosts costs_;
   Sequences sequences_;
   PrefixCache prefixes_;
 };

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues, batches, deadlines and cancellation of the service.
+#include <time.h>
+
+#include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "rewire/tests/serve/serve_fixture.h"
+#include "rewire/vm/host_function.h"
 
 namespace rewire::serve::test {
 namespace {
@@ -32,6 +38,7 @@ ModelSettings OneInstance(std::int64_t max_batch = 0) {
   ModelSettings settings;
   settings.instances = 1;
   settings.batching.max_batch_size = max_batch;
+  settings.batching.always = true;  // whatever the runs at a gate take
   return settings;
 }
 
@@ -206,6 +213,71 @@ TEST_CASE("on a lane, what arrives in one turn is one batch") {
     }
   }
   CHECK(service.gate.rows() == std::vector<std::int64_t>(20, 64));
+}
+
+// A kernel for DoubleProgram whose rows take the thread 20 us alone, and 60 us each in a batch.
+class SlowBatches {
+ public:
+  KernelSet Kernels() {
+    KernelSet kernels;
+    kernels.AddFunction("test.slow", MakePackedFunction([this](kernel::TensorView x, kernel::TensorView,
+                                                               kernel::TensorView y) -> kernel::Status {
+                          const std::int64_t rows = x.dim(0);
+                          const std::int64_t end = CpuMicroseconds() + (rows == 1 ? 20 : 60 * rows);
+                          for (std::int64_t i = 0; i < rows * 4; ++i)
+                            y.data<float>()[i] = 2 * x.data<const float>()[i];
+                          while (CpuMicroseconds() < end) {
+                          }
+                          runs[rows].fetch_add(1);
+                          return {};
+                        }));
+    return kernels;
+  }
+  // Runs in which so many requests ran together.
+  std::array<std::atomic<int>, 9> runs{};
+
+ private:
+  static std::int64_t CpuMicroseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+  }
+};
+
+// The part of all runs that batches of eight are, when so many arrive in each of many turns.
+int BatchesOf(bool always, ModelStatistics* statistics) {
+  rewire::test::TempFolder folder;
+  SlowBatches kernel;
+  ServeSettings settings = SettingsOf(WriteModel(folder, "double.rwx", DoubleProgram("test.slow")));
+  settings.defaults = OneInstance(8);
+  settings.defaults.batching.always = always;
+  const std::unique_ptr<Service> service = ServiceOf(std::move(settings), kernel.Kernels());
+  const std::unique_ptr<Lane> lane = service->MakeLane();
+  for (int turn = 0; turn < 300; ++turn) {
+    const Requests requests = Make(std::vector<std::int64_t>(8, 1));
+    for (const auto& request : requests) service->Submit(request.get(), lane.get());
+    lane->Run();
+    for (const auto& request : requests) {
+      request->Wait();
+      CHECK(request->Floats() == request->Doubled());
+    }
+  }
+  *statistics = (*service->Statistics("double", ""))[0];
+  std::string metrics;
+  service->WriteMetrics(&metrics);
+  CHECK_THAT(metrics, Catch::Contains("rewire_batches_declined_total{model=\"double\",version=\"1\"} " +
+                                      std::to_string(statistics->batching.declined) + "\n"));
+  return kernel.runs[8];
+}
+
+TEST_CASE("requests that wait run one by one where a batch takes longer, unless the settings say always") {
+  ModelStatistics statistics;
+  CHECK(BatchesOf(false, &statistics) < 60);
+  CHECK(statistics.batching.declined > 1000);
+  CHECK(statistics.batching.alone_row_ns >= 20000);
+  CHECK(statistics.batching.batch_row_ns >= 60000);
+  CHECK(BatchesOf(true, &statistics) == 300);
+  CHECK(statistics.batching.declined == 0);
 }
 
 TEST_CASE("requests that do not fit the model are refused before they wait") {

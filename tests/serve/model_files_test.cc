@@ -105,6 +105,7 @@ max_batch_size = 8
 max_queue_delay_us = 200
 preferred_sizes = [4]
 allowed_sizes = [2, 8]
+policy = "always"
 [models.a.sandbox]
 enabled = true
 memory_bytes = 100000000
@@ -135,6 +136,8 @@ idle_us = 5000
   CHECK(a.file == (folder.path() / "elsewhere/a.rwx").string());
   CHECK(a.parameters == std::vector<std::string>{(folder.path() / "w.safetensors").string()});
   CHECK(a.batching.allowed_sizes == std::vector<std::int64_t>{2, 8});
+  CHECK(a.batching.always);
+  CHECK_FALSE(settings.Of("b").batching.always);
   CHECK(a.sandbox.enabled);
   CHECK(a.sandbox.memory_bytes == 100000000);
   CHECK(a.sandbox.cpu_seconds == 5);
@@ -178,6 +181,8 @@ TEST_CASE("wrong settings are refused with their line") {
       {"[models.a]\nsandbox = true", "'models.a.sandbox' must be a table"},
       {"[models.a.sandbox]\nmemory_bytes = 5",
        "'models.a.sandbox.memory_bytes' must be a whole number from 1048576"},
+      {"[models.a.batching]\npolicy = \"never\"",
+       "'models.a.batching.policy' must be \"auto\" or \"always\""},
       {"[models.a.batching]\nsize = 1", "there is no setting 'models.a.batching.size'"},
       {"[models.a.batching]\nmax_batch_size = 4\npreferred_sizes = [5]",
        "a size of batches is above max_batch_size, 4"},
