@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,29 @@ constexpr std::int64_t kBlock = 512;  // elements
 constexpr std::int64_t kBytePiece = 16384;
 using FusedLayout = Layout<kMostInputs + 1>;
 using Buffer = float[kBlock];
+
+// Where an innermost run lies in each of the other dimensions. Blocks follow each other, so that few of them
+// need a division.
+struct RunPlace {
+  std::int64_t index[kMaxKernelRank] = {};
+
+  RunPlace(const FusedLayout& layout, std::int64_t row) { Advance(layout, row); }
+  void Advance(const FusedLayout& layout, std::int64_t rows) {
+    for (int i = layout.rank - 2; i >= 0 && rows != 0; --i) {
+      index[i] += rows;
+      rows = 0;
+      if (index[i] < layout.dims[i]) continue;
+      rows = index[i] / layout.dims[i];
+      index[i] %= layout.dims[i];
+    }
+  }
+  // Where the run begins in operand k.
+  std::int64_t OffsetOf(const FusedLayout& layout, std::size_t k) const {
+    std::int64_t offset = 0;
+    for (int i = layout.rank - 2; i >= 0; --i) offset += index[i] * layout.strides[i][k];
+    return offset;
+  }
+};
 
 // The usual call, which needs no further checks: each input has the output's shape, or one element, and is
 // contiguous; and it is the output or apart from it.
@@ -151,17 +175,18 @@ class FusedCall {
     const std::size_t inputs = static_cast<std::size_t>(program_.inputs());
     const std::size_t last = program_.steps().size() - 1;
     std::int64_t row = begin / pieces_ * per_block_, piece = begin % pieces_;
+    RunPlace place(layout_, row);
     for (std::int64_t block = begin; block < end; ++block) {
       if (!pace.Spend(work)) return;
       const std::int64_t at = piece * piece_;
       const std::int64_t rows = std::min(per_block_, rows_ - row);
       const std::int64_t columns = std::min(inner_ - at, in_pieces_ ? piece_ : inner_);
       const bool in_registers =
-          of_bytes_ && (unsigned_ != nullptr ? RunBytes(unsigned_, row, rows, at, columns)
-                                             : RunBytes(signed_, row, rows, at, columns));
+          of_bytes_ && (unsigned_ != nullptr ? RunBytes(unsigned_, place, row, rows, at, columns)
+                                             : RunBytes(signed_, place, row, rows, at, columns));
       for (std::size_t k = 0; k < inputs && !in_registers; ++k) {
         const bool kept = block != begin && Stays(k, piece) && !of_bytes_;
-        if (!kept) elements[k] = Fetch(k, row, rows, at, columns, copies[k]);
+        if (!kept) elements[k] = Fetch(k, place, row, rows, at, columns, copies[k]);
       }
       const std::int64_t count = rows * columns;
       const bool to_bytes = unsigned_ != nullptr || signed_ != nullptr;
@@ -169,6 +194,11 @@ class FusedCall {
       FusedResult out{is_float ? out_ + row * inner_ + at : result};
       const bool rounds_later = rounded_ != nullptr && !ReadsBf16(program_.steps()[last].code);
       if (rounded_ != nullptr && !rounds_later) out.bf16 = rounded_ + row * inner_ + at;
+      const auto elements_of = [&](const FusedOperand& operand) {
+        return operand.kind == FusedOperand::kInput      ? elements[operand.index]
+               : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
+                                                         : FusedElements{nullptr, operand.number};
+      };
       for (std::size_t i = 0; i <= last && !in_registers; ++i) {
         const FusedStep& step = program_.steps()[i];
         FusedElements operands[3];
@@ -176,13 +206,20 @@ class FusedCall {
           const FusedOperand& operand = step.operands[k];
           if (operand.kind == FusedOperand::kInput && (k > 0 || !ReadsBf16(step.code)))
             Widen(&elements[operand.index], copies[operand.index], count);
-          operands[k] = operand.kind == FusedOperand::kInput      ? elements[operand.index]
-                        : operand.kind == FusedOperand::kRegister ? FusedElements{registers[operand.index], 0}
-                                                                  : FusedElements{nullptr, operand.number};
+          operands[k] = elements_of(operand);
         }
         if (i == last && to_bytes) {
           StoreBytes(step, operands, result, row * inner_ + at, count);
           break;
+        }
+        if (step.joins && step.operand_count == 2 && (i + 1 < last || (is_float && i + 1 == last))) {
+          const FusedStep& next = program_.steps()[i + 1];
+          operands[2] = elements_of(next.operands[1]);
+          if (const std::optional<FusedCode> pair = PairOf(step.code, next.code, operands)) {
+            ++i;
+            run(*pair, operands, i == last ? out : FusedResult{registers[next.to]}, count);
+            continue;
+          }
         }
         run(step.code, operands, i == last ? out : FusedResult{registers[step.to]}, count);
       }
@@ -191,6 +228,7 @@ class FusedCall {
       if (++piece == pieces_) {
         piece = 0;
         row += per_block_;
+        place.Advance(layout_, per_block_);
       }
     }
   }
@@ -212,7 +250,8 @@ class FusedCall {
   // Runs such a program on a block whose elements follow each other, or are one, in both inputs: in registers
   // alone. Returns false for other blocks.
   template <typename Q>
-  bool RunBytes(Q* out, std::int64_t row, std::int64_t rows, std::int64_t at, std::int64_t columns) const {
+  bool RunBytes(Q* out, const RunPlace& place, std::int64_t row, std::int64_t rows, std::int64_t at,
+                std::int64_t columns) const {
     const Q* from[2];
     std::int64_t steps[2];
     for (std::size_t k = 0; k < 2; ++k) {
@@ -224,7 +263,7 @@ class FusedCall {
       } else if (input.kind != FusedInput::kRepeated) {
         steps[k] = layout_.inner_strides()[k + 1];
         if (rows != 1 || steps[k] > 1) return false;
-        offset = OffsetOf(k, row, nullptr) + at * steps[k];
+        offset = place.OffsetOf(layout_, k + 1) + at * steps[k];
       }
       from[k] = static_cast<const Q*>(input.data) + offset;
     }
@@ -242,18 +281,6 @@ class FusedCall {
     const auto run = program_.steps()[0].code == FusedCode::kAdd ? math.add : math.mul;
     run(from[a], bytes_of(a), from[b], steps[b], bytes_of(b), rows * columns, by, out + row * inner_ + at);
     return true;
-  }
-
-  // Returns where an input's elements of a row begin. `index`, if given, gets the row's place in each axis.
-  std::int64_t OffsetOf(std::size_t k, std::int64_t row, std::int64_t* index) const {
-    std::int64_t offset = 0;
-    for (int i = layout_.rank - 2; i >= 0; --i) {
-      const std::int64_t place = row % layout_.dims[i];
-      if (index != nullptr) index[i] = place;
-      row /= layout_.dims[i];
-      offset += place * layout_.strides[i][k + 1];
-    }
-    return offset;
   }
 
   // Runs the last step and writes its results as bytes from `offset` on. `result` is scratch.
@@ -283,6 +310,20 @@ class FusedCall {
                                     {scale, ToType<std::int32_t>(zero), Limits::min(), Limits::max()}, to);
   }
 
+  // The code of two steps in one pass, if there is one for the operands of both.
+  static std::optional<FusedCode> PairOf(FusedCode first, FusedCode second, const FusedElements (&of)[3]) {
+    const auto is_number = [](const FusedElements& x) { return x.data == nullptr && x.bf16 == nullptr; };
+    const bool all_floats = of[0].bf16 == nullptr && of[1].bf16 == nullptr && of[2].bf16 == nullptr;
+    if (!all_floats || is_number(of[0])) return std::nullopt;
+    if (first == FusedCode::kMul && second == FusedCode::kAdd && is_number(of[1]) && is_number(of[2]))
+      return FusedCode::kMulAdd;
+    if (first != second) return std::nullopt;
+    if (first == FusedCode::kAdd) return FusedCode::kAddAdd;
+    if (first == FusedCode::kMin) return FusedCode::kMinMin;
+    if (first == FusedCode::kMax) return FusedCode::kMaxMax;
+    return std::nullopt;
+  }
+
   // Whether an input's elements are those of the block before: runs that are all the same are copied once,
   // and an element that is repeated along a run is the same for all of its pieces.
   bool Stays(std::size_t k, std::int64_t piece) const {
@@ -300,8 +341,8 @@ class FusedCall {
   }
 
   // An input's elements for `columns` elements from `at` on of `rows` innermost runs.
-  FusedElements Fetch(std::size_t k, std::int64_t row, std::int64_t rows, std::int64_t at,
-                      std::int64_t columns, float* copy) const {
+  FusedElements Fetch(std::size_t k, const RunPlace& place, std::int64_t row, std::int64_t rows,
+                      std::int64_t at, std::int64_t columns, float* copy) const {
     const FusedInput& input = inputs_[k];
     if (input.kind == FusedInput::kRepeated) return {nullptr, input.At(0)};
     if (input.kind == FusedInput::kAlike) {
@@ -314,13 +355,14 @@ class FusedCall {
     }
     const int outer = layout_.rank - 1;
     const std::int64_t step = layout_.inner_strides()[k + 1];
-    std::int64_t index[kMaxKernelRank];
-    std::int64_t offset = at * step + OffsetOf(k, row, index);
+    std::int64_t offset = at * step + place.OffsetOf(layout_, k + 1);
     if (rows == 1) {
       if (step == 0) return {nullptr, input.At(offset)};
       if (step == 1 && input.element == FusedInput::kFloat)
         return {static_cast<const float*>(input.data) + offset, 0};
     }
+    std::int64_t index[kMaxKernelRank];
+    std::copy_n(place.index, outer, index);
     // Runs that follow each other along the last of the other dimensions are copied together.
     for (std::int64_t r = 0; r < rows;) {
       const int along = outer - 1;

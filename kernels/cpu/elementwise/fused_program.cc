@@ -132,10 +132,18 @@ void FusedProgram::TakeBytes() {
 
 Status FusedProgram::PlaceResults() {
   std::array<std::size_t, kMostSteps> last_read{};  // of each result
+  std::array<int, kMostSteps> reads{};
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     for (const FusedOperand& operand : steps_[i].operands) {
-      if (operand.kind == FusedOperand::kRegister) last_read[static_cast<std::size_t>(operand.index)] = i;
+      if (operand.kind != FusedOperand::kRegister) continue;
+      last_read[static_cast<std::size_t>(operand.index)] = i;
+      ++reads[static_cast<std::size_t>(operand.index)];
     }
+  }
+  for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
+    const FusedOperand& next = steps_[i + 1].operands[0];
+    steps_[i].joins =
+        reads[i] == 1 && next.kind == FusedOperand::kRegister && static_cast<std::size_t>(next.index) == i;
   }
   std::array<std::int16_t, kMostSteps> places{};
   std::array<bool, kMostRegisters> taken{};

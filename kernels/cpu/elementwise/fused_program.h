@@ -25,6 +25,12 @@ enum class FusedCode : std::uint8_t {
 #define REWIRE_FUSED_CODE(name, ...) k##name,
   REWIRE_FUSED_OPERATIONS(REWIRE_FUSED_CODE, REWIRE_FUSED_CODE)
 #undef REWIRE_FUSED_CODE
+  // Two steps in one pass, of which the first one's result is the second one's first operand. No steps of a
+  // program's text. The product of the last one is with a number, and so is its sum.
+  kAddAdd,
+  kMinMin,
+  kMaxMax,
+  kMulAdd,
 };
 
 struct FusedOperand {
@@ -38,6 +44,7 @@ struct FusedStep {
   FusedCode code = FusedCode::kAdd;
   std::uint8_t operand_count = 0;
   std::int16_t to = 0;  // the register that gets the result. The last step's is the output itself.
+  bool joins = false;   // whether the next step alone reads the result, as its first operand
   std::array<FusedOperand, 3> operands;
 };
 

@@ -153,6 +153,34 @@ HWY_NOINLINE void OfTruths(const F f, const FusedElements* x, float* out, std::i
   OfTwoFloatsTo<Exact>(f, x, out, count);
 }
 
+// F of a result of F and a third operand. The first operand lies in memory.
+template <class F>
+struct Twice {
+  HWY_INLINE FusedVector operator()(FusedTag d, FusedVector a, FusedVector b, FusedVector c) const {
+    return F()(d, F()(d, a, b), c);
+  }
+};
+template <class F>
+HWY_NOINLINE void OfPair(const FusedElements* x, float* out, std::int64_t count) {
+  const InMemory a{x[0].data}, b{x[1].data}, c{x[2].data};
+  if (b.data == nullptr && c.data == nullptr)
+    Each(Twice<F>(), out, count, a, Repeated(x[1].value), Repeated(x[2].value));
+  else if (b.data == nullptr)
+    Each(Twice<F>(), out, count, a, Repeated(x[1].value), c);
+  else if (c.data == nullptr)
+    Each(Twice<F>(), out, count, a, b, Repeated(x[2].value));
+  else
+    Each(Twice<F>(), out, count, a, b, c);
+}
+
+// A product and a sum as the two steps give them.
+struct ScaledAndShifted {
+  float factor, term;
+  HWY_INLINE FusedVector operator()(FusedTag d, FusedVector x) const {
+    return hn::Add(RoundedProduct(x, hn::Set(d, factor)), hn::Set(d, term));
+  }
+};
+
 struct Choose {
   HWY_INLINE FusedVector operator()(FusedTag d, FusedVector condition, FusedVector a, FusedVector b) const {
     return hn::IfThenElse(hn::Eq(condition, hn::Zero(d)), b, a);
@@ -242,6 +270,14 @@ void RunFusedStep(FusedCode code, const FusedElements* x, FusedResult result, st
 #undef REWIRE_ONE
 #undef REWIRE_TRUTHS
 #undef REWIRE_TWO
+    case FusedCode::kAddAdd:
+      return OfPair<AddOfVectors>(x, out, count);
+    case FusedCode::kMinMin:
+      return OfPair<MinOfVectors>(x, out, count);
+    case FusedCode::kMaxMax:
+      return OfPair<MaxOfVectors>(x, out, count);
+    case FusedCode::kMulAdd:
+      return OfOne(ScaledAndShifted{x[1].value, x[2].value}, x, out, count);
     case FusedCode::kDiv:
       return RunDiv(x, result, count);
     case FusedCode::kWhere:

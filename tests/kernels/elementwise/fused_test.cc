@@ -92,6 +92,43 @@ TEST_CASE("fused: each operation of one element does what its kernel does") {
   }
 }
 
+// The steps that one pass does in pairs, with operands that have all elements, a row, a column or one.
+TEST_CASE("fused: two steps in one pass give what they give one by one") {
+  const std::vector<float> points = Points();
+  const std::pair<const char*, const char*> pairs[] = {{"add", "add"}, {"min", "min"}, {"max", "max"},
+                                                       {"mul", "add"}, {"add", "max"}, {"sub", "add"}};
+  for (const std::int64_t columns : {3, 40, 700}) {
+    const Shape whole = {5, columns};
+    const Shape shapes[] = {whole, {1, columns}, {5, 1}, {1, 1}};
+    const auto filled = [&](const Shape& shape, std::size_t seed) {
+      HostTensor tensor = HostTensor::Empty<float>(shape);
+      for (std::int64_t i = 0; i < tensor.size(); ++i)
+        tensor.elements<float>()[i] = points[(static_cast<std::size_t>(i) * 31 + seed) % points.size()];
+      return tensor;
+    };
+    for (const auto& [first, second] : pairs) {
+      for (const Shape& b_shape : shapes) {
+        for (const Shape& c_shape : shapes) {
+          CAPTURE(first, second, b_shape, c_shape);
+          HostTensor a = filled(whole, 0), b = filled(b_shape, 17), c = filled(c_shape, 5);
+          HostTensor between = HostTensor::Empty<float>(whole), expected = between, out = between;
+          REQUIRE(Run(std::string("rewire.") + first, {&a, &b, &between}) == "");
+          REQUIRE(Run(std::string("rewire.") + second, {&between, &c, &expected}) == "");
+          const std::string program = std::string(first) + " x0 x1; " + second + " r0 x2";
+          REQUIRE(Run("rewire.fused", {&a, &b, &c, &out}, Program(program.c_str())) == "");
+          CheckClose(out.values<float>(), expected.values<float>());
+          // The result in between is read once more, and so it must be there.
+          const std::string again = program + "; sub r1 r0";
+          HostTensor difference = HostTensor::Empty<float>(whole);
+          REQUIRE(Run("rewire.sub", {&expected, &between, &difference}) == "");
+          REQUIRE(Run("rewire.fused", {&a, &b, &c, &out}, Program(again.c_str())) == "");
+          CheckClose(out.values<float>(), difference.values<float>());
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("fused: each operation of two elements does what its kernel does") {
   const std::vector<float> points = Points();
   std::vector<float> a, b;
