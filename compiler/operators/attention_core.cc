@@ -117,13 +117,9 @@ AttentionOutputs CallKernel(Op& op, const AttentionInputs& inputs) {
   if (positions.left >= 0) attributes.push_back({"left", positions.left});
   if (positions.right >= 0) attributes.push_back({"right", positions.right});
   AttentionOutputs outputs;
-  if (joined) {
-    outputs.joined = op.Call(names::kAttention, std::move(arguments), std::move(attributes),
-                             TensorOf(dtype, {q[0], q[2], q[1] * v[3]}));
-  } else {
-    outputs.y = op.Call(names::kAttention, std::move(arguments), std::move(attributes),
-                        TensorOf(dtype, {q[0], q[1], q[2], v[3]}));
-  }
+  (joined ? outputs.joined : outputs.y) =
+      op.Call(names::kAttention, std::move(arguments), std::move(attributes),
+              TensorOf(dtype, contract::AttendedSizes<Shape>(q[0], q[1], q[2], v[3], joined)));
   return outputs;
 }
 

@@ -101,15 +101,15 @@ struct Convolution {
 };
 
 Result<Convolution> ReadConvolution(const Op& op, const Value* x, const Value* w) {
-  if (x->type.rank() < 3 || w->type.rank() != x->type.rank()) {
-    return op.Invalid("input {} with weights {}", ShapeText(x->type.dims), ShapeText(w->type.dims));
-  }
+  const std::int64_t groups = op.Int("group", 1);
+  if (Status fits = contract::CheckChannels(x->type.dims, w->type.dims, groups, op.ShapeError()); !fits)
+    return Forward(fits);
   if (Status fits = CheckKernelShape(op, w->type.dims); !fits) return Forward(fits);
   const auto spatial = static_cast<std::size_t>(x->type.rank() - 2);
   const Result<Window> window = ReadWindow(op, WeightsWindow(op, w->type.dims), spatial);
   if (!window) return Forward(window);
   Convolution convolution{window->attributes(), {x->type.dims[0], w->type.dims[0]}};
-  convolution.attributes.push_back({"group", op.Int("group", 1)});
+  convolution.attributes.push_back({"group", groups});
   for (std::size_t i = 0; i < spatial; ++i) convolution.dims.push_back(window->Out(x->type.dims[i + 2], i));
   return convolution;
 }

@@ -5,6 +5,7 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/text_values.h"
 #include "rewire/kernels/contract/elementwise.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement.h"
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/contract/text.h"
@@ -17,9 +18,10 @@ Status LowerGather(Op& op, const Operator& row) {
   Value* indices = op.in(1);
   Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
   if (!axis) return Forward(axis);
-  Shape dims = x->type.dims;
-  dims.erase(dims.begin() + *axis);
-  dims.insert(dims.begin() + *axis, indices->type.dims.begin(), indices->type.dims.end());
+  Shape dims;
+  if (Status fits = contract::GatheredSizes(x->type.dims, indices->type.dims, *axis, &dims, op.ShapeError());
+      !fits)
+    return fits;
   Value* result = op.Call(row.kernel, {x, indices}, {{"axis", std::int64_t{*axis}}},
                           TensorOf(x->type.dtype, std::move(dims)));
   const std::optional<Shape> elements = KnownElements(x);
@@ -47,16 +49,12 @@ Status LowerGatherND(Op& op, const Operator& row) {
   Value* x = op.in(0);
   const Shape& indices = op.in(1)->type.dims;
   const std::int64_t batch = op.Int("batch_dims", 0);
-  const auto rank = static_cast<std::int64_t>(x->type.rank());
-  const auto depth = indices.empty() ? std::nullopt : indices.back().constant();
-  if (!depth) return op.Unsupported("the length of index tuples is not known");
-  if (batch < 0 || batch >= static_cast<std::int64_t>(indices.size()) || *depth < 0 ||
-      batch + *depth > rank) {
-    return op.Invalid("batch_dims {} with indices {} into {}", batch, ShapeText(indices),
-                      ShapeText(x->type.dims));
-  }
-  Shape dims(indices.begin(), indices.end() - 1);
-  dims.insert(dims.end(), x->type.dims.begin() + batch + *depth, x->type.dims.end());
+  const auto width = indices.empty() ? 0 : indices.back().constant();
+  if (!width) return op.Unsupported("the length of index tuples is not known");
+  Shape dims;
+  if (Status fits = contract::SlicesSizes(x->type.dims, indices, batch, *width, &dims, op.ShapeError());
+      !fits)
+    return fits;
   op.Set(0, op.Call(row.kernel, {x, op.in(1)}, {{"batch_dims", batch}},
                     TensorOf(x->type.dtype, std::move(dims))));
   return {};
@@ -120,12 +118,12 @@ Status LowerScatter(Op& op, const Operator& row) {
 Status LowerOneHot(Op& op, const Operator& row) {
   Value* indices = op.in(0);
   Value* values = op.in(2);
-  const int rank = indices->type.rank() + 1;
-  Result<int> axis = op.Axis(op.Int("axis", -1), rank);
+  Result<int> axis = op.Axis(op.Int("axis", -1), indices->type.rank() + 1);
   if (!axis) return Forward(axis);
   const Attributes attributes = {{"axis", std::int64_t{*axis}}};
-  Op::OpenShape known(indices->type.dims.begin(), indices->type.dims.end());
-  known.insert(known.begin() + *axis, std::nullopt);
+  Op::OpenShape known;
+  Status fits = contract::OneHotSizes(indices->type.dims, *axis, std::nullopt, &known, op.ShapeError());
+  if (!fits) return fits;
   op.Set(0, op.CallShaped(row.kernel, {indices, values}, attributes, values->type.dtype, known,
                           {names::kShapeOneHot, {op.ShapeOf(indices), op.in(1)}, attributes}));
   return {};
@@ -142,15 +140,17 @@ Status LowerTopK(Op& op, const Operator& row) {
   call.inputs = {x};
   call.attributes = {
       {"axis", std::int64_t{*axis}}, {"largest", op.Int("largest", 1)}, {"sorted", op.Int("sorted", 1)}};
-  Shape dims = x->type.dims;
+  std::optional<DimExpr> k;
   if (const std::optional<Shape> known = KnownElements(count); known && known->size() == 1) {
-    dims[static_cast<std::size_t>(*axis)] = (*known)[0];
+    k = (*known)[0];
   } else {
     Value* shape = op.ShapeValue({names::kShapeTopK, {op.ShapeOf(x), count}, {{"axis", std::int64_t{*axis}}}},
                                  x->type.rank());
-    dims[static_cast<std::size_t>(*axis)] = DimExpr::Symbol(op.lowering().graph().FreshSymbol("k"));
+    k = DimExpr::Symbol(op.lowering().graph().FreshSymbol("k"));
     call.shapes = {shape, shape};
   }
+  Shape dims;
+  if (Status fits = contract::TopSizes(x->type.dims, *axis, *k, &dims, op.ShapeError()); !fits) return fits;
   call.outputs = {TensorOf(x->type.dtype, dims), TensorOf(kInt64, dims)};
   const std::vector<Value*> outputs = op.Call(std::move(call));
   op.Set(0, outputs[0]);

@@ -112,8 +112,7 @@ Status LowerLayerNormalization(Op& op, const Operator& row) {
   call.attributes = {{"axis", std::int64_t{*axis}}, {"epsilon", op.Float("epsilon", 1e-5)}};
   call.outputs = {x->type};
   if (op.Wants(1) || op.Wants(2)) {
-    Type statistics = x->type;
-    for (int i = *axis; i < x->type.rank(); ++i) statistics.dims[static_cast<std::size_t>(i)] = 1;
+    const Type statistics = TensorOf(x->type.dtype, contract::StatisticsSizes<Shape>(x->type.dims, *axis));
     call.outputs.insert(call.outputs.end(), 2, statistics);
   }
   std::vector<Value*> outputs = op.Call(std::move(call));

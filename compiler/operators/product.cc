@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and sums over products.
-#include <algorithm>
-#include <map>
+#include <vector>
 
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/compiler/operators/building_blocks.h"
@@ -58,42 +57,24 @@ Status LowerGemm(Op& op, const Operator& /*row*/) {
   return {};
 }
 
-// How many axes the equation's result has.
-int EinsumRank(const Op& op, const std::string& equation) {
-  const auto letters = [](const std::string& term) {
-    return static_cast<int>(
-        std::count_if(term.begin(), term.end(), [](char c) { return std::isalpha(c) != 0; }));
-  };
-  int ellipsis = 0;
-  std::map<char, int> seen;
-  const std::size_t arrow = equation.find("->");
-  std::size_t start = 0;
-  for (int i = 0; i < op.inputs(); ++i) {
-    const std::size_t end = std::min(equation.find(',', start), arrow);
-    const std::string term = equation.substr(start, end == std::string::npos ? end : end - start);
-    for (const char c : term) ++seen[c];
-    if (term.find("...") != std::string::npos)
-      ellipsis = std::max(ellipsis, op.in(i)->type.rank() - letters(term));
-    if (end == std::string::npos) break;
-    start = end + 1;
-  }
-  if (arrow != std::string::npos) {
-    const std::string result = equation.substr(arrow + 2);
-    return letters(result) + (result.find("...") != std::string::npos ? ellipsis : 0);
-  }
-  int rank = ellipsis;
-  for (const auto& [letter, count] : seen) rank += std::isalpha(letter) != 0 && count == 1 ? 1 : 0;
-  return rank;
-}
-
 Status LowerEinsum(Op& op, const Operator& row) {
-  const std::string equation = op.String("equation", "");
+  const std::string given = op.String("equation", "");
+  contract::EinsumEquation equation;
+  if (Status fits = equation.Parse(given, op.ShapeError()); !fits) return fits;
+  if (static_cast<int>(equation.operands.size()) != op.inputs())
+    return op.Invalid("equation is '{}' for {} operands", given, op.inputs());
   std::vector<Value*> shapes;
-  shapes.reserve(static_cast<std::size_t>(op.inputs()));
-  for (int i = 0; i < op.inputs(); ++i) shapes.push_back(op.ShapeOf(op.in(i)));
-  const Attributes attributes = {{"equation", equation}};
+  std::vector<ShapeSpan> sizes;
+  for (int i = 0; i < op.inputs(); ++i) {
+    shapes.push_back(op.ShapeOf(op.in(i)));
+    sizes.emplace_back(op.in(i)->type.dims);
+  }
+  std::size_t ellipsis = 0;
+  if (Status fits = equation.FindEllipsis(sizes, &ellipsis, op.ShapeError()); !fits) return fits;
+  const Op::OpenShape known(equation.ResultRank(ellipsis));
+  const Attributes attributes = {{"equation", given}};
   op.Set(0, op.CallShaped(row.kernel, op.Arguments(0, op.inputs() - 1), attributes, op.in(0)->type.dtype,
-                          Op::AllOpen(EinsumRank(op, equation)), {names::kShapeEinsum, shapes, attributes}));
+                          known, {names::kShapeEinsum, shapes, attributes}));
   return {};
 }
 

@@ -32,18 +32,17 @@ Status LowerRecurrent(Op& op, const Operator& row) {
   if (x->type.rank() != 3 || r.size() != 3)
     return op.Invalid("x {} and r {}, expected rank 3", ShapeText(x->type.dims), ShapeText(r));
   const bool batch_first = op.Int("layout", 0) != 0;
-  const DimExpr steps = x->type.dims[batch_first ? 1 : 0], batch = x->type.dims[batch_first ? 0 : 1];
-  const DimExpr &directions = r[0], &hidden = r[2];
+  const contract::LayerSizes<DimExpr> sizes(x->type.dims, r[0], r[2], names::GatesOf(row.kernel),
+                                            batch_first);
+  if (Differ(r[1], sizes.width))
+    return op.Invalid("r has shape {}, expected {}", ShapeText(r), ShapeText({sizes.r, sizes.r + 3}));
   const DLDataType dtype = x->type.dtype;
-  const Type state =
-      TensorOf(dtype, batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden});
+  const Type state = TensorOf(dtype, {sizes.state, sizes.state + 3});
   Op::KernelCall call;
   call.kernel = row.kernel;
   call.inputs = op.Arguments(0, op.type() == "LSTM" ? 7 : 5);
   call.attributes = RecurrentAttributes(op);
-  call.outputs = {TensorOf(dtype, batch_first ? Shape{batch, steps, directions, hidden}
-                                              : Shape{steps, directions, batch, hidden}),
-                  state};
+  call.outputs = {TensorOf(dtype, {sizes.y, sizes.y + 4}), state};
   if (op.type() == "LSTM") call.outputs.push_back(state);
   if (!op.Wants(0)) call.outputs[0] = TensorOf(dtype, {0});
   const std::vector<Value*> outputs = op.Call(std::move(call));

@@ -5,6 +5,7 @@
 #include "rewire/compiler/lower/registry.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/reduction.h"
+#include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/contract/shape.h"
 
 namespace rewire::compiler {
@@ -89,17 +90,13 @@ Status LowerArgReduce(Op& op, const Operator& row) {
   Result<int> axis = op.Axis(op.Int("axis", 0), x->type.rank());
   if (!axis) return Forward(axis);
   const bool keepdims = op.Int("keepdims", 1) != 0;
-  Shape dims = x->type.dims;
-  if (keepdims) {
-    dims[static_cast<std::size_t>(*axis)] = 1;
-  } else {
-    dims.erase(dims.begin() + *axis);
-  }
+  std::vector<bool> reduced(x->type.dims.size());
+  reduced[*axis] = true;
   op.Set(0, op.Call(row.kernel, {x},
                     {{"axis", std::int64_t{*axis}},
                      {"keepdims", std::int64_t{keepdims}},
                      {"select_last_index", op.Int("select_last_index", 0)}},
-                    TensorOf(kInt64, std::move(dims))));
+                    TensorOf(kInt64, contract::ReducedSizes<Shape>(x->type.dims, reduced, keepdims))));
   return {};
 }
 

@@ -30,8 +30,7 @@ Status LowerDft(Op& op, const Operator& row) {
   std::vector<Value*> inputs = op.Arguments(0, axis ? 1 : 2), shapes = inputs;
   shapes[0] = op.ShapeOf(x);
   Op::OpenShape known = axis ? Op::Open(x->type.dims, {*axis}) : Op::AllOpen(x->type.rank());
-  // Real and imaginary parts, or the signal of which half a spectrum was given.
-  if (!known.empty()) known.back() = DimExpr(inverse != 0 && onesided != 0 ? 1 : 2);
+  if (!known.empty()) known.back() = DimExpr(contract::DftParts(inverse != 0, onesided != 0));
   op.Set(0, op.CallShaped(row.kernel, inputs, attributes, x->type.dtype, known,
                           {names::kShapeDft, shapes, attributes}));
   return {};
@@ -43,8 +42,7 @@ std::optional<DimExpr> FrameBins(const Op& op, bool onesided) {
   std::optional<DimExpr> length;
   if (given && given->size() == 1) length = given->front();
   if (op.in(2) != nullptr && op.in(2)->type.rank() == 1) length = op.in(2)->type.dims[0];
-  if (!length || !onesided) return length;
-  return DimExpr::FloorDiv(*length, 2) + DimExpr(1);
+  return length ? std::optional(contract::DftBins(*length, onesided)) : std::nullopt;
 }
 
 Status LowerStft(Op& op, const Operator& row) {

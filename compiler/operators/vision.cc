@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on images, boxes and regions.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <optional>
 
-#include <numeric>
-#include "rewire/compiler/operators/float_constant.h"
-
 #include "rewire/compiler/lower/registry.h"
+#include "rewire/compiler/operators/float_constant.h"
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/contract/image.h"
 #include "rewire/kernels/contract/indexing.h"
@@ -62,19 +60,14 @@ Result<Value*> CommonScale(Op& op, Value* sizes, const std::string& policy) {
 // The sizes that x is resized to, where they are known: of all axes, or of those that are named.
 std::optional<Shape> KnownSizes(const Op& op, const Value* sizes) {
   const std::optional<Shape> given = KnownElements(sizes);
-  Shape dims = op.in(0)->type.dims;
-  Ints axes = op.IntList("axes");
-  if (!op.HasAttribute("axes")) {
-    axes.resize(dims.size());
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  if (!given || given->size() != axes.size()) return std::nullopt;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const Result<int> at = op.Axis(axes[i], op.in(0)->type.rank());
-    if (!at || ((*given)[i].IsConstant() && *(*given)[i].constant() < 0)) return std::nullopt;
-    dims[static_cast<std::size_t>(*at)] = (*given)[i];
-  }
-  return dims;
+  const Ints axes = op.IntList("axes");
+  const Shape& x = op.in(0)->type.dims;
+  if (!given || given->size() != (axes.empty() ? x.size() : axes.size()) ||
+      !std::all_of(given->begin(), given->end(), [](const DimExpr& size) { return IsSize(size); }))
+    return std::nullopt;
+  Shape dims;
+  const auto size = [&](std::size_t i, std::size_t) { return (*given)[i]; };
+  return contract::ResizedSizes(x, axes, size, &dims, op.ShapeError()) ? std::optional(dims) : std::nullopt;
 }
 
 // Only the axes that are named, or all, have other sizes than those of x.
@@ -174,12 +167,9 @@ Status LowerUpsample(Op& op, const Operator& /*row*/) {
 Status LowerGridSample(Op& op, const Operator& row) {
   Value* x = op.in(0);
   Value* grid = op.in(1);
-  if (x->type.rank() < 3 || grid->type.rank() != x->type.rank()) {
-    return op.Invalid("input {} with grid {}", ShapeText(x->type.dims), ShapeText(grid->type.dims));
-  }
-  Shape dims = grid->type.dims;
-  dims.pop_back();
-  dims.insert(dims.begin() + 1, x->type.dims[1]);
+  Shape dims;
+  Status fits = contract::SampledSizes(x->type.dims, grid->type.dims, &dims, op.ShapeError());
+  if (!fits) return fits;
   op.Set(0, op.Call(row.kernel, {x, grid},
                     {{"mode", op.String("mode", "bilinear")},
                      {"padding_mode", op.String("padding_mode", "zeros")},
@@ -190,10 +180,11 @@ Status LowerGridSample(Op& op, const Operator& row) {
 
 Status LowerRoiAlign(Op& op, const Operator& row) {
   Value* x = op.in(0);
-  const Shape& rois = op.in(1)->type.dims;
-  if (x->type.rank() != 4 || rois.size() != 2)
-    return op.Invalid("input {} with rois {}", ShapeText(x->type.dims), ShapeText(rois));
   const std::int64_t height = op.Int("output_height", 1), width = op.Int("output_width", 1);
+  Shape dims;
+  Status fits =
+      contract::RegionSizes(x->type.dims, op.in(1)->type.dims, height, width, &dims, op.ShapeError());
+  if (!fits) return fits;
   // Version 16 made half a pixel the default.
   const std::string placing =
       op.opset() < 16 ? "output_half_pixel" : op.String("coordinate_transformation_mode", "half_pixel");
@@ -204,18 +195,20 @@ Status LowerRoiAlign(Op& op, const Operator& row) {
                      {"spatial_scale", op.Float("spatial_scale", 1)},
                      {"mode", op.String("mode", "avg")},
                      {"coordinate_transformation_mode", placing}},
-                    TensorOf(x->type.dtype, {rois[0], x->type.dims[1], height, width})));
+                    TensorOf(x->type.dtype, std::move(dims))));
   return {};
 }
 
 Status LowerMaxRoiPool(Op& op, const Operator& row) {
   Value* x = op.in(0);
   const Ints pooled = op.IntList("pooled_shape");
-  if (x->type.rank() != 4 || op.in(1)->type.rank() != 2 || pooled.size() != 2)
-    return op.Invalid("pooled_shape of {} sizes", pooled.size());
-  op.Set(0,
-         op.Call(row.kernel, {x, op.in(1)}, {{"spatial_scale", op.Float("spatial_scale", 1)}},
-                 TensorOf(x->type.dtype, {op.in(1)->type.dims[0], x->type.dims[1], pooled[0], pooled[1]})));
+  if (pooled.size() != 2) return op.Invalid("pooled_shape has {} sizes, expected 2", pooled.size());
+  Shape dims;
+  Status fits =
+      contract::RegionSizes(x->type.dims, op.in(1)->type.dims, pooled[0], pooled[1], &dims, op.ShapeError());
+  if (!fits) return fits;
+  op.Set(0, op.Call(row.kernel, {x, op.in(1)}, {{"spatial_scale", op.Float("spatial_scale", 1)}},
+                    TensorOf(x->type.dtype, std::move(dims))));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "rewire/compiler/shard/rule.h"
 #include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/contract/product.h"
+#include "rewire/kernels/contract/product_attributes.h"
 
 namespace rewire::compiler {
 namespace {
@@ -68,19 +69,16 @@ std::optional<Labels> LabelsOf(const ShardCall& call) {
     return labels;
   }
   if (node.kernel == names::kEinsum) {
-    const Attribute* equation = FindAttribute(node, "equation");
-    std::string text = equation != nullptr ? std::get<std::string>(equation->value) : "";
-    std::erase(text, ' ');
-    const std::size_t arrow = text.find("->");
-    if (arrow == std::string::npos || text.find('.') != std::string::npos) return std::nullopt;
-    labels.output = text.substr(arrow + 2);
-    for (std::size_t at = 0; at <= arrow;) {
-      const std::size_t end = std::min(text.find(',', at), arrow);
-      labels.inputs.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    if (labels.inputs.size() != node.inputs.size()) return std::nullopt;
+    const Attribute* given = FindAttribute(node, "equation");
+    contract::EinsumEquation equation;
+    const auto refuse = [](const auto&...) { return Fail(StatusCode::kInvalidFile, "no equation"); };
+    if (given == nullptr || !equation.Parse(std::get<std::string>(given->value), refuse)) return std::nullopt;
+    labels.output = equation.result;
+    labels.inputs = equation.operands;
+    if (labels.inputs.size() != node.inputs.size() || equation.HasEllipsis(equation.result))
+      return std::nullopt;
     for (std::size_t i = 0; i < labels.inputs.size(); ++i) {
+      if (equation.HasEllipsis(labels.inputs[i])) return std::nullopt;
       std::string sorted = labels.inputs[i];
       std::sort(sorted.begin(), sorted.end());
       if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return std::nullopt;

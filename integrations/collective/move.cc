@@ -8,6 +8,7 @@
 #include "rewire/integrations/collective/calls.h"
 #include "rewire/integrations/collective/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::collective {
 namespace {
@@ -16,13 +17,8 @@ using kernel::Status;
 using kernel::TensorView;
 using kernel::cpu::Checks;
 
-struct AllGather : contract::AllGatherAttributes {
+struct AllGather : kernel::WithAttributes<contract::AllGatherAttributes> {
   static constexpr const char* kName = names::kAllGather;
-
-  static Status Make(kernel::Attributes& attributes, AllGather* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
@@ -61,13 +57,8 @@ struct AllGather : contract::AllGatherAttributes {
   }
 };
 
-struct Broadcast : contract::BroadcastAttributes {
+struct Broadcast : kernel::WithAttributes<contract::BroadcastAttributes> {
   static constexpr const char* kName = names::kBroadcast;
-
-  static Status Make(kernel::Attributes& attributes, Broadcast* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;

@@ -11,6 +11,7 @@
 #include "rewire/integrations/collective/calls.h"
 #include "rewire/integrations/collective/registry.h"
 #include "rewire/kernels/cpu/support/parallel.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::collective {
 namespace {
@@ -40,13 +41,8 @@ Status CheckOp(CollectiveOp op, TensorView x) {
                            "; take sum, and divide it");
 }
 
-struct AllReduce : contract::AllReduceAttributes {
+struct AllReduce : kernel::WithAttributes<contract::AllReduceAttributes> {
   static constexpr const char* kName = names::kAllReduce;
-
-  static Status Make(kernel::Attributes& attributes, AllReduce* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
@@ -89,13 +85,8 @@ struct AllReduce : contract::AllReduceAttributes {
   }
 };
 
-struct ReduceScatter : contract::ReduceScatterAttributes {
+struct ReduceScatter : kernel::WithAttributes<contract::ReduceScatterAttributes> {
   static constexpr const char* kName = names::kReduceScatter;
-
-  static Status Make(kernel::Attributes& attributes, ReduceScatter* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of the kernels of convolution and pooling.
+// Names of the kernels of convolution and pooling, the attributes of pools and the channels of convolutions.
 #pragma once
 
 #include <cstdint>
 
+#include "rewire/kernels/contract/shape.h"
 #include "rewire/kernels/contract/work_rule.h"
 
 namespace rewire::names {
@@ -116,5 +117,17 @@ struct LpPoolAttributes {
     p = given.Int("p", 2, 1);
   }
 };
+
+// Checks the channels of x [N, C, ...] against those of w [M, C / groups, ...].
+auto CheckChannels(const auto& x, const auto& w, std::int64_t groups, const auto& error)
+    -> decltype(error("")) {
+  if (w.size() != x.size() || w.size() < 3)
+    return error("w has shape ", w, ", expected [M, C / group, ...] of the rank of x ", x);
+  if (groups < 1 || Differ(Times(w[1], groups), x[1])) {
+    return error("w has shape ", w, ", expected ", x[1], " / ", groups, " channels as x of shape ", x,
+                 " with ", groups, " groups");
+  }
+  return {};
+}
 
 }  // namespace rewire::contract

@@ -4,6 +4,7 @@
 // source read the attributes by these structs: `Given` reads by Int and Float, as kernel::Attributes does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "rewire/kernels/contract/cost.h"
@@ -58,6 +59,15 @@ struct RowNormAttributes {
     epsilon = ReadEpsilon(given);
   }
 };
+
+// The shape of the statistics of x, whose dimensions from `first` on are normalized.
+template <typename Result>
+Result StatisticsSizes(const auto& x, std::size_t first) {
+  Result sizes;
+  for (std::size_t i = 0; i < first; ++i) sizes.push_back(x[i]);
+  for (std::size_t i = first; i < x.size(); ++i) sizes.push_back(1);
+  return sizes;
+}
 
 // The attribute `layout` stands apart (layout_attribute.h), because a device's kernel has none.
 struct GroupNormAttributes {

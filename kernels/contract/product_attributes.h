@@ -4,7 +4,11 @@
 // `Given` reads attributes by Bool and Float, as kernel::Attributes does.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "rewire/kernels/contract/shape.h"
 
@@ -73,5 +77,85 @@ auto DenseSizes(const auto& x, const auto& w, bool transposed, auto* result, con
   result->push_back(w[transposed ? 0 : 1]);
   return {};
 }
+
+// An equation of Einstein summation: "ij,jk->ik", without spaces and with the result spelled out. An ellipsis
+// is one '.'.
+struct EinsumEquation {
+  static constexpr std::size_t kMostOperands = 8;
+  static constexpr char kEllipsis = '.';
+
+  std::vector<std::string> operands;
+  std::string result;
+
+  auto Parse(const std::string& given, const auto& error) -> decltype(error("")) {
+    std::string text;
+    for (const char c : given) {
+      if (c != ' ') text += c;
+    }
+    for (std::size_t at; (at = text.find("...")) != std::string::npos;) text.replace(at, 3, 1, kEllipsis);
+    const std::size_t arrow = text.find("->");
+    std::string_view left = std::string_view(text).substr(0, arrow);
+    for (bool more = true; more;) {
+      const std::size_t comma = left.find(',');
+      operands.emplace_back(left.substr(0, comma));
+      more = comma != std::string_view::npos;
+      if (more) left = left.substr(comma + 1);
+    }
+    if (operands.size() > kMostOperands)
+      return error("the equation has more than ", kMostOperands, " operands");
+    std::string all;
+    for (const std::string& operand : operands) {
+      if (!IsTerm(operand)) return error("attribute 'equation' is '", given, "', which is no equation");
+      all += operand;
+    }
+    result = arrow == std::string::npos ? Implied(all) : text.substr(arrow + 2);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const bool known = result[i] == kEllipsis || all.find(result[i]) != std::string::npos;
+      if (!known || result.find(result[i], i + 1) != std::string::npos || !IsTerm(result)) {
+        return error("attribute 'equation' is '", given,
+                     "': its result is no list of different labels of its operands");
+      }
+    }
+    return {};
+  }
+
+  static bool HasEllipsis(const std::string& term) { return term.find(kEllipsis) != std::string::npos; }
+  // Sets how many axes the longest ellipsis of operands of these shapes stands for.
+  auto FindEllipsis(const auto& shapes, std::size_t* longest, const auto& error) const
+      -> decltype(error("")) {
+    *longest = 0;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const bool open = HasEllipsis(operands[i]);
+      const std::size_t labels = operands[i].size() - (open ? 1 : 0), rank = shapes[i].size();
+      if (rank < labels || (rank > labels && !open)) {
+        return error("operand ", i, " has shape ", shapes[i], ", expected the rank of '", operands[i], "'");
+      }
+      *longest = std::max(*longest, rank - labels);
+    }
+    return {};
+  }
+  // The rank of the result, where the longest ellipsis stands for so many axes.
+  std::size_t ResultRank(std::size_t ellipsis) const {
+    return HasEllipsis(result) ? result.size() - 1 + ellipsis : result.size();
+  }
+
+ private:
+  static bool IsTerm(const std::string& term) {
+    const auto is_label = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == kEllipsis;
+    };
+    return std::all_of(term.begin(), term.end(), is_label) &&
+           std::count(term.begin(), term.end(), kEllipsis) <= 1;
+  }
+  // The ellipsis, then every label that stands once, in alphabetical order.
+  static std::string Implied(const std::string& all) {
+    std::string once;
+    for (const char c : all) {
+      if (c != kEllipsis && std::count(all.begin(), all.end(), c) == 1) once += c;
+    }
+    std::sort(once.begin(), once.end());
+    return (HasEllipsis(all) ? std::string(1, kEllipsis) : "") + once;
+  }
+};
 
 }  // namespace rewire::contract

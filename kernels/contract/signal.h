@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of the kernels of signal processing.
+// Names of the kernels of signal processing, and the sizes of transforms.
 #pragma once
+
+#include <cstdint>
 
 #include "rewire/kernels/contract/cost.h"
 
@@ -21,3 +23,16 @@ inline constexpr Cost kSignalCosts[] = {
 };
 
 }  // namespace rewire::names
+
+namespace rewire::contract {
+
+// A complex number has two parts. An inverse transform of half a spectrum gives a real signal.
+constexpr std::int64_t DftParts(bool inverse, bool onesided) { return inverse && onesided ? 1 : 2; }
+
+// How many numbers of a transform of so many are kept. `Size` is WindowSize or an expression.
+template <typename Size>
+Size DftBins(const Size& length, bool onesided) {
+  return onesided ? Size::FloorDiv(length, Size(2)) + Size(1) : length;
+}
+
+}  // namespace rewire::contract

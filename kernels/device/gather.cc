@@ -7,6 +7,7 @@
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/moving.h"
 #include "rewire/kernels/device/registry.h"
@@ -34,12 +35,8 @@ Status RunGather(TensorView x, TensorView indices, TensorView out, int along, co
   return call.Each(out.size());
 }
 
-struct Gather : contract::GatherAttributes {
+struct Gather : WithAttributes<contract::GatherAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kGather>;
-  static Status Make(Attributes& attributes, Gather* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     IntegerType type{};
     Form form{};
@@ -58,12 +55,8 @@ struct Gather : contract::GatherAttributes {
   }
 };
 
-struct GatherElements : contract::GatherAttributes {
+struct GatherElements : WithAttributes<contract::GatherAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kGatherElements>;
-  static Status Make(Attributes& attributes, GatherElements* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     IntegerType type{};
     Form form{};
@@ -81,12 +74,8 @@ struct GatherElements : contract::GatherAttributes {
   }
 };
 
-struct GatherND : contract::GatherNdAttributes {
+struct GatherND : WithAttributes<contract::GatherNdAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kGatherNd>;
-  static Status Make(Attributes& attributes, GatherND* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     IntegerType type{};
     Form form{};
@@ -103,12 +92,8 @@ struct GatherND : contract::GatherNdAttributes {
   }
 };
 
-struct OneHot : contract::OneHotAttributes {
+struct OneHot : WithAttributes<contract::OneHotAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kOneHot>;
-  static Status Make(Attributes& attributes, OneHot* one_hot) {
-    one_hot->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView indices, TensorView values, TensorView out) const {
     constexpr std::int64_t kTwo = 2;
     DeviceChecks checks;

@@ -8,6 +8,7 @@
 #include "rewire/kernels/contract/reduction.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/elements.h"
 #include "rewire/kernels/device/registry.h"
@@ -18,12 +19,8 @@ namespace {
 // Integers have no form of their own.
 Form LineForm(TensorView x, IntegerType type) { return type == kTypeReal ? RealForm(x) : Form::kF32; }
 
-struct TopK : contract::TopKAttributes {
+struct TopK : WithAttributes<contract::TopKAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kTopK>;
-  static Status Make(Attributes& attributes, TopK* top) {
-    top->Read(attributes);
-    return Status();
-  }
   bool DeclareWorkspace(cpu::WorkspaceSizes& sizes) const {
     const DLTensor* values = sizes.Tensor(-2);
     if (values == nullptr) return false;

@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/movement/sequence_axes.h"
 #include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/moving.h"
 #include "rewire/kernels/device/registry.h"
 
@@ -26,12 +27,8 @@ struct Copy {
   }
 };
 
-struct Transpose : contract::TransposeAttributes {
+struct Transpose : WithAttributes<contract::TransposeAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kTranspose>;
-  static Status Make(Attributes& attributes, Transpose* transpose) {
-    transpose->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     Dims order, expected;
@@ -88,12 +85,8 @@ Status RunSlice(TensorView x, ShapeView starts, ShapeView ends, ShapeView axes, 
   return moving.Run(x, out);
 }
 
-struct Slice : contract::SliceAttributes {
+struct Slice : WithAttributes<contract::SliceAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kSlice>;
-  static Status Make(Attributes& attributes, Slice* slice) {
-    slice->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     return RunSlice(x, ViewOf(starts), ViewOf(ends), ViewOf(axes), ViewOf(steps), out);
   }
@@ -130,12 +123,8 @@ Status MovePart(TensorView whole, TensorView part, int axis, std::int64_t first,
   return to_whole ? moving.Run(part, whole) : moving.Run(whole, part);
 }
 
-struct Concat : contract::ConcatAttributes {
+struct Concat : WithAttributes<contract::ConcatAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kConcat>;
-  static Status Make(Attributes& attributes, Concat* concat) {
-    concat->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorList tensors) const {
     if (tensors.size() < 2) return TypeError("expected at least one input and the output");
     const TensorView out = tensors.back();
@@ -162,12 +151,8 @@ struct Concat : contract::ConcatAttributes {
   }
 };
 
-struct Split : contract::SplitAttributes {
+struct Split : WithAttributes<contract::SplitAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kSplit>;
-  static Status Make(Attributes& attributes, Split* split) {
-    split->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorList tensors) const {
     if (tensors.size() < 2) return TypeError("expected x and at least one output");
     const TensorView x = tensors[0];
@@ -213,12 +198,8 @@ struct ReverseSequence : cpu::SequenceAxes {
   }
 };
 
-struct Trilu : contract::TriluAttributes {
+struct Trilu : WithAttributes<contract::TriluAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kTrilu>;
-  static Status Make(Attributes& attributes, Trilu* trilu) {
-    trilu->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, std::optional<TensorView> k, TensorView out) const {
     if (Status s = CheckMove(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected rank 2 or more");

@@ -3,6 +3,7 @@
 #include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/contract/names.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/call/device_call.h"
 #include "rewire/kernels/device/registry.h"
 
@@ -22,13 +23,9 @@ Status CheckFactor(const char* what, TensorView factor, TensorView x, ShapeView 
 }
 
 template <bool kLog>
-struct Softmax : contract::SoftmaxAttributes {
+struct Softmax : WithAttributes<contract::SoftmaxAttributes> {
   static constexpr const char* kName =
       kLog ? names::kOnDevice<names::kLogSoftmax> : names::kOnDevice<names::kSoftmax>;
-  static Status Make(Attributes& attributes, Softmax* softmax) {
-    softmax->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;
     int along = 0;
@@ -113,12 +110,8 @@ struct RmsNorm {
   }
 };
 
-struct GroupNorm : contract::GroupNormAttributes {
+struct GroupNorm : WithAttributes<contract::GroupNormAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kGroupNorm>;
-  static Status Make(Attributes& attributes, GroupNorm* norm) {
-    norm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;
     if (x.ndim() < 2) return ValueError("x has shape ", x.dims(), ", expected [N, C, ...]");
@@ -138,12 +131,8 @@ struct GroupNorm : contract::GroupNormAttributes {
   }
 };
 
-struct BatchNorm : contract::BatchNormAttributes {
+struct BatchNorm : WithAttributes<contract::BatchNormAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kBatchNorm>;
-  static Status Make(Attributes& attributes, BatchNorm* norm) {
-    norm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, TensorView bias, TensorView mean, TensorView variance,
                     TensorView out) const {
     if (Status s = CheckSame(x, out); !s.ok()) return s;

@@ -115,57 +115,45 @@ struct Layer {
     if (Status s = cpu::CheckRank("x", x, 3); !s.ok()) return s;
     if (Status s = cpu::CheckRank("r", r, 3); !s.ok()) return s;
     const std::int64_t directions = attributes.directions;
-    const std::int64_t steps = x.dim(attributes.batch_first ? 1 : 0);
-    const std::int64_t batch = x.dim(attributes.batch_first ? 0 : 1);
     const std::int64_t hidden = attributes.hidden != 0 ? attributes.hidden : r.dim(2);
-    const std::int64_t width = cpu::Times(gates(), hidden);
-    const std::int64_t of_w[] = {directions, width, x.dim(2)};
-    const std::int64_t of_r[] = {directions, width, hidden};
-    const std::int64_t of_b[] = {directions, cpu::Times(2, width)};
-    const std::int64_t of_p[] = {directions, cpu::Times(3, hidden)};
-    std::int64_t of_y[] = {steps, directions, batch, hidden};
-    std::int64_t of_state[] = {directions, batch, hidden};
-    if (attributes.batch_first) {
-      std::swap(of_state[0], of_state[1]);
-      of_y[0] = batch;
-      of_y[1] = steps;
-      of_y[2] = directions;
-    }
+    const contract::LayerSizes<std::int64_t> sizes(x.dims(), directions, hidden, gates(),
+                                                   attributes.batch_first);
     if (given.w) {
-      checks.Shape("w", *given.w, ShapeView(of_w, 3));
-    } else if (directions != 1 || x.dim(2) != width) {
+      checks.Shape("w", *given.w, ShapeView(sizes.w, 3));
+    } else if (directions != 1 || x.dim(2) != sizes.width) {
       return ValueError("x has ", x.dim(2), " elements a step for ", directions, " directions, expected ",
-                        width, " for one without w");
+                        sizes.width, " for one without w");
     }
-    checks.Shape("r", r, ShapeView(of_r, 3));
-    if (y.size() != 0) checks.Shape("y", y, ShapeView(of_y, 4));
+    checks.Shape("r", r, ShapeView(sizes.r, 3));
+    if (y.size() != 0) checks.Shape("y", y, ShapeView(sizes.y, 4));
     const auto real = [&](const char* what, const std::optional<TensorView>& tensor, ShapeView shape) {
       if (!IsGiven(tensor)) return;
       checks.Beside(what, *tensor, x).SameDType(what, *tensor, "x", x).Shape(what, *tensor, shape);
     };
-    real("b", given.b, ShapeView(of_b, 2));
-    real("p", given.p, ShapeView(of_p, 2));
-    real("initial_h", given.h, ShapeView(of_state, 3));
-    real("initial_c", given.c, ShapeView(of_state, 3));
+    real("b", given.b, ShapeView(sizes.b, 2));
+    real("p", given.p, ShapeView(sizes.peepholes, 2));
+    real("initial_h", given.h, ShapeView(sizes.state, 3));
+    real("initial_c", given.c, ShapeView(sizes.state, 3));
     for (const auto& [what, tensor] :
          {std::pair("y_h", std::optional(given.y_h)), std::pair("y_c", given.y_c)}) {
       if (!tensor) continue;
-      checks.Shape(what, *tensor, ShapeView(of_state, 3));
-      real(what, tensor, ShapeView(of_state, 3));
+      checks.Shape(what, *tensor, ShapeView(sizes.state, 3));
+      real(what, tensor, ShapeView(sizes.state, 3));
     }
     if (IsGiven(given.lengths)) {
       checks.Beside("sequence_lens", *given.lengths, x)
-          .Shape("sequence_lens", *given.lengths, ShapeView(&batch, 1));
+          .Shape("sequence_lens", *given.lengths, ShapeView(&sizes.batch, 1));
     }
     if (Status s = checks.Take(); !s.ok()) return s;
     if (IsGiven(given.lengths) && !given.lengths->Is<std::int32_t>())
       return TypeError("sequence_lens is ", DTypeName(given.lengths->dtype()), ", expected i32");
     // Positions in what the inputs contribute are computed in 32 bits.
-    if (cpu::Times(cpu::Times(steps, batch), cpu::Times(directions, width)) > kMostElements)
-      return ValueError("x has shape ", x.dims(), ", whose products with ", width, " columns are too many");
+    if (cpu::Times(cpu::Times(sizes.steps, sizes.batch), cpu::Times(directions, sizes.width)) > kMostElements)
+      return ValueError("x has shape ", x.dims(), ", whose products with ", sizes.width,
+                        " columns are too many");
     layer->kind = kind;
-    layer->steps = static_cast<int>(steps);
-    layer->batch = static_cast<int>(batch);
+    layer->steps = static_cast<int>(sizes.steps);
+    layer->batch = static_cast<int>(sizes.batch);
     layer->hidden = static_cast<int>(hidden);
     layer->directions = static_cast<int>(directions);
     layer->reversed = attributes.reversed ? 1 : 0;

@@ -38,7 +38,7 @@ NO_TESTS = {"ci", "faults", "bench"}
 MOST_WITHOUT_TEST = 18
 SHAPES = "tests/ci/shape_rules.txt"
 NO_TEMPLATE = {"same", "elements", "placed", "apart"}
-MOST_APART = 32
+MOST_APART = 12
 
 
 def code_of(text):

@@ -14,7 +14,6 @@ namespace rewire::aot {
 namespace {
 
 bool IsLstm(const EmbeddedCall& call) { return call.name() == names::kLstm; }
-std::int64_t GatesOf(const EmbeddedCall& call) { return IsLstm(call) ? 4 : 3; }
 
 // Whether the attributes ask for the activations that the kernels have.
 bool HasUsualActivations(const EmbeddedCall& call, std::int64_t directions) {
@@ -42,7 +41,7 @@ Result<std::string> Recurrent(EmbeddedCall& call) {
   const Dims& x = call.InputDims(0);
   const Dims& last = call.OutputDims(1);
   if (x.size() != 3 || last.size() != 3 || x[2] == 0) return call.Refuse("it has other arguments");
-  const std::int64_t width = GatesOf(call) * last[2];
+  const std::int64_t width = names::GatesOf(call.name()) * last[2];
   const std::int64_t columns = packed ? (width + 15) / 16 * 16 : width;
   const std::string layer = call.definitions().Struct(
       "recurrent", fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, rewire_embedded_multiply_{}}}",
@@ -60,7 +59,7 @@ Result<std::string> Recurrent(EmbeddedCall& call) {
 std::uint64_t RecurrentWorkspace(const EmbeddedCall& call) {
   if (call.outputs() < 2 || call.OutputDims(1).size() != 3) return 0;
   const auto hidden = static_cast<std::uint64_t>(call.OutputDims(1)[2]);
-  const auto gates = static_cast<std::uint64_t>(GatesOf(call));
+  const auto gates = static_cast<std::uint64_t>(names::GatesOf(call.name()));
   return (2 * gates + (IsLstm(call) ? 0 : 1)) * hidden * sizeof(float);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rewire/kernels/contract/attention.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
 
@@ -29,13 +30,10 @@ Status AttentionShapes::Resolve(const AttentionAttributes& given, TensorView q, 
   batch = q.dim(0);
   length = q.dim(joined ? 1 : 2);
   if (Status s = ResolveHeads(given.heads, q, k, v); !s.ok()) return s;
-  const std::int64_t of_v[] = {batch, groups, keys, value_size};
-  const std::int64_t of_joined_v[] = {batch, keys, Times(groups, value_size)};
-  if (Status s = CheckShape("v", v, keys_joined ? ShapeView(of_joined_v, 3) : ShapeView(of_v, 4)); !s.ok())
-    return s;
-  const std::int64_t of_out[] = {batch, heads, length, value_size};
-  const std::int64_t of_joined[] = {batch, length, Times(heads, value_size)};
-  return CheckShape("out", out, joined ? ShapeView(of_joined, 3) : ShapeView(of_out, 4));
+  const auto of_v = contract::AttendedSizes<Dims>(batch, groups, keys, value_size, keys_joined);
+  if (Status s = CheckShape("v", v, of_v.view()); !s.ok()) return s;
+  return CheckShape("out", out,
+                    contract::AttendedSizes<Dims>(batch, heads, length, value_size, joined).view());
 }
 
 // Reads what the shapes of q and k tell, and the size of values.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rewire/kernels/contract/convolution.h"
 #include "rewire/kernels/cpu/convolution/conv.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 
 namespace rewire::kernel::cpu {
 
@@ -10,13 +12,7 @@ Status ConvAttributes::Read(Attributes& attributes) {
 }
 
 Status ConvAttributes::Resolve(ShapeView x, ShapeView w, Window* resolved, Dims* result) const {
-  if (w.size() != x.size() || w.size() < 3) {
-    return ValueError("w has shape ", w, ", expected [M, C / group, ...] of the rank of x ", x);
-  }
-  if (w[1] != x[1] / groups || x[1] % groups != 0) {
-    return ValueError("w has shape ", w, ", expected ", x[1], " / ", groups, " channels as x of shape ", x,
-                      " with ", groups, " groups");
-  }
+  if (Status s = contract::CheckChannels(x, w, groups, kShapeError); !s.ok()) return s;
   if (w[0] % groups != 0)
     return ValueError("w has shape ", w, ": ", w[0], " is no multiple of ", groups, " groups");
   if (Status s = window.Resolve(x, ShapeView(w.data() + 2, w.size() - 2), resolved); !s.ok()) return s;

@@ -34,8 +34,8 @@ constexpr std::int64_t kBytePiece = 16384;
 using FusedLayout = Layout<kMostInputs + 1>;
 using Buffer = float[kBlock];
 
-// Where an innermost run lies in each of the other dimensions. Blocks follow each other, so that few of them
-// need a division.
+// The place of an innermost run in each of the other dimensions. Blocks follow each other, so that few of
+// them need a division.
 struct RunPlace {
   std::int64_t index[kMaxKernelRank] = {};
 
@@ -49,7 +49,7 @@ struct RunPlace {
       index[i] %= layout.dims[i];
     }
   }
-  // Where the run begins in operand k.
+  // The run's first element in operand k.
   std::int64_t OffsetOf(const FusedLayout& layout, std::size_t k) const {
     std::int64_t offset = 0;
     for (int i = layout.rank - 2; i >= 0; --i) offset += index[i] * layout.strides[i][k];

@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/indexing/key_table.h"
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/layout.h"
@@ -213,8 +214,10 @@ struct OneHot : WithAttributes<contract::OneHotAttributes> {
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     if (Status s = NormalizeAxis(axis, out.ndim(), &along); !s.ok()) return s;
-    Dims expected(indices.dims());
-    expected.insert(along, out.dim(along));
+    Dims expected;
+    const std::int64_t depth = out.dim(along);
+    if (Status s = contract::OneHotSizes(indices.dims(), along, depth, &expected, kShapeError); !s.ok())
+      return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     ToLongs* to_longs = nullptr;
     if (!indices.Is<std::int64_t>()) {
@@ -312,17 +315,16 @@ struct OneHot : WithAttributes<contract::OneHotAttributes> {
 struct OneHotShape : WithAttributes<contract::OneHotAttributes> {
   static constexpr const char* kName = names::kShapeOneHot;
   Status operator()(TensorView indices, TensorView depth, TensorView out) const {
-    Dims result;
+    Dims given, result;
     double number = 0;
-    if (Status s = ReadShape("indices", indices, &result); !s.ok()) return s;
+    if (Status s = ReadShape("indices", indices, &given); !s.ok()) return s;
     if (Status s = ReadNumber("depth", depth, &number); !s.ok()) return s;
-    if (result.rank() == kMaxKernelRank)
-      return ValueError("indices is ", result.view(), ", expected a lower rank");
     if (!(number >= 0 && number < 0x1p48)) return ValueError("depth is ", number, ", which is no dimension");
     int along = 0;
-    if (Status s = NormalizeAxis(axis, result.rank() + 1, &along); !s.ok()) return s;
-    result.insert(along, ToType<std::int64_t>(number));
-    return WriteShape(result, out);
+    if (Status s = NormalizeAxis(axis, given.rank() + 1, &along); !s.ok()) return s;
+    const auto classes = ToType<std::int64_t>(number);
+    Status s = contract::OneHotSizes(given.view(), along, classes, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

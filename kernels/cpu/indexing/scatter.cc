@@ -13,6 +13,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -252,14 +253,8 @@ class Tuples {
   std::int64_t count_ = 0, per_batch_ = 1, batch_stride_ = 0, run_ = 0;
 };
 
-static_assert(contract::GatherNdAttributes::kMostBatchDims == kMaxKernelRank);
-
-struct GatherND : contract::GatherNdAttributes {
+struct GatherND : WithAttributes<contract::GatherNdAttributes> {
   static constexpr const char* kName = names::kGatherNd;
-  static Status Make(Attributes& attributes, GatherND* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Checks checks;
     checks.Operands("x", x, "indices", indices, out).SameDType("out", out, "x", x);
@@ -296,12 +291,8 @@ struct GatherND : contract::GatherNdAttributes {
   }
 };
 
-struct GatherNDShape : contract::GatherNdAttributes {
+struct GatherNDShape : WithAttributes<contract::GatherNdAttributes> {
   static constexpr const char* kName = names::kShapeGatherNd;
-  static Status Make(Attributes& attributes, GatherNDShape* gather) {
-    gather->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView indices, TensorView out) const {
     Dims input, picks, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;

@@ -11,20 +11,18 @@
 #include "rewire/kernels/cpu/indexing/slices.h"
 #include "rewire/kernels/cpu/indexing/top_of_columns.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/paced_sort.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
 
-struct TopK : contract::TopKAttributes {
+struct TopK : WithAttributes<contract::TopKAttributes> {
   static constexpr const char* kName = names::kTopK;
-  static Status Make(Attributes& attributes, TopK* top) {
-    top->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out_values, TensorView out_indices) const {
     Checks checks;
     checks.Dense("x", x).Dense("out_values", out_values).Dense("out_indices", out_indices);
@@ -35,8 +33,9 @@ struct TopK : contract::TopKAttributes {
     if (Status s = checks.Take(); !s.ok()) return s;
     int along = 0;
     if (Status s = NormalizeAxis(axis, x.ndim(), &along); !s.ok()) return s;
-    Dims expected(x.dims());
-    expected[along] = std::min(x.dim(along), out_values.dim(along));
+    Dims expected;
+    const std::int64_t k = std::min(x.dim(along), out_values.dim(along));
+    if (Status s = contract::TopSizes(x.dims(), along, k, &expected, kShapeError); !s.ok()) return s;
     if (Status s = CheckShape("out_values", out_values, expected.view()); !s.ok()) return s;
     if (!out_indices.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out_indices", out_indices);
     return ForType(AnyNumbers(), "x", x, [&](auto tag) {
@@ -191,18 +190,14 @@ struct TopKShape {
     return Status();
   }
   Status operator()(TensorView x, TensorView k, TensorView out) const {
-    Dims result;
+    Dims input, result;
     std::int64_t count = 0;
     int along = 0;
-    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadInt("k", k, &count); !s.ok()) return s;
-    if (Status s = NormalizeAxis(axis, result.rank(), &along); !s.ok()) return s;
-    if (count < 0 || count > result[along]) {
-      return ValueError("k is ", count, ", expected 0 to ", result[along], " as axis ", along, " of x ",
-                        result.view());
-    }
-    result[along] = count;
-    return WriteShape(result, out);
+    if (Status s = NormalizeAxis(axis, input.rank(), &along); !s.ok()) return s;
+    Status s = contract::TopSizes(input.view(), along, count, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/cpu/indexing/tuple_dims.h"
 
+#include "rewire/kernels/contract/indexing_attributes.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
+
 namespace rewire::kernel::cpu {
 
 Status CheckElementIndices(ShapeView x, ShapeView indices, int along) {
@@ -13,24 +16,8 @@ Status CheckElementIndices(ShapeView x, ShapeView indices, int along) {
 }
 
 Status GatherNDDims(ShapeView x, ShapeView indices, std::int64_t batch_dims, Dims* result) {
-  const auto batch = static_cast<std::size_t>(batch_dims);
-  const bool has_batch = batch < indices.size() && batch <= x.size();
-  if (indices.empty() || !has_batch || ShapeView(x.data(), batch) != ShapeView(indices.data(), batch)) {
-    return ValueError("indices has shape ", indices, ", expected to begin with the first ", batch_dims,
-                      " dimensions of x ", x, " and to have one more");
-  }
-  const std::int64_t width = indices[indices.size() - 1];
-  if (width < 0 || static_cast<std::size_t>(width) > x.size() - batch) {
-    return ValueError("indices has shape ", indices, ": ", width, " indices are more than the axes of x ", x);
-  }
-  const std::size_t kept = x.size() - batch - static_cast<std::size_t>(width);
-  if (indices.size() - 1 + kept > kMaxKernelRank) {
-    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ",
-                      kMaxKernelRank);
-  }
-  *result = Dims(ShapeView(indices.data(), indices.size() - 1));
-  for (std::size_t i = x.size() - kept; i < x.size(); ++i) result->push_back(x[i]);
-  return Status();
+  const std::int64_t width = indices.empty() ? 0 : indices[indices.size() - 1];
+  return contract::SlicesSizes(x, indices, batch_dims, width, result, kShapeError);
 }
 
 }  // namespace rewire::kernel::cpu

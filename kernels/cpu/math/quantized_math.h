@@ -54,15 +54,6 @@ const QuantizedMath<Q>& BestQuantizedMath() {
   return kBest;
 }
 
-// to[i] = table[from[i]], of 256 bytes. `to` overlaps nothing.
-using MapBytes = void (*)(const std::uint8_t* from, std::int64_t count, const std::uint8_t* table,
-                          std::uint8_t* to);
-MapBytes ChooseMapBytes();
-inline MapBytes BestMapBytes() {
-  static const MapBytes kBest = ChooseMapBytes();
-  return kBest;
-}
-
 // Widens [*least, *most] so that it includes all elements except NaN.
 using WidenRange = void (*)(const float* from, std::int64_t count, float* least, float* most);
 WidenRange ChooseWidenRange();

@@ -62,8 +62,7 @@ struct LayerNorm : WithAttributes<contract::RowNormAttributes> {
     if (IsGiven(bias)) {
       if (Status s = CheckParameter("bias", *bias, inside, x, out); !s.ok()) return s;
     }
-    Dims outside(x.dims());
-    for (int i = first; i < x.ndim(); ++i) outside[i] = 1;
+    const auto outside = contract::StatisticsSizes<Dims>(x.dims(), first);
     if (out_mean) {
       if (Status s = CheckParameter("out_mean", *out_mean, outside.view(), x, out); !s.ok()) return s;
     }

@@ -5,79 +5,23 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/checks.h"
 
 namespace rewire::kernel::cpu {
 
-inline constexpr int kMaxEinsumOperands = 8;
+inline constexpr int kMaxEinsumOperands = contract::EinsumEquation::kMostOperands;
 inline constexpr int kMaxLabels = 2 * kMaxKernelRank;
-inline constexpr char kEllipsis = '.';
+inline constexpr char kEllipsis = contract::EinsumEquation::kEllipsis;
 
-// "ij,jk->ik", without spaces and with the result spelled out; "..." is one '.'.
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-
+struct Equation : contract::EinsumEquation {
   Status Read(Attributes& attributes) {
     attributes.Require("equation");
-    const std::string given = attributes.String("equation", "");
-    std::string text;
-    for (char c : given) {
-      if (c != ' ') text += c;
-    }
-    for (std::size_t at; (at = text.find("...")) != std::string::npos;) text.replace(at, 3, 1, kEllipsis);
-    const std::size_t arrow = text.find("->");
-    std::string_view left = std::string_view(text).substr(0, arrow);
-    for (bool more = true; more;) {
-      const std::size_t comma = left.find(',');
-      operands.emplace_back(left.substr(0, comma));
-      more = comma != std::string_view::npos;
-      if (more) left = left.substr(comma + 1);
-    }
-    result = arrow == std::string::npos ? Implied() : text.substr(arrow + 2);
-    if (operands.size() > kMaxEinsumOperands)
-      return ValueError("the equation has more than ", kMaxEinsumOperands, " operands");
-    for (const std::string& operand : operands) {
-      if (!IsTerm(operand)) return ValueError("attribute 'equation' is '", given, "', which is no equation");
-    }
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      const bool known = std::any_of(operands.begin(), operands.end(), [&](const std::string& operand) {
-        return operand.find(result[i]) != std::string::npos;
-      });
-      if ((!known && result[i] != kEllipsis) || result.find(result[i], i + 1) != std::string::npos ||
-          !IsTerm(result)) {
-        return ValueError("attribute 'equation' is '", given,
-                          "': its result is no list of different labels of its "
-                          "operands");
-      }
-    }
-    return Status();
-  }
-
- private:
-  static bool IsTerm(const std::string& term) {
-    const auto is_label = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == kEllipsis;
-    };
-    return std::all_of(term.begin(), term.end(), is_label) &&
-           std::count(term.begin(), term.end(), kEllipsis) <= 1;
-  }
-  // The ellipsis, then every label that stands once, in alphabetical order.
-  std::string Implied() const {
-    std::string all;
-    for (const std::string& operand : operands) all += operand;
-    std::string once;
-    for (char c : all) {
-      if (c != kEllipsis && std::count(all.begin(), all.end(), c) == 1) once += c;
-    }
-    std::sort(once.begin(), once.end());
-    const bool has_ellipsis = all.find(kEllipsis) != std::string::npos;
-    return (has_ellipsis ? std::string(1, kEllipsis) : "") + once;
+    return Parse(attributes.String("equation", ""), kShapeError);
   }
 };
 
@@ -91,27 +35,19 @@ struct Labels {
   std::uint32_t operands[kMaxLabels];                    // a bit for each that names it
 
   Status Resolve(const Equation& equation, const ShapeView* shapes) {
-    int ellipsis = 0;  // how many axes the longest one stands for
-    for (std::size_t i = 0; i < equation.operands.size(); ++i) {
-      const std::string& term = equation.operands[i];
-      const bool has = term.find(kEllipsis) != std::string::npos;
-      const int rest = static_cast<int>(shapes[i].size()) - static_cast<int>(term.size()) + (has ? 1 : 0);
-      if (rest < 0 || (rest > 0 && !has)) {
-        return ValueError("operand ", i, " has shape ", shapes[i], ", expected the rank of '", term, "'");
-      }
-      if (has) ellipsis = std::max(ellipsis, rest);
-    }
+    std::size_t longest = 0;
+    if (Status s = equation.FindEllipsis(shapes, &longest, kShapeError); !s.ok()) return s;
+    const auto ellipsis = static_cast<int>(longest);
     const auto add = [&](char name) {
       for (int k = 0; name == kEllipsis && k < ellipsis; ++k) Add(static_cast<char>(k));
       if (name != kEllipsis && Find(name) < 0) Add(name);
     };
-    if (equation.result.size() + static_cast<std::size_t>(ellipsis) > kMaxKernelRank)
+    if (equation.result.size() + longest > kMaxKernelRank)
       return ValueError("the result's rank is over ", kMaxKernelRank);
     for (char name : equation.result) add(name);
     kept = count;
     for (const std::string& term : equation.operands) {
-      if (term.find(kEllipsis) != std::string::npos && equation.result.find(kEllipsis) == std::string::npos &&
-          Find(0) < 0)
+      if (Equation::HasEllipsis(term) && !Equation::HasEllipsis(equation.result) && Find(0) < 0)
         add(kEllipsis);
       for (char name : term) {
         if (name == kEllipsis) continue;

@@ -58,7 +58,7 @@ struct Pairs {
   using DB = hn::Half<hn::Repartition<std::int8_t, D> >;  // as many as DW has
   using Quad = hn::Vec<DW>;
   struct Weights {
-    // Of the lower and the upper half of the columns; with AVX2 of each half of 128 bits.
+    // Both halves of the columns; with AVX2 those of each half of 128 bits.
     hn::Vec<DW> low, high;
   };
 

@@ -18,6 +18,7 @@
 #include "rewire/kernels/cpu/support/layout.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -75,12 +76,8 @@ struct Dense {
   }
 };
 
-struct GemmKernel : contract::GemmAttributes {
+struct GemmKernel : WithAttributes<contract::GemmAttributes> {
   static constexpr const char* kName = names::kGemm;
-  static Status Make(Attributes& attributes, GemmKernel* gemm) {
-    gemm->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView a, TensorView b, std::optional<TensorView> c, TensorView out) const {
     Checks checks;
     checks.Operands("a", a, "b", b, out).SameDType("b", b, "a", a).SameDType("out", out, "a", a);

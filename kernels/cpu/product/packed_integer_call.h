@@ -55,9 +55,9 @@ class SumsOfRows {
 
   // If they are not wanted, nothing is computed.
   explicit SumsOfRows(bool wanted) : wanted_(wanted) {}
-  // Of `count` rows of `depth` bytes, unless they are the rows of the call before.
+  // Sums `count` rows of `depth` bytes, unless they are the rows of the call before.
   void Take(const std::uint8_t* rows, std::int64_t count, std::int64_t depth, Pace& pace);
-  // From row i of them on; null if they are not wanted.
+  // The sums from row i on; null if they are not wanted.
   const std::int32_t* From(std::int64_t i) const { return wanted_ ? sums_ + i : nullptr; }
 
  private:

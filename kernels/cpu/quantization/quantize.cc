@@ -8,6 +8,7 @@
 
 #include "rewire/kernels/contract/quantization.h"
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
+#include "rewire/kernels/cpu/math/byte_map.h"
 #include "rewire/kernels/cpu/math/quantized_math.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
@@ -17,6 +18,7 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -256,12 +258,8 @@ Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& cha
       });
 }
 
-struct QuantizeLinear : contract::QuantizeAttributes {
+struct QuantizeLinear : WithAttributes<contract::QuantizeAttributes> {
   static constexpr const char* kName = names::kQuantizeLinear;
-  static Status Make(Attributes& attributes, QuantizeLinear* quantize) {
-    quantize->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
     ScaleChannels channels;
     if (Status s = ResolveScaled({"out", out}, {"x", x}, x, scale, zero, out, axis, block_size, &channels);
@@ -276,12 +274,8 @@ struct QuantizeLinear : contract::QuantizeAttributes {
   }
 };
 
-struct DequantizeLinear : contract::ScaleAttributes {
+struct DequantizeLinear : WithAttributes<contract::ScaleAttributes> {
   static constexpr const char* kName = names::kDequantizeLinear;
-  static Status Make(Attributes& attributes, DequantizeLinear* dequantize) {
-    dequantize->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView scale, std::optional<TensorView> zero, TensorView out) const {
     ScaleChannels channels;
     if (Status s = ResolveScaled({"x", x}, {"out", out}, x, scale, zero, out, axis, block_size, &channels);
@@ -347,12 +341,8 @@ struct DynamicQuantizeLinear {
   }
 };
 
-struct Requantize : contract::RequantizeAttributes {
+struct Requantize : WithAttributes<contract::RequantizeAttributes> {
   static constexpr const char* kName = names::kRequantize;
-  static Status Make(Attributes& attributes, Requantize* requantize) {
-    requantize->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView x_scale, TensorView w_scale, TensorView out_scale,
                     TensorView zero, TensorView out) const {
     Checks checks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/kernels/cpu/recurrent/rnn.h"
 
+#include "rewire/kernels/contract/recurrent.h"
 #include "rewire/kernels/cpu/product/integer_panels.h"
 
 namespace rewire::kernel::cpu {
@@ -30,42 +31,33 @@ Status RnnCall::Init(TensorView x, const std::optional<TensorView>& w, TensorVie
   if (attributes_.packed && !x.Is<float>())
     return TypeError("x has dtype ", DTypeName(x.dtype()), ", expected f32 with packed weights");
   const int directions = attributes_.directions;
-  steps_ = x.dim(attributes_.batch_first ? 1 : 0);
-  batch_ = x.dim(attributes_.batch_first ? 0 : 1);
   inputs_ = x.dim(2);
   hidden_ = attributes_.hidden != 0 ? attributes_.hidden : r.dim(r.ndim() - 1);
+  const contract::LayerSizes<std::int64_t> layer(x.dims(), directions, hidden_, gates_,
+                                                 attributes_.batch_first);
+  steps_ = layer.steps;
+  batch_ = layer.batch;
   // Packed, the directions are one behind the other.
   const std::int64_t stored = PackedColumns(width());
-  const std::int64_t of_w[] = {directions, width(), inputs_};
-  const std::int64_t of_r[] = {directions, width(), hidden_};
   const auto depth = [&](std::int64_t of) { return bytes_ != nullptr ? PaddedDepth(of) : of; };
   const std::int64_t packed_w[] = {Times(directions, stored), depth(inputs_)};
   const std::int64_t packed_r[] = {Times(directions, stored), depth(hidden_)};
-  const std::int64_t of_b[] = {directions, Times(2, width())};
-  std::int64_t of_y[] = {steps_, directions, batch_, hidden_};
-  std::int64_t of_state[] = {directions, batch_, hidden_};
-  if (attributes_.batch_first) {
-    std::swap(of_state[0], of_state[1]);
-    of_y[0] = batch_;
-    of_y[1] = steps_;
-    of_y[2] = directions;
-  }
   if (has_w) {
-    checks.Shape("w", *w, attributes_.packed ? ShapeView(packed_w, 2) : ShapeView(of_w, 3));
+    checks.Shape("w", *w, attributes_.packed ? ShapeView(packed_w, 2) : ShapeView(layer.w, 3));
   } else if (directions != 1 || inputs_ != width()) {
     return ValueError("x has ", inputs_, " elements a step for ", directions, " directions, expected ",
                       width(), " for one without w");
   }
-  checks.Shape("r", r, attributes_.packed ? ShapeView(packed_r, 2) : ShapeView(of_r, 3));
-  if (y.size() != 0) checks.Shape("y", y, ShapeView(of_y, 4));
+  checks.Shape("r", r, attributes_.packed ? ShapeView(packed_r, 2) : ShapeView(layer.r, 3));
+  if (y.size() != 0) checks.Shape("y", y, ShapeView(layer.y, 4));
   if (Status s = checks.Take(); !s.ok()) return s;
-  if (Status s = CheckState({"b", b}, x, ShapeView(of_b, 2)); !s.ok()) return s;
+  if (Status s = CheckState({"b", b}, x, ShapeView(layer.b, 2)); !s.ok()) return s;
   for (const NamedTensor& state : states) {
-    if (Status s = CheckState(state, x, ShapeView(of_state, 3)); !s.ok()) return s;
+    if (Status s = CheckState(state, x, ShapeView(layer.state, 3)); !s.ok()) return s;
   }
   for (const NamedTensor& result : results) {
-    if (Status s = CheckState(result, x, ShapeView(of_state, 3)); !s.ok()) return s;
-    if (Status s = CheckShape(result.first, *result.second, ShapeView(of_state, 3)); !s.ok()) return s;
+    if (Status s = CheckState(result, x, ShapeView(layer.state, 3)); !s.ok()) return s;
+    if (Status s = CheckShape(result.first, *result.second, ShapeView(layer.state, 3)); !s.ok()) return s;
     for (const NamedTensor& input : {NamedTensor{"x", x}, {"w", w}, {"r", r}, {"b", b}}) {
       if (input.second) checks.NoOverlap(result.first, *result.second, input.first, *input.second);
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
 #include "rewire/kernels/contract/product_attributes.h"
 #include "rewire/kernels/contract/reduction_attributes.h"
@@ -13,6 +14,9 @@
 #include "rewire/vm/kernel/size_rules.h"
 
 namespace rewire::kernel::cpu {
+
+static_assert(contract::kMostRank == kMaxKernelRank);
+
 namespace {
 
 // The bytes between the lowest and the highest element.
@@ -76,19 +80,7 @@ Status ConcatDims(ShapeView sum, ShapeView next, int axis, int input, Dims* resu
 }
 
 Status GatherDims(ShapeView x, ShapeView indices, int axis, Dims* result) {
-  if (x.size() - 1 + indices.size() > kMaxKernelRank) {
-    return ValueError("x has shape ", x, " and indices ", indices, ": the result's rank is over ",
-                      kMaxKernelRank);
-  }
-  *result = Dims();
-  for (int i = 0; i < static_cast<int>(x.size()); ++i) {
-    if (i != axis) {
-      result->push_back(x[static_cast<std::size_t>(i)]);
-      continue;
-    }
-    for (std::int64_t dim : indices) result->push_back(dim);
-  }
-  return Status();
+  return contract::GatheredSizes(x, indices, axis, result, kShapeError);
 }
 
 Status SliceDims(ShapeView x, ShapeView starts, ShapeView ends, ShapeView axes, ShapeView steps,

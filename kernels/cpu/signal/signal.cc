@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rewire/kernels/contract/signal.h"
+#include "rewire/kernels/contract/window.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/signal/fourier_lines.h"
@@ -13,6 +14,10 @@
 
 namespace rewire::kernel::cpu {
 namespace {
+
+std::int64_t Bins(std::int64_t length, bool onesided) {
+  return contract::DftBins(contract::WindowSize(length), onesided).value;
+}
 
 // The longest transform that has so many bins.
 std::int64_t MostLength(std::int64_t bins, bool onesided) { return onesided ? Times(2, bins) - 1 : bins; }
@@ -54,11 +59,11 @@ struct DftAttributes {
     if (*length < 1 || *length > (std::int64_t{1} << 40))
       return ValueError("the transform has length ", *length, ", expected 1 or more");
     *result = Dims(x);
-    (*result)[*along] = onesided && !inverse ? *length / 2 + 1 : *length;
-    (*result)[rank - 1] = gives_real() ? 1 : 2;
+    (*result)[*along] = Bins(*length, onesided && !inverse);
+    (*result)[rank - 1] = contract::DftParts(inverse, onesided);
     return Status();
   }
-  bool gives_real() const { return inverse && onesided; }
+  bool gives_real() const { return contract::DftParts(inverse, onesided) == 1; }
 };
 
 struct Dft {
@@ -159,7 +164,7 @@ struct StftAttributes {
     }
     *result = Dims(ShapeView(signal.data(), 1));
     result->push_back((signal[1] - *length) / *step + 1);
-    result->push_back(onesided ? *length / 2 + 1 : *length);
+    result->push_back(Bins(*length, onesided));
     result->push_back(2);
     return Status();
   }
@@ -287,7 +292,7 @@ struct MelWeights {
     if (Status s = ReadNumber("sample_rate", sample_rate, &rate); !s.ok()) return s;
     if (Status s = ReadNumber("lower_edge_hertz", lower, &low); !s.ok()) return s;
     if (Status s = ReadNumber("upper_edge_hertz", upper, &high); !s.ok()) return s;
-    const std::int64_t expected[] = {length / 2 + 1, mels};
+    const std::int64_t expected[] = {Bins(length, true), mels};
     if (Status s = Checks().Dense("out", out).Shape("out", out, ShapeView(expected, 2)).Take(); !s.ok())
       return s;
     if (!(rate > 0 && low >= 0 && high >= low && std::isfinite(rate) && std::isfinite(high))) {

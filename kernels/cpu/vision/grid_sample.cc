@@ -5,6 +5,7 @@
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
@@ -14,7 +15,7 @@
 namespace rewire::kernel::cpu {
 namespace {
 
-constexpr int kMaxAxes = 3;
+constexpr int kMaxAxes = contract::kMostSampledAxes;
 
 struct GridSample : GridTaps {
   static constexpr const char* kName = names::kGridSample;
@@ -35,28 +36,13 @@ struct GridSample : GridTaps {
     checks.SameDType("out", out, "x", x).NoOverlap("out", out, "x", x).NoOverlap("out", out, "grid", grid);
     if (Status s = checks.Take(); !s.ok()) return s;
     Dims expected;
-    if (Status s = OutputDims(x.dims(), grid.dims(), &expected); !s.ok()) return s;
+    if (Status s = contract::SampledSizes(x.dims(), grid.dims(), &expected, kShapeError); !s.ok()) return s;
     if (Status s = CheckShape("out", out, expected.view()); !s.ok()) return s;
     const int axes = x.ndim() - 2;
     if (axes > 2 && mode == kCubic)
       return ValueError("cubic sampling takes two axes, x has shape ", x.dims());
     return ForType(Floats(), "x", x,
                    [&](auto tag) { return Run<typename decltype(tag)::type>(x, grid, out); });
-  }
-
-  // x [N, C, D...], grid [N, O..., axes] with the last coordinate for the first axis: [N, C, O...].
-  static Status OutputDims(ShapeView x, ShapeView grid, Dims* result) {
-    const std::size_t axes = x.size() < 2 ? 0 : x.size() - 2;
-    if (axes < 1 || axes > kMaxAxes)
-      return ValueError("x has shape ", x, ", expected [N, C, ...] with 1 to ", kMaxAxes, " spatial axes");
-    if (grid.size() != x.size() || grid[0] != x[0] ||
-        grid[grid.size() - 1] != static_cast<std::int64_t>(axes)) {
-      return ValueError("grid has shape ", grid, ", expected [", x[0], ", ..., ", axes, "] of the rank of x ",
-                        x);
-    }
-    *result = Dims(ShapeView(x.data(), 2));
-    for (std::size_t i = 1; i + 1 < grid.size(); ++i) result->push_back(grid[i]);
-    return Status();
   }
 
  private:
@@ -138,8 +124,8 @@ struct GridSampleShape {
     Dims input, points, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadShape("grid", grid, &points); !s.ok()) return s;
-    if (Status s = GridSample::OutputDims(input.view(), points.view(), &result); !s.ok()) return s;
-    return WriteShape(result, out);
+    Status s = contract::SampledSizes(input.view(), points.view(), &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

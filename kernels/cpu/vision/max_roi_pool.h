@@ -8,6 +8,7 @@
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -27,13 +28,16 @@ struct MaxRoiPool {
   // rois [count, 5]: image, x0, y0, x1, y1; out [count, C, height, width].
   Status operator()(TensorView x, TensorView rois, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("rois", rois).Dense("out", out).Rank("x", x, 4).Rank("rois", rois, 2);
-    checks.Rank("out", out, 4).SameDType("rois", rois, "x", x).SameDType("out", out, "x", x);
+    checks.Dense("x", x).Dense("rois", rois).Dense("out", out).Rank("out", out, 4);
+    checks.SameDType("rois", rois, "x", x).SameDType("out", out, "x", x);
     if (Status s = checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "rois", rois).Take(); !s.ok())
       return s;
+    Dims expected;
+    Status fits =
+        contract::RegionSizes(x.dims(), rois.dims(), out.dim(2), out.dim(3), &expected, kShapeError);
+    if (!fits.ok()) return fits;
     const std::int64_t of_rois[] = {rois.dim(0), 5};
-    const std::int64_t of_out[] = {rois.dim(0), x.dim(1), out.dim(2), out.dim(3)};
-    checks.Shape("rois", rois, ShapeView(of_rois, 2)).Shape("out", out, ShapeView(of_out, 4));
+    checks.Shape("rois", rois, ShapeView(of_rois, 2)).Shape("out", out, expected.view());
     if (Status s = checks.Take(); !s.ok()) return s;
     return ForType(Floats(), "x", x, [&](auto tag) -> Status {
       using T = typename decltype(tag)::type;

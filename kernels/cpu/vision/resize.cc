@@ -11,6 +11,7 @@
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
@@ -315,30 +316,30 @@ struct ResizeSizesShape {
     return Status();
   }
   Status operator()(TensorView x, TensorView sizes, TensorView out) const {
-    Dims result, wanted;
-    if (Status s = ReadShape("x", x, &result); !s.ok()) return s;
+    Dims input, result, wanted;
+    if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadShape("sizes", sizes, &wanted); !s.ok()) return s;
-    const int rank = result.rank();
+    const int rank = input.rank();
     const int count = axes.empty() ? rank : static_cast<int>(axes.size());
     if (wanted.rank() != count) return ValueError("sizes has ", wanted.rank(), " values, expected ", count);
     bool marked[kMaxKernelRank];
     if (Status s = MarkAxes(ShapeView(axes.data(), axes.size()), rank, marked); !s.ok()) return s;
-    const auto axis_of = [&](int i) {
-      const std::int64_t axis = axes.empty() ? i : axes[static_cast<std::size_t>(i)];
-      return static_cast<int>(axis < 0 ? axis + rank : axis);
-    };
     // With a policy, all axes get one scale: the smallest or the largest of the requested ones.
     double common = 0;
-    for (int i = 0; i < count; ++i) {
-      const double scale = static_cast<double>(wanted[i]) / static_cast<double>(result[axis_of(i)]);
+    const auto asked = [&](std::size_t i, std::size_t axis) {
+      const double scale = static_cast<double>(wanted[i]) / static_cast<double>(input[axis]);
       common = i == 0 ? scale : policy == kNotLarger ? std::min(common, scale) : std::max(common, scale);
+      return wanted[i];
+    };
+    Status s = contract::ResizedSizes(input.view(), axes, asked, &result, kShapeError);
+    if (s.ok() && policy != kStretch) {
+      const auto scaled = [&](std::size_t, std::size_t axis) {
+        return ToType<std::int64_t>(std::floor(common * static_cast<double>(input[axis]) + 0.5));
+      };
+      result = Dims();
+      s = contract::ResizedSizes(input.view(), axes, scaled, &result, kShapeError);
     }
-    for (int i = 0; i < count; ++i) {
-      std::int64_t& dim = result[axis_of(i)];
-      dim = policy == kStretch ? wanted[i]
-                               : ToType<std::int64_t>(std::floor(common * static_cast<double>(dim) + 0.5));
-    }
-    return WriteShape(result, out);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

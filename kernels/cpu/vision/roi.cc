@@ -7,6 +7,7 @@
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/shape/shape_error.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
 #include "rewire/kernels/cpu/support/parallel.h"
@@ -39,15 +40,16 @@ struct RoiAlign {
 
   Status operator()(TensorView x, TensorView rois, TensorView images, TensorView out) const {
     Checks checks;
-    checks.Dense("x", x).Dense("rois", rois).Dense("batch_indices", images).Dense("out", out).Rank("x", x, 4);
-    checks.Rank("rois", rois, 2).SameDType("rois", rois, "x", x).SameDType("out", out, "x", x);
+    checks.Dense("x", x).Dense("rois", rois).Dense("batch_indices", images).Dense("out", out);
+    checks.SameDType("rois", rois, "x", x).SameDType("out", out, "x", x);
     checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "rois", rois);
     if (Status s = checks.NoOverlap("out", out, "batch_indices", images).Take(); !s.ok()) return s;
-    const std::int64_t count = rois.dim(0);
-    const std::int64_t of_rois[] = {count, 4};
-    const std::int64_t of_out[] = {count, x.dim(1), height, width};
+    Dims expected;
+    Status fits = contract::RegionSizes(x.dims(), rois.dims(), height, width, &expected, kShapeError);
+    if (!fits.ok()) return fits;
+    const std::int64_t count = rois.dim(0), of_rois[] = {count, 4};
     checks.Shape("rois", rois, ShapeView(of_rois, 2)).Shape("batch_indices", images, ShapeView(&count, 1));
-    if (Status s = checks.Shape("out", out, ShapeView(of_out, 4)).Take(); !s.ok()) return s;
+    if (Status s = checks.Shape("out", out, expected.view()).Take(); !s.ok()) return s;
     return ForType(Floats(), "x", x, [&](auto tag) {
       return ForType(Indices(), "batch_indices", images, [&](auto index_tag) -> Status {
         using T = typename decltype(tag)::type;
@@ -274,13 +276,11 @@ struct RoiAlignShape {
     return Status();
   }
   Status operator()(TensorView x, TensorView rois, TensorView out) const {
-    Dims input, regions;
+    Dims input, regions, result;
     if (Status s = ReadShape("x", x, &input); !s.ok()) return s;
     if (Status s = ReadShape("rois", rois, &regions); !s.ok()) return s;
-    if (input.rank() != 4 || regions.rank() != 2)
-      return ValueError("x is ", input.view(), " and rois ", regions.view(), ", expected rank 4 and 2");
-    const std::int64_t shape[] = {regions[0], input[1], height, width};
-    return WriteShape(Dims(ShapeView(shape, 4)), out);
+    Status s = contract::RegionSizes(input.view(), regions.view(), height, width, &result, kShapeError);
+    return s.ok() ? WriteShape(result, out) : std::move(s);
   }
 };
 

@@ -13,8 +13,14 @@
 #include <vector>
 
 #include "rewire/base/status.h"
+#include "rewire/kernels/contract/attention.h"
+#include "rewire/kernels/contract/convolution.h"
+#include "rewire/kernels/contract/indexing_attributes.h"
 #include "rewire/kernels/contract/movement_attributes.h"
+#include "rewire/kernels/contract/normalization.h"
 #include "rewire/kernels/contract/product_attributes.h"
+#include "rewire/kernels/contract/recurrent.h"
+#include "rewire/kernels/contract/vision.h"
 
 namespace rewire::compiler {
 namespace {
@@ -49,6 +55,7 @@ struct Rules {
   struct Rule {
     const char* name;
     Status (*apply)(Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result);
+    bool refuses = true;  // whether some of the shapes drawn do not fit
   };
 
   static Status Broadcast(Sizes<Size> a, Sizes<Size> b, Shapes* result) {
@@ -57,58 +64,124 @@ struct Rules {
 
   static constexpr Rule kAll[] = {
       {"broadcast",
-       [](Sizes<Size> a, Sizes<Size> b, const Question&, Shapes* result) { return Broadcast(a, b, result); }},
+       [](Sizes<Size> a, Sizes<Size> b, const Question&, Shapes* result) {
+    return Broadcast(a, b, result); }},
       {"matmul", [](Sizes<Size> a, Sizes<Size> b, const Question&,
-                    Shapes* result) { return contract::MatMulSizes(a, b, Broadcast, result, kError); }},
+                    Shapes* result) {
+    return contract::MatMulSizes(a, b, Broadcast, result, kError); }},
       {"gemm",
        [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
-         contract::GemmAttributes gemm;
-         gemm.transpose_a = asked.axis % 2 == 1;
-         gemm.transpose_b = asked.axis / 2 == 1;
-         return gemm.ProductSizes(a, b, result, kError);
+    contract::GemmAttributes gemm;
+    gemm.transpose_a = asked.axis % 2 == 1;
+    gemm.transpose_b = asked.axis / 2 == 1;
+    return gemm.ProductSizes(a, b, result, kError);
        }},
       {"dense",
        [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
-         return contract::DenseSizes(a, b, asked.axis % 2 == 1, result, kError);
+    return contract::DenseSizes(a, b, asked.axis % 2 == 1, result, kError);
        }},
       {"transpose",
        [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked, Shapes* result) {
-         Ints order;
-         return contract::PermutedSizes(a, asked.list, &order, result, kError);
+    Ints order;
+    return contract::PermutedSizes(a, asked.list, &order, result, kError);
        }},
       {"pad", [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked,
-                 Shapes* result) { return contract::PaddedSizes(a, asked.list, result, kError); }},
+                 Shapes* result) {
+    return contract::PaddedSizes(a, asked.list, result, kError); }},
       {"concat", [](Sizes<Size> a, Sizes<Size> b, const Question& asked,
-                    Shapes* result) { return contract::ConcatSizes(a, b, asked.axis, 1, result, kError); }},
+                    Shapes* result) {
+    return contract::ConcatSizes(a, b, asked.axis, 1, result, kError); }},
       {"split",
        [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
-         if (asked.axis >= std::min(a.size(), b.size())) return Status();
-         result->push_back(2);
-         return contract::AddSplitPart(a, b, asked.axis, 0, &result->front(), kError);
+    if (asked.axis >= std::min(a.size(), b.size())) return Status();
+    result->push_back(2);
+    return contract::AddSplitPart(a, b, asked.axis, 0, &result->front(), kError);
        }},
       {"tile", [](Sizes<Size> a, Sizes<Size> b, const Question&,
-                  Shapes* result) { return contract::TiledSizes(a, b, result, kError); }},
+                  Shapes* result) {
+    return contract::TiledSizes(a, b, result, kError); }},
       {"squeeze",
        [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked, Shapes* result) {
-         std::vector<bool> marked(a.size(), false);
-         const Status fits = contract::MarkAxes(asked.list, a.size(), &marked, kError);
-         return fits ? contract::SqueezedSizes(a, marked, result, kError) : fits;
+    std::vector<bool> marked(a.size(), false);
+    const Status fits = contract::MarkAxes(asked.list, a.size(), &marked, kError);
+    return fits ? contract::SqueezedSizes(a, marked, result, kError) : fits;
        }},
       {"unsqueeze",
        [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked, Shapes* result) {
-         const std::size_t rank = a.size() + asked.list.size();
-         std::vector<bool> marked(rank, false);
-         const Status fits = contract::MarkAxes(asked.list, rank, &marked, kError);
-         if (fits) *result = contract::UnsqueezedSizes<Shapes>(a, marked, rank);
-         return fits;
+    const std::size_t rank = a.size() + asked.list.size();
+    std::vector<bool> marked(rank, false);
+    const Status fits = contract::MarkAxes(asked.list, rank, &marked, kError);
+    if (fits) *result = contract::UnsqueezedSizes<Shapes>(a, marked, rank);
+    return fits;
        }},
       {"reshape",
        [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
-         Shapes target(b.begin(), b.end());
-         if (asked.axis < target.size()) target[asked.axis] = -1;
-         const auto quotient = [](const Size& left, const Size& known) { return Quotient(left, known); };
-         return contract::ReshapedSizes(a, target, asked.list.size() % 2 == 1, quotient, result, kError);
+    Shapes target(b.begin(), b.end());
+    if (asked.axis < target.size()) target[asked.axis] = -1;
+    const auto quotient = [](const Size& left, const Size& known) { return Quotient(left, known); };
+    return contract::ReshapedSizes(a, target, asked.list.size() % 2 == 1, quotient, result, kError);
        }},
+      {"gather",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    return contract::GatheredSizes(a, b, asked.axis, result, kError);
+       },
+       false},
+      {"gather_nd",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    const std::int64_t width = asked.b.empty() ? 0 : asked.b.back();
+    const auto batch = static_cast<std::int64_t>(asked.axis) - 1;
+    return contract::SlicesSizes(a, b, batch, width, result, kError);
+       }},
+      {"one_hot",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    return contract::OneHotSizes(a, asked.axis, b.empty() ? Size(3) : b[0], result, kError);
+       },
+       false},
+      {"top_k",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    if (asked.axis >= a.size()) return Status();
+    return contract::TopSizes(a, asked.axis, b.empty() ? Size(3) : b[0], result, kError);
+       }},
+      {"grid_sample", [](Sizes<Size> a, Sizes<Size> b, const Question&,
+                         Shapes* result) {
+    return contract::SampledSizes(a, b, result, kError); }},
+      {"roi_align",
+       [](Sizes<Size> a, Sizes<Size> b, const Question&, Shapes* result) {
+    return contract::RegionSizes(a, b.first(std::min<std::size_t>(b.size(), 2)), 5, 7, result, kError);
+       }},
+      {"resize",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    const auto size = [&](std::size_t i, std::size_t) { return i < b.size() ? b[i] : Size(1); };
+    return contract::ResizedSizes(a, asked.list, size, result, kError);
+       }},
+      {"conv",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    result->assign(a.begin(), a.end());
+    return contract::CheckChannels(a, b, static_cast<std::int64_t>(asked.axis), kError);
+       }},
+      {"recurrent",
+       [](Sizes<Size> a, Sizes<Size> b, const Question& asked, Shapes* result) {
+    if (a.size() < 3 || b.empty()) return Status();
+    const contract::LayerSizes<Size> layer(a, Size(2), b[0], 4, asked.axis % 2 == 1);
+    result->assign(std::begin(layer.y), std::end(layer.y));
+    result->insert(result->end(), std::begin(layer.state), std::end(layer.state));
+    result->insert(result->end(), std::begin(layer.w), std::end(layer.w));
+    result->insert(result->end(), std::begin(layer.b), std::end(layer.b));
+    return Status();
+       },
+       false},
+      {"layer_norm",
+       [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked, Shapes* result) {
+    *result = contract::StatisticsSizes<Shapes>(a, std::min(asked.axis, a.size()));
+    return Status();
+       },
+       false},
+      {"attention",
+       [](Sizes<Size> a, Sizes<Size> /*b*/, const Question& asked, Shapes* result) {
+    if (a.size() == 4) *result = contract::AttendedSizes<Shapes>(a[0], a[1], a[2], a[3], asked.axis % 2 == 1);
+    return Status();
+       },
+       false},
   };
 };
 
@@ -191,6 +264,7 @@ TEST_CASE("rules of shapes say of expressions what they say of numbers") {
     }
     CAPTURE(of_numbers.name);
     CHECK(fit >= 50);
+    if (!of_numbers.refuses) continue;
     CHECK(differ >= 50);
     CHECK(refused >= 10);
   }
