@@ -116,6 +116,11 @@ void Communicator::Reuse(void* event) {
 
 Status Communicator::Begin(const DeviceStream& run) {
   if (Status s = watch_.Usable(); !s.ok()) return s;
+  // What a rank sent before it left could still let this call end well, or not, by chance.
+  if (Status s = job_.Notice(); !s.ok()) {
+    watch_.Leave(s.message());
+    return s;
+  }
   if (stream_ == nullptr) {
     if (Status s = Connect(); !s.ok()) return s;
   }
