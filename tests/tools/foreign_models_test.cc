@@ -255,7 +255,7 @@ std::vector<Refusal> Refusals() {
        {"model.ro", "--params", "w.params", "--kernels", Library("external")},
        15,
        "kernel library '" + Library("external") +
-           "': it carries a module of the kind 'dnnl_json', for which there is no loader; export it for the "
+           "': it carries modules of the kind 'dnnl_json', for which there is no loader; build it for the "
            "CPU, OpenCL or CUDA, without external code generators"},
       {"a device",
        "vm-run",

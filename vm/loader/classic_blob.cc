@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rewire/base/byte_reader.h"
+#include "rewire/vm/loader/device_code.h"
 
 namespace rewire {
 namespace {
@@ -75,10 +76,7 @@ Result<Array<tvm::DeviceModule>> ReadClassicBlob(Span<const std::byte> bytes) {
           "it is a model for TVM's ahead-of-time executor (AotExecutorFactory); export it with the graph "
           "executor or for the Relay VM");
     } else {
-      return Fail(StatusCode::kUnsupported,
-                  "it carries a module of the kind '{}', for which there is no loader; export it for the "
-                  "CPU, OpenCL or CUDA, without external code generators",
-                  kind);
+      return RefuseModules(Format("'{}'", kind));
     }
   }
   if (!reader.ok()) return Forward(DamagedBlob("an entry ends outside it"));

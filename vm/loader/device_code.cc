@@ -260,6 +260,13 @@ int DeviceCode::Launch(const Kernel& kernel, const std::uint64_t* values, std::i
   return FailLaunch(kernel.name, DeviceFailure(*api, device, failed).error().message());
 }
 
+Status RefuseModules(const std::string& kinds) {
+  return Fail(StatusCode::kUnsupported,
+              "it carries modules of the kind {}, for which there is no loader; build it for the CPU, OpenCL "
+              "or CUDA, without external code generators",
+              kinds);
+}
+
 Result<Array<std::unique_ptr<DeviceCode>>> MakeDeviceCode(const Array<tvm::DeviceModule>& modules) {
   Array<std::unique_ptr<DeviceCode>> made;
   for (const tvm::DeviceModule& module : modules) {

@@ -67,6 +67,9 @@ class DeviceCode {
 // All of a library's. Errors: kUnsupported.
 Result<Array<std::unique_ptr<DeviceCode>>> MakeDeviceCode(const Array<tvm::DeviceModule>& modules);
 
+// Refuses a library for modules that nothing here loads. `kinds` names them, in quotes.
+Status RefuseModules(const std::string& kinds);
+
 // Words for a library's description: "", or ", with device code for opencl".
 std::string DeviceCodeText(const Array<std::unique_ptr<DeviceCode>>& code);
 

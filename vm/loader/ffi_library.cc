@@ -81,10 +81,7 @@ Result<Array<std::unique_ptr<DeviceCode>>> ReadModules(const ElfFile& elf) {
     kinds += Format("{}{}' ({} bytes)", kinds.empty() ? "'" : ", '", module.kind, module.content.size());
   }
   if (kinds.empty()) return MakeDeviceCode(device_modules);
-  return Fail(StatusCode::kUnsupported,
-              "it carries modules of the kind {}, for which there is no loader; build it for the CPU, OpenCL "
-              "or CUDA, without external code generators",
-              kinds);
+  return RefuseModules(kinds);
 }
 
 // A function object for code of the library that looks one up by name.

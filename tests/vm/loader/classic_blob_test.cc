@@ -39,13 +39,13 @@ TEST_CASE("libraries with an executable or a graph inside are kernel libraries, 
 
 TEST_CASE("modules that there is no loader for are refused by name, wherever they stand") {
   const std::string why =
-      "', for which there is no loader; export it for the CPU, OpenCL or CUDA, without external code "
+      "', for which there is no loader; build it for the CPU, OpenCL or CUDA, without external code "
       "generators";
   BytesBuilder first, second;
   CHECK(ErrorOf(first.U64(2).Text("dnnl_json").Text("x").Text("_lib")) ==
-        "it carries a module of the kind 'dnnl_json" + why);
+        "it carries modules of the kind 'dnnl_json" + why);
   CHECK(ErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("metal")) ==
-        "it carries a module of the kind 'metal" + why);
+        "it carries modules of the kind 'metal" + why);
 }
 
 TEST_CASE("device code is read, of every module in order") {
