@@ -215,7 +215,7 @@ TEST_CASE("on a lane, what arrives in one turn is one batch") {
   CHECK(service.gate.rows() == std::vector<std::int64_t>(20, 64));
 }
 
-// A kernel for DoubleProgram whose rows take the thread 20 us alone, and 60 us each in a batch.
+// A kernel for DoubleProgram whose rows take the thread 200 us alone, and 2 ms each in a batch.
 class SlowBatches {
  public:
   KernelSet Kernels() {
@@ -223,7 +223,7 @@ class SlowBatches {
     kernels.AddFunction("test.slow", MakePackedFunction([this](kernel::TensorView x, kernel::TensorView,
                                                                kernel::TensorView y) -> kernel::Status {
                           const std::int64_t rows = x.dim(0);
-                          const std::int64_t end = CpuMicroseconds() + (rows == 1 ? 20 : 60 * rows);
+                          const std::int64_t end = CpuMicroseconds() + (rows == 1 ? 200 : 2000 * rows);
                           for (std::int64_t i = 0; i < rows * 4; ++i)
                             y.data<float>()[i] = 2 * x.data<const float>()[i];
                           while (CpuMicroseconds() < end) {
@@ -244,7 +244,9 @@ class SlowBatches {
   }
 };
 
-// The part of all runs that batches of eight are, when so many arrive in each of many turns.
+constexpr int kTurns = 100;
+
+// How many batches of eight there are, when so many arrive in each turn.
 int BatchesOf(bool always, ModelStatistics* statistics) {
   rewire::test::TempFolder folder;
   SlowBatches kernel;
@@ -253,7 +255,7 @@ int BatchesOf(bool always, ModelStatistics* statistics) {
   settings.defaults.batching.always = always;
   const std::unique_ptr<Service> service = ServiceOf(std::move(settings), kernel.Kernels());
   const std::unique_ptr<Lane> lane = service->MakeLane();
-  for (int turn = 0; turn < 300; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     const Requests requests = Make(std::vector<std::int64_t>(8, 1));
     for (const auto& request : requests) service->Submit(request.get(), lane.get());
     lane->Run();
@@ -272,11 +274,11 @@ int BatchesOf(bool always, ModelStatistics* statistics) {
 
 TEST_CASE("requests that wait run one by one where a batch takes longer, unless the settings say always") {
   ModelStatistics statistics;
-  CHECK(BatchesOf(false, &statistics) < 60);
-  CHECK(statistics.batching.declined > 1000);
-  CHECK(statistics.batching.alone_row_ns >= 20000);
-  CHECK(statistics.batching.batch_row_ns >= 60000);
-  CHECK(BatchesOf(true, &statistics) == 300);
+  CHECK(BatchesOf(false, &statistics) < kTurns / 5);
+  CHECK(statistics.batching.declined > 3 * kTurns);
+  CHECK(statistics.batching.alone_row_ns >= 200000);
+  CHECK(statistics.batching.batch_row_ns >= 2000000);
+  CHECK(BatchesOf(true, &statistics) == kTurns);
   CHECK(statistics.batching.declined == 0);
 }
 
