@@ -116,7 +116,7 @@ void Communicator::Reuse(void* event) {
 
 Status Communicator::Begin(const DeviceStream& run) {
   if (Status s = watch_.Usable(); !s.ok()) return s;
-  // What a rank sent before it left could still let this call end well, or not, by chance.
+  // This call could still end well, by chance, with what a rank sent before it left.
   if (Status s = job_.Notice(); !s.ok()) {
     watch_.Leave(s.message());
     return s;
