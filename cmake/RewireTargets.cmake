@@ -132,14 +132,6 @@ endif()
 # rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PLAIN_LOOPS <.cc>...] [PRIVATE <target>...]
 #                       [NOT_IN_MODULE <target>...])
 #
-# rewire_at_least_sixteen_as_one(<target>): more sources of it share a compilation than of others, where sources share any, since what they
-# all include is most of their compilation.
-function(rewire_at_least_sixteen_as_one target)
-  if(CMAKE_UNITY_BUILD_BATCH_SIZE GREATER 0 AND CMAKE_UNITY_BUILD_BATCH_SIZE LESS 16)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
-  endif()
-endfunction()
-
 # A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
 # REWIRE_STATIC_KERNELS an archive that the host links. What is NOT_IN_MODULE is linked by the archive and the tests alone. It sees vm's kernel-side headers and links nothing of the VM.
 # MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. PLAIN_LOOPS are sources whose loops are as fast

@@ -6,7 +6,9 @@
 #include "rewire/integrations/collective/algorithms.h"
 #include "rewire/integrations/collective/axis_parts.h"
 #include "rewire/integrations/collective/calls.h"
+#include "rewire/integrations/collective/message_checks.h"
 #include "rewire/integrations/collective/registry.h"
+#include "rewire/integrations/collective/rows.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/with_attributes.h"
 
@@ -80,15 +82,12 @@ struct Broadcast : kernel::WithAttributes<contract::BroadcastAttributes> {
 };
 
 // Send and receive.
-struct WithPeer : contract::PeerAttributes {
+struct WithPeer : kernel::WithAttributes<contract::PeerAttributes> {
   // Calls message(exchange, peer).
   template <typename Message>
   Status Do(const Message& message) const {
     return AsRank(-1, [&](World& world) {
-      if (peer >= world.ranks() || peer == world.rank()) {
-        return kernel::ValueError("attribute 'peer' is ", peer, ", expected another rank; this is rank ",
-                                  world.rank(), " of ", world.ranks());
-      }
+      if (Status s = CheckPeer(peer, world.rank(), world.ranks()); !s.ok()) return s;
       Exchange exchange(world, world.communicator(World::Lane::kMessages), static_cast<int>(tag));
       message(exchange, static_cast<int>(peer));
       return Left(world, exchange.Wait());
@@ -99,19 +98,11 @@ struct WithPeer : contract::PeerAttributes {
 struct Send : WithPeer {
   static constexpr const char* kName = names::kSend;
 
-  static Status Make(kernel::Attributes& attributes, Send* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
-
   Status operator()(TensorView x, TensorView sent) const {
     Checks checks;
     checks.Dense("x", x).Dense("sent", sent).NoOverlap("sent", sent, "x", x);
     if (Status s = checks.Take(); !s.ok()) return s;
-    if (!sent.Is<std::int64_t>() || sent.size() != 1) {
-      return kernel::ValueError("sent has dtype ", kernel::DTypeName(sent.dtype()), " and shape ",
-                                sent.dims(), ", expected one i64");
-    }
+    if (Status s = CheckSent(sent); !s.ok()) return s;
     *sent.data<std::int64_t>() = x.size();
     if (x.size() == 0) return Status();  // the VM makes no call of a receive without elements
     return Do([&](Exchange& exchange, int to) { exchange.Send(to, x.raw_data(), BytesOf(x)); });
@@ -121,11 +112,6 @@ struct Send : WithPeer {
 struct Receive : WithPeer {
   static constexpr const char* kName = names::kReceive;
 
-  static Status Make(kernel::Attributes& attributes, Receive* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
-
   Status operator()(std::optional<TensorView> /*after*/, TensorView out) const {
     if (Status s = kernel::cpu::CheckDense("out", out); !s.ok()) return s;
     return Do([&](Exchange& exchange, int from) { exchange.Receive(from, out.raw_data(), BytesOf(out)); });
@@ -134,25 +120,6 @@ struct Receive : WithPeer {
 
 }  // namespace
 
-std::span<const kernel::cpu::Kernel> MoveKernels() {
-  using kernel::cpu::Describe;
-  using kernel::cpu::kImpure;
-  static constexpr kernel::cpu::Kernel kKernels[] = {
-      Describe<AllGather>("x -> out", contract::kMovedDTypes, "axis = 0, sizes = equal, channel = 0",
-                          "the x of all ranks one after another along the axis, in the order of ranks",
-                          kImpure),
-      Describe<Broadcast>("x -> out over x", contract::kMovedDTypes, "root = 0, channel = 0",
-                          "the x of the rank root; that of others is not read", kImpure),
-      Describe<Send>("x -> sent", "x any; sent i64", "peer, tag = 0",
-                     "sends x to the rank peer; sent, of one element, is the number of its elements",
-                     kImpure),
-      Describe<Receive>(
-          "after? -> out", "after any; out any", "peer, tag = 0",
-          "what the rank peer sends, of out's dtype and shape; after is not read, and says what "
-          "comes before",
-          kImpure),
-  };
-  return kKernels;
-}
+std::span<const kernel::cpu::Kernel> MoveKernels() { return kMoveRows<AllGather, Broadcast, Send, Receive>; }
 
 }  // namespace rewire::collective

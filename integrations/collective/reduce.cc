@@ -10,6 +10,7 @@
 #include "rewire/integrations/collective/axis_parts.h"
 #include "rewire/integrations/collective/calls.h"
 #include "rewire/integrations/collective/registry.h"
+#include "rewire/integrations/collective/rows.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/with_attributes.h"
 
@@ -151,18 +152,6 @@ struct ReduceScatter : kernel::WithAttributes<contract::ReduceScatterAttributes>
 
 }  // namespace
 
-std::span<const kernel::cpu::Kernel> ReduceKernels() {
-  using kernel::cpu::Describe;
-  using kernel::cpu::kImpure;
-  static constexpr kernel::cpu::Kernel kKernels[] = {
-      Describe<AllReduce>("x -> out over x", contract::kReducedDTypes,
-                          "op = sum, max, min or mean, channel = 0",
-                          "op over the x of all ranks, element by element", kImpure),
-      Describe<ReduceScatter>("x -> out", contract::kReducedDTypes,
-                              "axis = 0, sizes = equal, op = sum, max, min or mean, channel = 0",
-                              "this rank's part along the axis of op over the x of all ranks", kImpure),
-  };
-  return kKernels;
-}
+std::span<const kernel::cpu::Kernel> ReduceKernels() { return kReduceRows<AllReduce, ReduceScatter>; }
 
 }  // namespace rewire::collective

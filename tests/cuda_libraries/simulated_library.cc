@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/cuda_libraries/simulated_library.h"
 
-#include <dlfcn.h>
-
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "rewire/devices/cuda/driver_functions.h"
 #include "rewire/tests/cuda_libraries/simulation.h"
+#include "rewire/tests/simulated_cuda/opened_driver.h"
 
 namespace rewire::simulated_libraries {
 namespace {
@@ -28,19 +26,6 @@ struct State {
 State& TheState() {
   static auto* const kState = new State();
   return *kState;
-}
-
-const CudaDriver& Driver() {
-  static const CudaDriver kDriver = [] {
-    CudaDriver found;
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-#define REWIRE_FIND(name, symbol, parameters, need) \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #symbol));
-    REWIRE_CUDA_FUNCTIONS(REWIRE_FIND)
-#undef REWIRE_FIND
-    return found;
-  }();
-  return kDriver;
 }
 
 }  // namespace
@@ -64,18 +49,20 @@ void* LoadKernels() {
   std::ifstream file(REWIRE_SIMULATED_IMAGE, std::ios::binary);
   const std::string image((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   CUmodule module = nullptr;
-  return Driver().cuModuleLoadData(&module, image.c_str()) == CUDA_SUCCESS ? module : nullptr;
+  return test::OpenedDriver().cuModuleLoadData(&module, image.c_str()) == CUDA_SUCCESS ? module : nullptr;
 }
 
-void UnloadKernels(void* module) { Driver().cuModuleUnload(static_cast<CUmodule>(module)); }
+void UnloadKernels(void* module) { test::OpenedDriver().cuModuleUnload(static_cast<CUmodule>(module)); }
 
 bool LaunchKernel(void* module, const char* name, std::int64_t threads, void** parameters, void* stream) {
   constexpr unsigned kGroup = 64;
   CUfunction function = nullptr;
   const auto groups = static_cast<unsigned>((threads + kGroup - 1) / kGroup);
-  return Driver().cuModuleGetFunction(&function, static_cast<CUmodule>(module), name) == CUDA_SUCCESS &&
-         Driver().cuLaunchKernel(function, groups, 1, 1, kGroup, 1, 1, 0, static_cast<CUstream>(stream),
-                                 parameters, nullptr) == CUDA_SUCCESS;
+  return test::OpenedDriver().cuModuleGetFunction(&function, static_cast<CUmodule>(module), name) ==
+             CUDA_SUCCESS &&
+         test::OpenedDriver().cuLaunchKernel(function, groups, 1, 1, kGroup, 1, 1, 0,
+                                             static_cast<CUstream>(stream), parameters,
+                                             nullptr) == CUDA_SUCCESS;
 }
 
 }  // namespace rewire::simulated_libraries

@@ -3,9 +3,12 @@
 #include <optional>
 
 #include "rewire/integrations/collective/axis_parts.h"
+#include "rewire/integrations/collective/message_checks.h"
 #include "rewire/integrations/collective/nccl/calls.h"
 #include "rewire/integrations/collective/nccl/registry.h"
+#include "rewire/integrations/collective/rows.h"
 #include "rewire/kernels/contract/collective.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/call/scratch.h"
 
 namespace rewire::collective {
@@ -17,13 +20,8 @@ using kernel::TensorView;
 // Elements of any dtype go as bytes.
 std::size_t CountOf(std::int64_t bytes) { return static_cast<std::size_t>(bytes); }
 
-struct AllGather : contract::AllGatherAttributes {
+struct AllGather : kernel::WithAttributes<contract::AllGatherAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kAllGather>;
-
-  static Status Make(kernel::Attributes& attributes, AllGather* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     CudaChecks checks;
@@ -90,13 +88,8 @@ struct AllGather : contract::AllGatherAttributes {
   }
 };
 
-struct Broadcast : contract::BroadcastAttributes {
+struct Broadcast : kernel::WithAttributes<contract::BroadcastAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kBroadcast>;
-
-  static Status Make(kernel::Attributes& attributes, Broadcast* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     CudaChecks checks;
@@ -118,14 +111,11 @@ struct Broadcast : contract::BroadcastAttributes {
 };
 
 // Send and receive.
-struct WithPeer : contract::PeerAttributes {
+struct WithPeer : kernel::WithAttributes<contract::PeerAttributes> {
   // Calls give(nccl, comm, peer, stream), in which the peer's number is that of the pair.
   template <typename Give>
   Status Do(const NcclCall& call, const char* name, const char* function, const Give& give) const {
-    if (peer >= call.ranks() || peer == call.rank()) {
-      return kernel::ValueError("attribute 'peer' is ", peer, ", expected another rank; this is rank ",
-                                call.rank(), " of ", call.ranks());
-    }
+    if (Status s = CheckPeer(peer, call.rank(), call.ranks()); !s.ok()) return s;
     const int other = call.rank() < peer ? 1 : 0;
     return call.Do({static_cast<int>(tag), static_cast<int>(peer)}, name, [&](Communicator& communicator) {
       return communicator.Call(function, [&](const NcclFunctions& nccl, void* comm) {
@@ -138,19 +128,11 @@ struct WithPeer : contract::PeerAttributes {
 struct Send : WithPeer {
   static constexpr const char* kName = names::kOnDevice<names::kSend>;
 
-  static Status Make(kernel::Attributes& attributes, Send* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
-
   Status operator()(TensorView x, TensorView sent) const {
     CudaChecks checks;
     if (Status s = checks.On("x", x).On("sent", sent).NoOverlap("sent", sent, "x", x).Take(); !s.ok())
       return s;
-    if (!sent.Is<std::int64_t>() || sent.size() != 1) {
-      return kernel::ValueError("sent has dtype ", kernel::DTypeName(sent.dtype()), " and shape ",
-                                sent.dims(), ", expected one i64");
-    }
+    if (Status s = CheckSent(sent); !s.ok()) return s;
     NcclCall call;
     if (Status s = NcclCall::Begin(x, &call); !s.ok()) return s;
     if (Status s = WriteCount(call.run, sent.raw_data(), x.size()); !s.ok()) return s;
@@ -177,11 +159,6 @@ struct Send : WithPeer {
 struct Receive : WithPeer {
   static constexpr const char* kName = names::kOnDevice<names::kReceive>;
 
-  static Status Make(kernel::Attributes& attributes, Receive* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
-
   Status operator()(std::optional<TensorView> /*after*/, TensorView out) const {
     if (Status s = CudaChecks().On("out", out).Take(); !s.ok()) return s;
     NcclCall call;
@@ -195,24 +172,7 @@ struct Receive : WithPeer {
 }  // namespace
 
 std::span<const kernel::cpu::Kernel> NcclMoveKernels() {
-  using kernel::cpu::Describe;
-  using kernel::cpu::kImpure;
-  static constexpr kernel::cpu::Kernel kKernels[] = {
-      Describe<AllGather>("x -> out", contract::kMovedDTypes, "axis = 0, sizes = equal, channel = 0",
-                          "the x of all ranks one after another along the axis, in the order of ranks",
-                          kImpure),
-      Describe<Broadcast>("x -> out over x", contract::kMovedDTypes, "root = 0, channel = 0",
-                          "the x of the rank root; that of others is not read", kImpure),
-      Describe<Send>("x -> sent", "x any; sent i64", "peer, tag = 0",
-                     "sends x to the rank peer; sent, of one element, is the number of its elements",
-                     kImpure),
-      Describe<Receive>(
-          "after? -> out", "after any; out any", "peer, tag = 0",
-          "what the rank peer sends, of out's dtype and shape; after is not read, and says what "
-          "comes before",
-          kImpure),
-  };
-  return kKernels;
+  return kMoveRows<AllGather, Broadcast, Send, Receive>;
 }
 
 }  // namespace rewire::collective

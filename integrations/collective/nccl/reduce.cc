@@ -3,7 +3,9 @@
 #include "rewire/integrations/collective/axis_parts.h"
 #include "rewire/integrations/collective/nccl/calls.h"
 #include "rewire/integrations/collective/nccl/registry.h"
+#include "rewire/integrations/collective/rows.h"
 #include "rewire/kernels/contract/collective.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 #include "rewire/kernels/device/call/scratch.h"
 
 namespace rewire::collective {
@@ -47,13 +49,8 @@ Status GiveAllReduce(Communicator& communicator, const Reduction& reduction, con
   });
 }
 
-struct AllReduce : contract::AllReduceAttributes {
+struct AllReduce : kernel::WithAttributes<contract::AllReduceAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kAllReduce>;
-
-  static Status Make(kernel::Attributes& attributes, AllReduce* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     CudaChecks checks;
@@ -70,13 +67,8 @@ struct AllReduce : contract::AllReduceAttributes {
   }
 };
 
-struct ReduceScatter : contract::ReduceScatterAttributes {
+struct ReduceScatter : kernel::WithAttributes<contract::ReduceScatterAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kReduceScatter>;
-
-  static Status Make(kernel::Attributes& attributes, ReduceScatter* kernel) {
-    kernel->Read(attributes);
-    return Status();
-  }
 
   Status operator()(TensorView x, TensorView out) const {
     CudaChecks checks;
@@ -126,18 +118,6 @@ struct ReduceScatter : contract::ReduceScatterAttributes {
 
 }  // namespace
 
-std::span<const kernel::cpu::Kernel> NcclReduceKernels() {
-  using kernel::cpu::Describe;
-  using kernel::cpu::kImpure;
-  static constexpr kernel::cpu::Kernel kKernels[] = {
-      Describe<AllReduce>("x -> out over x", contract::kReducedDTypes,
-                          "op = sum, max, min or mean, channel = 0",
-                          "op over the x of all ranks, element by element", kImpure),
-      Describe<ReduceScatter>("x -> out", contract::kReducedDTypes,
-                              "axis = 0, sizes = equal, op = sum, max, min or mean, channel = 0",
-                              "this rank's part along the axis of op over the x of all ranks", kImpure),
-  };
-  return kKernels;
-}
+std::span<const kernel::cpu::Kernel> NcclReduceKernels() { return kReduceRows<AllReduce, ReduceScatter>; }
 
 }  // namespace rewire::collective

@@ -6,7 +6,6 @@
 // As with NCCL, a communicator that does not block answers kNcclInProgress at first, and what was given to a
 // stream waits for the other ranks without end, until ncclCommAbort. With REWIRE_SIMULATED_NCCL_ERROR=N the
 // N-th call of a communicator meets an error of the network, and hangs.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,9 +25,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "rewire/devices/cuda/driver_functions.h"
 #include "rewire/integrations/collective/nccl/nccl_abi.h"
 #include "rewire/kernels/cpu/support/half.h"
+#include "rewire/tests/simulated_cuda/opened_driver.h"
 
 #define REWIRE_SIMULATED_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -39,19 +38,6 @@ using namespace rewire::cuda;  // NOLINT(google-build-using-namespace)
 using Bytes = std::vector<char>;
 
 constexpr int kUnhandledCudaError = 1, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6;
-
-const CudaDriver& Driver() {
-  static const CudaDriver kDriver = [] {
-    CudaDriver found;
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-#define REWIRE_FIND(name, symbol, parameters, need) \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #symbol));
-    REWIRE_CUDA_FUNCTIONS(REWIRE_FIND)
-#undef REWIRE_FIND
-    return found;
-  }();
-  return kDriver;
-}
 
 void PauseShortly() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
@@ -140,12 +126,12 @@ struct Work {
 
 void* Staging(std::size_t bytes) {
   void* memory = nullptr;
-  if (bytes != 0 && Driver().cuMemHostAlloc(&memory, bytes, 0) != CUDA_SUCCESS) return nullptr;
+  if (bytes != 0 && test::OpenedDriver().cuMemHostAlloc(&memory, bytes, 0) != CUDA_SUCCESS) return nullptr;
   return memory;
 }
 
 bool Enqueue(Work* work, const void* x, void* out, void* stream) {
-  const CudaDriver& driver = Driver();
+  const CudaDriver& driver = test::OpenedDriver();
   const auto on = static_cast<CUstream>(stream);
   const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
   work->staged_in = Staging(work->own.size());
@@ -173,12 +159,13 @@ thread_local std::vector<Given> t_given;
 int Start(std::vector<Given> given) {
   if (given.empty()) return kNcclSuccess;
   CUcontext context = nullptr;
-  if (Driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return kUnhandledCudaError;
+  if (test::OpenedDriver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr)
+    return kUnhandledCudaError;
   Comm& comm = *given[0].work->comm;
   ++comm.under_way;
   std::thread([given = std::move(given), context, &comm] {
     PauseShortly();
-    Driver().cuCtxSetCurrent(context);
+    test::OpenedDriver().cuCtxSetCurrent(context);
     for (const Given& each : given) {
       if (!Enqueue(each.work, each.x, each.out, each.stream)) comm.error = kUnhandledCudaError;
     }
