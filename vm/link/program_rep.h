@@ -43,8 +43,8 @@ struct LinkedKernel {
 static_assert(sizeof(LinkedKernel) <= 128, "found by a shift; what each call needs comes first");
 
 struct LinkedFunction {
-  // A frame of so many registers takes as long as some thousand instructions.
-  static constexpr std::uint32_t kLongFrame = 4096;
+  // A frame of so many registers takes as long as a hundred instructions.
+  static constexpr std::uint32_t kLongFrame = 256;
 
   const std::uint32_t* code = nullptr;
   std::uint32_t register_count = 0;

@@ -220,9 +220,9 @@ class Interpreter {
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
 
-  // Limits. A list or a frame of so many registers takes as long as some thousand instructions, so the VM
-  // asks once more whether to go on.
-  static constexpr std::uint32_t kLongList = 4096;
+  // Limits. A list or a frame of so many registers takes as long as a hundred instructions, and the next one
+  // may be as long: the VM asks at each whether to go on, as the loop asks only between portions.
+  static constexpr std::uint32_t kLongList = 256;
   // How many instructions may be executed before the loop asks again. Zero after a failure.
   std::uint64_t Refuel();
   bool CheckInterrupts();

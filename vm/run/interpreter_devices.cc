@@ -324,6 +324,8 @@ bool Interpreter::ToHost(const TensorObject* tensor, void* to, std::uint64_t byt
 
 bool Interpreter::DeviceCopy() {
   constexpr Opcode kOp = Opcode::kDeviceCopy;
+  // A copy takes as long as its tensor is large.
+  if (!CheckInterrupts()) return false;
   const Word source_register = pc_[WordOf(kOp, "src")];
   if (IsIntegerKind(Reg(source_register).type_index)) {
     TensorObject* boxed = Box(Reg(source_register));

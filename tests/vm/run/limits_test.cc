@@ -198,10 +198,11 @@ TEST_CASE("a loop ends some thousand instructions after its deadline, or at its 
   }
 }
 
-// One instruction may be as long as the file allows. No observer: with one, every instruction asks.
-TEST_CASE("a list or a frame of thousands of registers asks for the deadline itself") {
+// One instruction may be as long as the file and the memory allow, and a loop's thousands are. No observer:
+// with one, every instruction asks.
+TEST_CASE("a list or a frame of hundreds of registers, and a copy, ask for the deadline themselves") {
   std::string inputs = "a0: integer", list = "%n";
-  for (int i = 1; i < 5000; ++i) {
+  for (int i = 1; i < 300; ++i) {
     inputs += Format(", a{}: integer", i);
     list += ", %n";
   }
@@ -212,6 +213,7 @@ TEST_CASE("a list or a frame of thousands of registers asks for the deadline its
        {std::pair(std::string("adt"), "alloc_adt tag=0 (" + list + ")"),
         std::pair(std::string("closure"), "alloc_closure many(" + list + ")"),
         std::pair(std::string("calls"), "invoke many(" + list + ")"),
+        std::pair(std::string("copies"), std::string("device_copy %n, cpu, cpu")),
         std::pair(std::string("none"), std::string("alloc_adt tag=0 (%n)"))}) {
     text +=
         ".func " + name + begin + instruction + "\n%l = invoke_packed pass(%n), outputs=0\nret %x\n.end\n";
@@ -229,7 +231,7 @@ TEST_CASE("a list or a frame of thousands of registers asks for the deadline its
   options.kernels.AddFunction("host.pass", pass);
   VirtualMachine vm(ProgramOf(text, std::move(options)));
   const Value n(0);
-  for (const char* function : {"adt", "closure", "calls", "none"}) {
+  for (const char* function : {"adt", "closure", "calls", "copies", "none"}) {
     CAPTURE(function);
     deadline = Clock::now() + milliseconds(200);
     vm.SetDeadline(deadline);
