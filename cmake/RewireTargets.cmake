@@ -4,6 +4,14 @@
 # The level at which code is compiled that is to be small.
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag("-Werror -fvect-cost-model=dynamic -funswitch-loops" REWIRE_HAVE_PLAIN_LOOPS)
+# Whether single functions can be compiled by -O3, those of kernels/cpu/support/wide_loop.h.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("
+#if !defined(__x86_64__) || defined(__clang__)
+#error others have one copy of a loop, and clang knows no such attribute
+#endif
+[[gnu::target(\"avx2\"), gnu::optimize(\"O3\"), gnu::flatten, gnu::noinline]] void Run() {}
+int main() { Run(); }" REWIRE_HAVE_WIDE_SUMS)
 check_cxx_compiler_flag(-Oz REWIRE_HAVE_OZ)
 if(REWIRE_HAVE_OZ)
   set(REWIRE_FOR_SIZE -Oz)
@@ -129,15 +137,16 @@ if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(REWIRE_COUNT_BRANCHES ON)
 endif()
 
-# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PLAIN_LOOPS <.cc>...] [PRIVATE <target>...]
-#                       [NOT_IN_MODULE <target>...])
+# rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PLAIN_LOOPS <.cc>...] [WIDE_SUMS <.cc>...]
+#                       [PRIVATE <target>...] [NOT_IN_MODULE <target>...])
 #
 # A library of kernels, target rewire_kernels_<suffix>: a module that the loader opens, or with
 # REWIRE_STATIC_KERNELS an archive that the host links. What is NOT_IN_MODULE is linked by the archive and the tests alone. It sees vm's kernel-side headers and links nothing of the VM.
 # MODULE_SOURCES, with the symbols that the loader looks for, are left out of the archive. PLAIN_LOOPS are sources whose loops are as fast
-# by -O2 with its vectors as by -O3. Tests link the objects, rewire_kernels_<suffix>_objects.
+# by -O2 with its vectors as by -O3. WIDE_SUMS are sources whose loops are so, too, but for those of kernels/cpu/support/wide_loop.h,
+# which -O3 compiles. Tests link the objects, rewire_kernels_<suffix>_objects.
 function(rewire_kernel_library suffix)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PLAIN_LOOPS;PRIVATE;NOT_IN_MODULE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULE_SOURCES;PLAIN_LOOPS;WIDE_SUMS;PRIVATE;NOT_IN_MODULE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "rewire_kernel_library(${suffix}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -146,12 +155,18 @@ function(rewire_kernel_library suffix)
   # Sanitized, they are compiled for the tests alone, and optimizing them would take most of that build.
   set(level $<$<CONFIG:Release,RelWithDebInfo>:${REWIRE_KERNEL_OPTIMIZATION}>)
   set(plain_level ${level})
+  set(wide_sums OFF)
   if(REWIRE_SANITIZE)
     set(level -O0)
     set(plain_level -O0)
   elseif(REWIRE_HAVE_PLAIN_LOOPS AND REWIRE_KERNEL_OPTIMIZATION STREQUAL "-O3")
     set(plain_level -O2 -fvect-cost-model=dynamic -funswitch-loops)
     list(TRANSFORM plain_level REPLACE "(.+)" "$<$<CONFIG:Release,RelWithDebInfo>:\\1>")
+    set(wide_sums ${REWIRE_HAVE_WIDE_SUMS})
+  endif()
+  if(arg_WIDE_SUMS AND NOT wide_sums)
+    list(APPEND arg_SOURCES ${arg_WIDE_SUMS})
+    set(arg_WIDE_SUMS)
   endif()
   rewire_kernel_objects(${name}_objects SOURCES ${arg_SOURCES} LEVEL ${level} LIBS ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
   set(objects $<TARGET_OBJECTS:${name}_objects>)
@@ -159,6 +174,12 @@ function(rewire_kernel_library suffix)
     rewire_kernel_objects(${name}_plain SOURCES ${arg_PLAIN_LOOPS} LEVEL ${plain_level} LIBS ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
     target_sources(${name}_objects INTERFACE $<TARGET_OBJECTS:${name}_plain>)
     list(APPEND objects $<TARGET_OBJECTS:${name}_plain>)
+  endif()
+  if(arg_WIDE_SUMS)
+    rewire_kernel_objects(${name}_wide_sums SOURCES ${arg_WIDE_SUMS} LEVEL ${plain_level} LIBS ${arg_PRIVATE} ${arg_NOT_IN_MODULE})
+    target_compile_definitions(${name}_wide_sums PRIVATE REWIRE_WIDE_SUMS)
+    target_sources(${name}_objects INTERFACE $<TARGET_OBJECTS:${name}_wide_sums>)
+    list(APPEND objects $<TARGET_OBJECTS:${name}_wide_sums>)
   endif()
   if(REWIRE_STATIC_KERNELS)
     add_library(${name} STATIC ${objects})

@@ -220,8 +220,8 @@ class Interpreter {
   TensorObject* Box(const RewireFFIAny& integer);
   TensorObject* HostTensor(DLDataType dtype, const std::int64_t* shape, std::uint32_t rank);
 
-  // Limits. A list or a frame of so many registers takes as long as a hundred instructions, and the next one
-  // may be as long: the VM asks at each whether to go on, as the loop asks only between portions.
+  // Limits. A list or a frame of so many registers takes as long as a hundred instructions, and a loop may
+  // have thousands of them. So each of them asks whether to go on.
   static constexpr std::uint32_t kLongList = 256;
   // How many instructions may be executed before the loop asks again. Zero after a failure.
   std::uint64_t Refuel();

@@ -22,11 +22,13 @@ struct PositionSums {
   using V = hn::Vec<D>;
   V of[kPositions];
 
+  template <class F>
+  HWY_INLINE void Apply(D d, const F& f) {
+    for (V& sum : of) sum = f(d, sum);
+  }
   // Whether that is done: activations of many instructions are not.
   HWY_INLINE bool ActivateShort(D d, const Activation& activation) {
-    return VisitShortAndMove(activation, [&](const auto& f) {
-      for (V& sum : of) sum = f(d, sum);
-    });
+    return VisitShortAndMove(activation, [&](const auto& f) { Apply(d, f); });
   }
   HWY_INLINE void Activate(D d, const Activation& activation) {
     for (V& sum : of) sum = Activated(d, sum, activation);
@@ -109,90 +111,118 @@ struct FixedWindow {
   }
 };
 
-// `Rounding` is how results are rounded to bf16, or void.
-template <class Rounding, class Window, class D>
+#if HWY_TARGET == HWY_AVX3
+inline bool RoundsByInstruction() {
+  static const bool kHasInstructions = HasBf16Instructions();
+  return kHasInstructions;
+}
+#endif
+
+// Activates sums and writes them behind element `to`, whatever the row asks for. All windows share this code,
+// and the sums come through memory.
+template <int kPositions, class D>
+HWY_NOINLINE void FinishAny(D d, const DepthwiseRow& row, std::int64_t to,
+                            PositionSums<kPositions, D>& sums) {
+  const bool done = sums.ActivateShort(d, row.activation);
+  if (row.rounded == nullptr)
+    return sums.Store(d, row.out + to, row.channels);  // RunDepthwise does what is not done
+  if (!done) sums.Activate(d, row.activation);
+#if HWY_TARGET == HWY_AVX3
+  if (RoundsByInstruction())
+    return sums.template StoreRounded<Bf16ByInstruction>(d, row.rounded + to, row.channels);
+#endif
+  sums.template StoreRounded<Bf16ByBits>(d, row.rounded + to, row.channels);
+}
+
+template <class Window, class D>
 HWY_INLINE void RunPositions(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t channel) {
   PositionSums<Window::kCount, D> sums;
   const auto bias = row.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, row.bias + channel);
   for (auto& sum : sums.of) sum = bias;
   Window::Add(d, row, position, channel, sums);
-  const bool done = sums.ActivateShort(d, row.activation);
   const std::int64_t to = position * row.channels + channel;
-  if constexpr (std::is_void_v<Rounding>) {
-    sums.Store(d, row.out + to, row.channels);  // RunDepthwise does what is not done
-  } else {
-    if (!done) sums.Activate(d, row.activation);
-    sums.template StoreRounded<Rounding>(d, row.rounded + to, row.channels);
+  // Most rows ask for floats, perhaps compared with a bound or two. That is done where the sums are.
+  const auto kind = row.activation.kind;
+  const bool is_short = kind == Activation::kNone || kind == Activation::kRelu || kind == Activation::kClip;
+  if (!is_short || row.activation.moves || row.rounded != nullptr) {
+    // A copy, so that the sums themselves have no address and stay in registers.
+    PositionSums<Window::kCount, D> copy = sums;
+    return FinishAny(d, row, to, copy);
   }
+  if (kind == Activation::kRelu)
+    sums.Apply(d, ReluOfVector());
+  else if (kind == Activation::kClip)
+    sums.Apply(d, ClipOfVector{row.activation.alpha, row.activation.beta});
+  sums.Store(d, row.out + to, row.channels);
 }
 
 // Channels [begin, end) of Window::kCount positions from `position` on. The row has at least as many channels
 // as a vector.
-template <class Rounding, class Window, class D>
+template <class Window, class D>
 HWY_NOINLINE void RunChannels(D d, const DepthwiseRow& row, std::int64_t position, std::int64_t begin,
                               std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t c = begin; c < end; c += lanes) {
     // The last vector overlaps the one before it. Only the row's last block of channels has one.
-    RunPositions<Rounding, Window>(d, row, position, c + lanes <= end ? c : row.channels - lanes);
+    RunPositions<Window>(d, row, position, c + lanes <= end ? c : row.channels - lanes);
   }
 }
 
 // Each column of the image meets eight positions while it is in a register. Where fewer are left, some before
 // them are computed once more.
-template <class Rounding, int kTaps, int kStride, class D>
+template <int kTaps, int kStride, class D>
 HWY_INLINE bool RunFixed(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   if (row.count < 4) return false;
   for (std::int64_t o = 0; o < row.count;) {
     const std::int64_t left = row.count - o;
     if (left <= 4 || row.count < 8) {
       o = std::min(o, row.count - 4);
-      RunChannels<Rounding, FixedWindow<4, kTaps, kStride, true>>(d, row, o, begin, end);
+      RunChannels<FixedWindow<4, kTaps, kStride, true>>(d, row, o, begin, end);
       o += 4;
       continue;
     }
     o = std::min(o, row.count - 8);
     if (row.AreInside(o, 8))
-      RunChannels<Rounding, FixedWindow<8, kTaps, kStride, false>>(d, row, o, begin, end);
+      RunChannels<FixedWindow<8, kTaps, kStride, false>>(d, row, o, begin, end);
     else
-      RunChannels<Rounding, FixedWindow<8, kTaps, kStride, true>>(d, row, o, begin, end);
+      RunChannels<FixedWindow<8, kTaps, kStride, true>>(d, row, o, begin, end);
     o += 8;
   }
   return true;
 }
 
 // Windows of 3 and 5 taps are what most models have. Returns whether the row has such.
-template <class Rounding, class D>
+template <class D>
 HWY_INLINE bool RunUsualWindows(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   if (row.dilation != 1) return false;
-  if (row.taps == 3 && row.stride == 1) return RunFixed<Rounding, 3, 1>(d, row, begin, end);
-  if (row.taps == 3 && row.stride == 2) return RunFixed<Rounding, 3, 2>(d, row, begin, end);
-  if (row.taps == 5 && row.stride == 1) return RunFixed<Rounding, 5, 1>(d, row, begin, end);
-  if (row.taps == 5 && row.stride == 2) return RunFixed<Rounding, 5, 2>(d, row, begin, end);
+  if (row.taps == 3 && row.stride == 1) return RunFixed<3, 1>(d, row, begin, end);
+  if (row.taps == 3 && row.stride == 2) return RunFixed<3, 2>(d, row, begin, end);
+  if (row.taps == 5 && row.stride == 1) return RunFixed<5, 1>(d, row, begin, end);
+  if (row.taps == 5 && row.stride == 2) return RunFixed<5, 2>(d, row, begin, end);
   return false;
 }
 
-template <class Rounding, class D>
+template <class D>
 HWY_INLINE void RunBlock(D d, const DepthwiseRow& row, std::int64_t begin, std::int64_t end) {
   if constexpr (hn::MaxLanes(D()) >= 8) {
-    if (RunUsualWindows<Rounding>(d, row, begin, end)) return;
+    if (RunUsualWindows(d, row, begin, end)) return;
   }
   for (std::int64_t o = 0; o < row.count;) {
     if (row.count - o >= 4 && row.AreInside(o, 4)) {
-      RunChannels<Rounding, AnyWindow<4>>(d, row, o, begin, end);
+      RunChannels<AnyWindow<4>>(d, row, o, begin, end);
       o += 4;
     } else {
-      RunChannels<Rounding, AnyWindow<1>>(d, row, o++, begin, end);
+      RunChannels<AnyWindow<1>>(d, row, o++, begin, end);
     }
   }
 }
 
 // Rows of few channels take narrower vectors.
-template <class Rounding, class D>
+template <class D>
 HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (hn::MaxLanes(D()) > 1) {
-    if (row.channels < lanes) return RunBlocks<Rounding>(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
+    if (row.channels < lanes) return RunBlocks(hn::CappedTag<float, hn::MaxLanes(D()) / 2>(), row);
   }
   // So many channels at a time that their weights take half of the first cache. More of them are read at once
   // from each pixel, which the CPU then fetches ahead.
@@ -200,20 +230,13 @@ HWY_INLINE void RunBlocks(D d, const DepthwiseRow& row) {
   const std::int64_t taps = std::max<std::int64_t>(1, row.row_count * row.taps);
   const std::int64_t block = std::max(kLeastBlock, kWeights / taps / kLeastBlock * kLeastBlock);
   for (std::int64_t begin = 0; begin < row.channels; begin += block)
-    RunBlock<Rounding>(d, row, begin, std::min(begin + block, row.channels));
+    RunBlock(d, row, begin, std::min(begin + block, row.channels));
 }
 
 void RunDepthwise(const DepthwiseRow& row) {
   const hn::ScalableTag<float> d;
-  if (row.rounded != nullptr) {
-#if HWY_TARGET == HWY_AVX3
-    static const bool kHasInstructions = HasBf16Instructions();
-    if (kHasInstructions) return RunBlocks<Bf16ByInstruction>(d, row);
-#endif
-    return RunBlocks<Bf16ByBits>(d, row);
-  }
-  RunBlocks<void>(d, row);
-  if (!VisitShort(row.activation, [](const auto&) {}))
+  RunBlocks(d, row);
+  if (row.rounded == nullptr && !VisitShort(row.activation, [](const auto&) {}))
     ActivateRows(d, row.activation, row.out, 1, 0, row.count * row.channels);
 }
 

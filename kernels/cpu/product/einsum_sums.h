@@ -93,8 +93,9 @@ struct EinsumLoops {
   Layout<3> sums;     // the other labels that are summed
   bool keeps = true;  // whether the innermost label is the result's
 
-  // `a` and `b` are columns of `labels`, and `b` may be -1. At most kMaxKernelRank labels are larger than 1.
-  void Init(const Labels& labels, int a, int b) {
+  // `a` and `b` are columns of `labels`. `b` may be -1: the second operand is then the first one again, or
+  // one element if `repeats`. At most kMaxKernelRank labels are larger than 1.
+  void Init(const Labels& labels, int a, int b, bool repeats) {
     const Dims of_out = DenseStrides(labels.Result().view());
     std::int64_t strides[kMaxLabels][3];
     int inner = -1, least = std::numeric_limits<int>::max();
@@ -111,6 +112,7 @@ struct EinsumLoops {
       least = apart;
     }
     for (int l = 0; l < labels.count; ++l) {
+      if (b < 0 && repeats) strides[l][2] = 0;
       if (l != inner) (l < labels.kept ? outer : sums).Append(labels.sizes[l], strides[l]);
     }
     keeps = inner < labels.kept;
@@ -125,7 +127,7 @@ class EinsumSums {
  public:
   EinsumSums(const Labels& labels, int a, int b, const T* of_a, const T* of_b, T* out)
       : a_(of_a), b_(of_b), out_(out) {
-    loops_.Init(labels, a, b);
+    loops_.Init(labels, a, b, kTwo);
   }
 
   Status Run() const {
@@ -208,7 +210,13 @@ class EinsumSums {
 // least 0. `out` is dense in the order of the result's labels.
 template <typename T>
 Status SumProducts(const Labels& labels, int a, const T* of_a, int b, const T* of_b, T* out) {
-  if (b < 0) return EinsumSums<T, false>(labels, a, b, of_a, of_b, out).Run();
+  // Sums of one operand have loops of their own where they are frequent, or products slow. Others multiply by
+  // one.
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int64_t>) {
+    if (b < 0) return EinsumSums<T, false>(labels, a, b, of_a, of_b, out).Run();
+  }
+  static constexpr T kOne = 1;
+  if (b < 0) of_b = &kOne;
   return EinsumSums<T, true>(labels, a, b, of_a, of_b, out).Run();
 }
 

@@ -315,36 +315,55 @@ void ReduceShortRuns(const In* in, std::int64_t run_step, std::int64_t step, T* 
   }
 }
 
+// Whether there are loops for each way in which elements lie. Products, squares and magnitudes of bytes are
+// no operators of ONNX: they go one by one.
+template <typename Op, typename T>
+inline constexpr bool kHasLoops =
+    sizeof(T) > 1 || std::is_same_v<Op, Sum> || std::is_same_v<Op, Largest> || std::is_same_v<Op, Smallest>;
+
 // `In` is how elements of type T lie in memory.
 template <typename Op, typename T, typename In>
 void ReduceRows(const Layout<2>& layout, T* out, const In* in, Pace& pace) {
   const std::int64_t *steps = layout.inner_strides(), *next = layout.next_strides();
-  const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
-    T* to = out + offsets[0];
-    const In* from = in + offsets[1];
-    constexpr std::int64_t kWorthLanes = kRunLanes<T> + 32;
-    if (!kHasFunction<Op, In> && runs > 1 && steps[0] == 0 && next[0] != 0 && steps[1] == 1 &&
-        count >= kWorthLanes)
-      return ReduceRuns<Op>(from, next[1], count, to, next[0], runs);
-    if (runs > 1 && steps[0] == 0 && next[0] != 0 && count <= kFewElements<Op, In>) {
-      if (count == 2 && steps[1] == 1)  // a real and an imaginary part
-        return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);
-      return ReduceShortRuns<0, Op>(from, next[1], steps[1], to, next[0], runs, count);
-    }
-    if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count && count <= kLanes<T>)
-      return AddShortRows<Op>(from, to, count, runs);
-    for (std::int64_t r = 0; r < runs; ++r, to += next[0], from += next[1]) {
-      if (steps[0] == 0) {
-        *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
-      } else if (steps[0] == 1 && steps[1] == 1) {
-        AddElements<Op>(from, to, count);
-      } else {
-        for (std::int64_t i = 0; i < count; ++i)
-          to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+  if constexpr (!kHasLoops<Op, T>) {
+    ForRows(layout, 0, layout.rows(), 1, pace, [&](const std::int64_t* offsets, std::int64_t count) {
+      T* to = out + offsets[0];
+      const In* from = in + offsets[1];
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+    });
+    return;
+  } else {
+    const auto rows = [&](const std::int64_t* offsets, std::int64_t count, std::int64_t runs) {
+      T* to = out + offsets[0];
+      const In* from = in + offsets[1];
+      constexpr std::int64_t kWorthLanes = kRunLanes<T> + 32;
+      if (!kHasFunction<Op, In> && runs > 1 && steps[0] == 0 && next[0] != 0 && steps[1] == 1 &&
+          count >= kWorthLanes)
+        return ReduceRuns<Op>(from, next[1], count, to, next[0], runs);
+      if (runs > 1 && steps[0] == 0 && next[0] != 0 && count <= kFewElements<Op, In>) {
+        if constexpr (std::is_floating_point_v<T>) {
+          if (count == 2 && steps[1] == 1)  // a real and an imaginary part
+            return ReduceShortRuns<2, Op>(from, next[1], 1, to, next[0], runs, count);
+        }
+        return ReduceShortRuns<0, Op>(from, next[1], steps[1], to, next[0], runs, count);
       }
-    }
-  };
-  ForRows(layout, 0, layout.rows(), 1, pace, rows);
+      if (runs > 1 && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count &&
+          count <= kLanes<T>)
+        return AddShortRows<Op>(from, to, count, runs);
+      for (std::int64_t r = 0; r < runs; ++r, to += next[0], from += next[1]) {
+        if (steps[0] == 0) {
+          *to = Op::Join(*to, ReduceRun<Op, T>(from, steps[1], count));
+        } else if (steps[0] == 1 && steps[1] == 1) {
+          AddElements<Op>(from, to, count);
+        } else {
+          for (std::int64_t i = 0; i < count; ++i)
+            to[i * steps[0]] = Op::Add(to[i * steps[0]], static_cast<T>(from[i * steps[1]]));
+        }
+      }
+    };
+    ForRows(layout, 0, layout.rows(), 1, pace, rows);
+  }
 }
 
 }  // namespace rewire::kernel::cpu::reduction

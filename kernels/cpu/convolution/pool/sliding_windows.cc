@@ -50,20 +50,8 @@ namespace rewire::kernel::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements are joined as they are read, and the joined one is the result.
-struct AsTheyAre {
-  template <class D, class V>
-  static HWY_INLINE V Read(D, V value) {
-    return value;
-  }
-  template <class D, class V>
-  static HWY_INLINE V End(D, V value) {
-    return value;
-  }
-};
-
 template <typename T>
-struct Largest : AsTheyAre {
+struct Largest {
   static constexpr bool kAlongLines = true;
   static constexpr T Start() {
     using Limits = std::numeric_limits<T>;
@@ -77,32 +65,12 @@ struct Largest : AsTheyAre {
 };
 
 template <typename T>
-struct Sum : AsTheyAre {
+struct Sum {
   static constexpr bool kAlongLines = false;
   static constexpr T Start() { return 0; }
   template <class V>
   static HWY_INLINE V Join(V sum, V value) {
     return hn::Add(sum, value);
-  }
-};
-
-template <typename T>
-struct SumOfMagnitudes : Sum<T> {
-  template <class D, class V>
-  static HWY_INLINE V Read(D, V value) {
-    return hn::Abs(value);
-  }
-};
-
-template <typename T>
-struct RootOfSquares : Sum<T> {
-  template <class D, class V>
-  static HWY_INLINE V Read(D, V value) {
-    return hn::Mul(value, value);
-  }
-  template <class D, class V>
-  static HWY_INLINE V End(D, V value) {
-    return hn::Sqrt(value);
   }
 };
 
@@ -122,19 +90,19 @@ HWY_INLINE void Fold(D d, const T* const* from, std::int64_t count, std::int64_t
       c = Op::Join(c, hn::LoadU(d, line + 2 * lanes));
       e = Op::Join(e, hn::LoadU(d, line + 3 * lanes));
     }
-    hn::StoreU(Op::End(d, a), d, out + o);
-    hn::StoreU(Op::End(d, b), d, out + o + lanes);
-    hn::StoreU(Op::End(d, c), d, out + o + 2 * lanes);
-    hn::StoreU(Op::End(d, e), d, out + o + 3 * lanes);
+    hn::StoreU(a, d, out + o);
+    hn::StoreU(b, d, out + o + lanes);
+    hn::StoreU(c, d, out + o + 2 * lanes);
+    hn::StoreU(e, d, out + o + 3 * lanes);
   }
   for (; o < columns; o += lanes) {
     auto a = start;
     for (std::int64_t i = 0; i < count; ++i) a = Op::Join(a, hn::LoadU(d, from[i] + o));
     if (o + lanes <= columns) {
-      hn::StoreU(Op::End(d, a), d, out + o);
+      hn::StoreU(a, d, out + o);
     } else {
       alignas(64) T rest[hn::MaxLanes(D())];
-      hn::Store(Op::End(d, a), d, rest);
+      hn::Store(a, d, rest);
       std::copy_n(rest, columns - o, out + o);
     }
   }
@@ -196,6 +164,7 @@ class Strips {
       Fold<Op>(D(), from_, count, end - begin, out + begin);
       if constexpr (hwy::IsFloat<T>()) {
         if (kind_ == PoolKind::kMean || kind_ == PoolKind::kMeanWithPads) Divide(oz, oy, begin, end, out);
+        if (kind_ == PoolKind::kRootOfSquares) TakeRoots(out + begin, end - begin);
       }
       if (!pace.Spend((end - begin) * count / 4 + kLineWork)) return true;
     }
@@ -237,12 +206,33 @@ class Strips {
       std::fill(to, to + first, Op::Start());
       if (copied == 0) is_nan = CopyStrided(row + from, stride, first, last, to) || is_nan;
       std::fill(to + last, to + used, Op::Start());
+      if constexpr (hwy::IsFloat<T>()) {
+        if (kind_ == PoolKind::kSumOfMagnitudes || kind_ == PoolKind::kRootOfSquares) Prepare(to, used);
+      }
     }
     if constexpr (Op::kAlongLines) {
       if (is_nan) return false;
       if (columns.kernel > 1) AlongLine(padded, end - begin, line);
     }
     return true;
+  }
+
+  // Magnitudes or squares in place of elements. Behind the line there is room.
+  void Prepare(T* line, std::int64_t count) const {
+    const D d;
+    const bool squares = kind_ == PoolKind::kRootOfSquares;
+    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+      const auto value = hn::LoadU(d, line + i);
+      hn::StoreU(squares ? hn::Mul(value, value) : hn::Abs(value), d, line + i);
+    }
+  }
+
+  static void TakeRoots(T* out, std::int64_t count) {
+    const D d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Sqrt(hn::LoadU(d, out + i)), d, out + i);
+    for (; i < count; ++i) out[i] = std::sqrt(out[i]);
   }
 
   // Copies what lies in the row to its phases. Returns 1, -1 if a number is NaN, and 0 with nothing done for
@@ -294,7 +284,7 @@ class Strips {
       const auto put = [&](int r, auto value) HWY_ATTR {
         if (to[r] == nullptr) return;
         if constexpr (hwy::IsFloat<T>()) nan = hn::Or(nan, hn::IsNaN(value));
-        hn::StoreU(Op::Read(d, value), d, to[r] + done);
+        hn::StoreU(value, d, to[r] + done);
       };
       const auto step = [&](const T* at) HWY_ATTR {
         if constexpr (kStride == 1) {
@@ -324,12 +314,10 @@ class Strips {
 
   // to[i] = from[i * stride] for [first, last). Returns whether one is NaN.
   static bool CopyStrided(const T* from, std::int64_t stride, std::int64_t first, std::int64_t last, T* to) {
-    const hn::CappedTag<T, 1> one;
     bool is_nan = false;
     for (std::int64_t i = first; i < last; ++i) {
-      const T value = from[i * stride];
-      is_nan = is_nan || value != value;
-      hn::StoreU(Op::Read(one, hn::Set(one, value)), one, to + i);
+      to[i] = from[i * stride];
+      is_nan = is_nan || to[i] != to[i];
     }
     return is_nan;
   }
@@ -404,9 +392,9 @@ SlideKernel<T> SlideOf(PoolKind kind) {
       case PoolKind::kMeanWithPads:
         return &Slide<T, PoolKind::kMeanWithPads, Sum>;
       case PoolKind::kSumOfMagnitudes:
-        return &Slide<T, PoolKind::kSumOfMagnitudes, SumOfMagnitudes>;
+        return &Slide<T, PoolKind::kSumOfMagnitudes, Sum>;
       case PoolKind::kRootOfSquares:
-        return &Slide<T, PoolKind::kRootOfSquares, RootOfSquares>;
+        return &Slide<T, PoolKind::kRootOfSquares, Sum>;
     }
   }
   return &Slide<T, PoolKind::kLargest, Largest>;

@@ -111,30 +111,22 @@ struct Unchanged {
   }
 };
 
-template <class F>
-struct MovedVector {
-  F function;
-  MoveOfVector move;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V operator()(D d, V x) const {
-    return move(d, function(d, x));
-  }
-};
-
+// The activations of most convolutions are compiled into the transform, which is unrolled for each: about 4
+// KB of code.
 void TransformOutput(const WinogradOutput& tile) {
+  const Activation& activation = tile.activation;
   const auto store = [&](const auto& f) {
     ForEachVector(tile.channels, [&](auto d, std::int64_t c) { TransformOutputChannels(d, tile, c, f); });
   };
-  bool stored = false;
-  const auto store_moved = [&](const auto& f) {
-    stored = true;
-    if (!tile.activation.moves) return store(f);
-    store(MovedVector<std::decay_t<decltype(f)>>{f, MoveOf(tile.activation)});
-  };
-  const bool done = VisitShort(tile.activation, store_moved);
-  if (!stored) done ? store_moved(Unchanged()) : store(Unchanged());
-  for (std::int64_t i = 0; i < tile.rows && !done; ++i) {
-    ActivateRows(hn::CappedTag<float, 16>(), tile.activation, tile.out + i * tile.row_step, tile.columns,
+  if (!activation.moves && activation.kind == Activation::kRelu) return store(ReluOfVector());
+  if (!activation.moves && activation.kind == Activation::kClip)
+    return store(ClipOfVector{activation.alpha, activation.beta});
+  if (!activation.moves && activation.kind == Activation::kLeakyRelu)
+    return store(PReluOfVector{activation.alpha});
+  store(Unchanged());
+  if (!activation.moves && activation.kind == Activation::kNone) return;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    ActivateRows(hn::CappedTag<float, 16>(), activation, tile.out + i * tile.row_step, tile.columns,
                  tile.column_step, tile.channels);
   }
 }

@@ -312,10 +312,11 @@ HWY_INLINE void AddColumns(const PanelTile& tile, const T* addend, std::int64_t 
     sums.template AddFrom<kVectors>(addend, tile.step);
 }
 
-// Adds the addend, activates, and writes the tile's columns from `column` on.
+// Adds the addend, activates, and writes the tile's columns from `column` on, whatever the tile asks for.
+// Ways to multiply that round alike share this code, and the sums come through memory.
 template <class Rounding, int kRows, int kVectors>
-HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::int64_t used,
-                              Sums<kRows>& sums) {
+HWY_NOINLINE void FinishAnyColumns(const PanelTile& tile, std::int64_t column, std::int64_t used,
+                                   Sums<kRows>& sums) {
   const D d;
   const std::int64_t width = kVectors * static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN float edge[kRows * kVectors * hn::MaxLanes(D())];
@@ -347,6 +348,27 @@ HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::i
   sums.template Store<kVectors>(edge, width);
   if (!done) ActivateRows(d, tile.activation, edge, kRows, width, width);
   for (int i = 0; i < kRows; ++i) std::copy_n(edge + i * width, used, out + i * tile.step);
+}
+
+// The same. What most tiles ask for is done where the sums are: whole vectors of floats, perhaps an addend
+// and one comparison with a bound or two.
+template <class Rounding, int kRows, int kVectors>
+HWY_INLINE void FinishColumns(const PanelTile& tile, std::int64_t column, std::int64_t used,
+                              Sums<kRows>& sums) {
+  const auto kind = tile.activation.kind;
+  const bool is_short = kind == Activation::kNone || kind == Activation::kRelu || kind == Activation::kClip;
+  if (!is_short || tile.activation.moves || tile.rounded != nullptr || tile.addend.rounded != nullptr ||
+      used < kVectors * static_cast<std::int64_t>(hn::Lanes(D()))) {
+    // A copy, so that the sums themselves have no address and stay in registers.
+    Sums<kRows> copy = sums;
+    return FinishAnyColumns<Rounding, kRows, kVectors>(tile, column, used, copy);
+  }
+  if (tile.addend.floats != nullptr) sums.template AddFrom<kVectors>(tile.addend.floats + column, tile.step);
+  if (kind == Activation::kRelu)
+    sums.template Activate<kVectors>(ReluOfVector());
+  else if (kind == Activation::kClip)
+    sums.template Activate<kVectors>(ClipOfVector{tile.activation.alpha, tile.activation.beta});
+  sums.template Store<kVectors>(tile.out + column, tile.step);
 }
 
 // kVectors vectors of columns of a panel from `panel` on, which are the tile's from `column` on; `used` of
