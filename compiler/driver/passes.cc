@@ -63,6 +63,7 @@ std::span<const Pass> Passes() {
       {.name = "share-constants", .run = ShareConstants, .effect = kNothing},
       {.name = "compute-at-load", .run = ComputeAtLoad, .effect = kNothing, .for_host = true},
       {.name = "place", .run = Place, .effect = kSpecialValues},
+      {.name = "overlap-exchanges", .run = OverlapExchanges, .effect = kNothing},
       {.name = "carry-in-place", .run = CarryInPlace, .effect = kNothing},
       {.name = "branches", .run = MakeBranches, .effect = kNothing, .for_host = true},
       {.name = "in-place", .run = WriteInPlace, .effect = kNothing},

@@ -179,6 +179,9 @@ void ComputeAtLoad(Graph* graph);
 // Moves nodes to the device that the model is compiled for (`--device`), those in blocks too, and inserts the
 // copies. For a device, passes that choose forms of the CPU's kernels are skipped.
 void Place(Graph* graph);
+// Splits sums over ranks on a device into a call that begins and one that waits, and moves nodes that do not
+// need the sum in between. Without such nodes a call stays as it is.
+void OverlapExchanges(Graph* graph);
 // Lets a loop update a value that it carries in the memory of the first one, if a kernel may write over it
 // and nothing reads the former value afterwards. A first value that is not the loop's own is copied before
 // the loop. Must run behind all passes that move nodes.

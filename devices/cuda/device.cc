@@ -7,7 +7,7 @@
 namespace rewire::cuda {
 namespace {
 
-void Describe(RewireStreamFailureApi* with) {
+void Describe(RewireStreamWorkApi* with) {
   RewireDeviceApi* const api = &with->device;
   api->device_type = kDLCUDA;
   api->name = "cuda";

@@ -40,6 +40,8 @@ int Deallocate(void* context, DLDevice device, void* block, void* stream) {
   State& state = State::Of(context);
   const Entered found = state.EnterToRelease(device);
   if (!found) return REWIRE_DEVICE_FAILED;
+  // The block is given back even where the driver cannot wait: it has failed, then, and so has the run.
+  (void)WaitForAttached(state, stream);
   return found->has_pools ? CodeOf(state.driver, "cuMemFreeAsync",
                                    state.driver.cuMemFreeAsync(AddressOf(block), StreamOf(stream)))
                           : CodeOf(state.driver, "cuMemFree", state.driver.cuMemFree(AddressOf(block)));

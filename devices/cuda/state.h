@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "rewire/devices/cuda/attached_events.h"
 #include "rewire/devices/cuda/driver.h"
 #include "rewire/devices/cuda/failure.h"
 #include "rewire/devices/cuda/pinned_blocks.h"
 #include "rewire/devices/cuda/stream_failures.h"
-#include "rewire/vm/kernel/stream_failure.h"
+#include "rewire/vm/kernel/stream_work.h"
 
 namespace rewire::cuda {
 
@@ -62,6 +63,7 @@ struct State {
   std::deque<Device> devices;
   PinnedBlocks pinned;
   StreamFailures stream_failures;
+  AttachedEvents attached_events;
 
   // False, with the words for it, if there is no driver or no device.
   bool Open(std::string* reason);
@@ -83,6 +85,9 @@ struct State {
 inline CUstream StreamOf(void* stream) { return static_cast<CUstream>(stream); }
 inline CUdeviceptr AddressOf(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
+// Lets a stream wait for the events that are attached to it. Its device is entered.
+CUresult WaitForAttached(const State& state, void* stream);
+
 // Frees pinned memory. A device is entered.
 int FreePinned(const State& state, const std::vector<void*>& blocks);
 
@@ -99,9 +104,9 @@ int Compile(const State& state, const Device& device, const std::string& source,
             std::string* cubin);
 
 // The functions of RewireDeviceApi, by file.
-void AddMemory(RewireDeviceApi* api);          // memory.cc
-void AddStreams(RewireStreamFailureApi* api);  // streams.cc: streams and events
-void AddModules(RewireDeviceApi* api);         // modules.cc
-void AddRecording(RewireDeviceApi* api);       // recording.cc
+void AddMemory(RewireDeviceApi* api);       // memory.cc
+void AddStreams(RewireStreamWorkApi* api);  // streams.cc: streams and events
+void AddModules(RewireDeviceApi* api);      // modules.cc
+void AddRecording(RewireDeviceApi* api);    // recording.cc
 
 }  // namespace rewire::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Failures of streams' work that others have noticed, until a wait for the stream tells them
-// (RewireStreamFailureApi).
+// (RewireStreamWorkApi).
 #pragma once
 
 #include <atomic>

@@ -38,26 +38,33 @@ int MakeStream(void* context, DLDevice device, void** stream) {
   if (code != REWIRE_DEVICE_OK) return code;
   State& state = State::Of(context);
   state.pinned.AddStream();
+  state.attached_events.AddStream(made);
   // The driver may give an address again that an earlier stream had.
   (void)state.stream_failures.Take(made);
   return code;
 }
 
+// Waits for the stream's work, and for the events that are attached to it.
+CUresult SynchronizeAll(const State& state, void* stream) {
+  const CUresult waiting = WaitForAttached(state, stream);
+  return waiting != CUDA_SUCCESS ? waiting : state.driver.cuStreamSynchronize(StreamOf(stream));
+}
+
 int DestroyStream(void* context, DLDevice device, void* stream) {
-  const int waited = In(context, device, "cuStreamSynchronize", [&](const CudaDriver& driver) {
-    return driver.cuStreamSynchronize(StreamOf(stream));
-  });
+  State& state = State::Of(context);
+  const int waited = In(context, device, "cuStreamSynchronize",
+                        [&](const CudaDriver&) { return SynchronizeAll(state, stream); });
+  state.attached_events.RemoveStream(stream);
   const int code = InToRelease(context, device, "cuStreamDestroy", [&](const CudaDriver& driver) {
     return driver.cuStreamDestroy(StreamOf(stream));
   });
-  State& state = State::Of(context);
   (void)FreePinned(state, state.pinned.RemoveStream());
   return waited != REWIRE_DEVICE_OK ? waited : code;
 }
 
 int Synchronize(void* context, DLDevice device, void* stream) {
   const int code = In(context, device, "cuStreamSynchronize",
-                      [&](const CudaDriver& driver) { return driver.cuStreamSynchronize(StreamOf(stream)); });
+                      [&](const CudaDriver&) { return SynchronizeAll(State::Of(context), stream); });
   if (code != REWIRE_DEVICE_OK) return code;
   std::string failure = State::Of(context).stream_failures.Take(stream);
   return failure.empty() ? code : devices::FailWith(REWIRE_DEVICE_FAILED, std::move(failure));
@@ -65,6 +72,17 @@ int Synchronize(void* context, DLDevice device, void* stream) {
 
 int FailStream(void* context, DLDevice /*device*/, void* stream, const char* message) {
   State::Of(context).stream_failures.Note(stream, message);
+  return REWIRE_DEVICE_OK;
+}
+
+int AttachEvent(void* context, DLDevice /*device*/, void* stream, void* event) {
+  if (State::Of(context).attached_events.Attach(stream, EventOf(event))) return REWIRE_DEVICE_OK;
+  return devices::FailWith(REWIRE_DEVICE_UNSUPPORTED,
+                           "the stream is none of this library's, so events cannot be attached to it");
+}
+
+int DetachEvent(void* context, DLDevice /*device*/, void* stream, void* event) {
+  State::Of(context).attached_events.Detach(stream, EventOf(event));
   return REWIRE_DEVICE_OK;
 }
 
@@ -83,8 +101,10 @@ int DestroyEvent(void* context, DLDevice device, void* event) {
 }
 
 int RecordEvent(void* context, DLDevice device, void* event, void* stream) {
-  return In(context, device, "cuEventRecord",
-            [&](const CudaDriver& driver) { return driver.cuEventRecord(EventOf(event), StreamOf(stream)); });
+  return In(context, device, "cuEventRecord", [&](const CudaDriver& driver) {
+    const CUresult waiting = WaitForAttached(State::Of(context), stream);
+    return waiting != CUDA_SUCCESS ? waiting : driver.cuEventRecord(EventOf(event), StreamOf(stream));
+  });
 }
 
 int WaitEvent(void* context, DLDevice device, void* stream, void* event) {
@@ -116,7 +136,15 @@ int CallHost(void* context, DLDevice device, void* stream, void (*function)(void
 
 }  // namespace
 
-void AddStreams(RewireStreamFailureApi* with) {
+CUresult WaitForAttached(const State& state, void* stream) {
+  for (const CUevent event : state.attached_events.Of(stream)) {
+    const CUresult waiting = state.driver.cuStreamWaitEvent(StreamOf(stream), event, 0);
+    if (waiting != CUDA_SUCCESS) return waiting;
+  }
+  return CUDA_SUCCESS;
+}
+
+void AddStreams(RewireStreamWorkApi* with) {
   RewireDeviceApi* const api = &with->device;
   api->make_stream = MakeStream;
   api->destroy_stream = DestroyStream;
@@ -129,6 +157,8 @@ void AddStreams(RewireStreamFailureApi* with) {
   api->synchronize_event = SynchronizeEvent;
   api->call_host = CallHost;
   with->fail_stream = FailStream;
+  with->attach_event = AttachEvent;
+  with->detach_event = DetachEvent;
 }
 
 }  // namespace rewire::cuda

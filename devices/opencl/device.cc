@@ -7,7 +7,7 @@
 namespace rewire::opencl {
 namespace {
 
-void Describe(RewireStreamFailureApi* with) {
+void Describe(RewireStreamWorkApi* with) {
   RewireDeviceApi* const api = &with->device;
   api->device_type = kDLOpenCL;
   api->name = "opencl";

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "rewire/devices/support/words.h"
-#include "rewire/vm/kernel/stream_failure.h"
+#include "rewire/vm/kernel/stream_work.h"
 
 namespace rewire::devices {
 
@@ -39,11 +39,11 @@ int PropertiesOf(void* context, std::int32_t device_id, RewireDeviceProperties* 
 // Opens the library in the process' first call. `describe` fills in what the struct has beyond the functions
 // above. Arguments and result are those of rewire_device_open.
 template <typename State>
-int OpenLibrary(void (*describe)(RewireStreamFailureApi* api), std::uint32_t version,
+int OpenLibrary(void (*describe)(RewireStreamWorkApi* api), std::uint32_t version,
                 const RewireDeviceApi** api, const char** reason) {
   struct Library {
     State state;
-    RewireStreamFailureApi api{};
+    RewireStreamWorkApi api{};
     std::string reason;
     bool is_open = false;
   };

@@ -34,6 +34,13 @@ inline constexpr char kSend[] = "rewire.collective.send";
 // a graph by which the call comes after another one.
 inline constexpr char kReceive[] = "rewire.collective.receive";
 
+// Devices alone have the two that follow. x -> begun over x: what all_reduce gives, once `wait` has been
+// called. Work that comes between the two calls runs at the same time, if it uses neither x nor `begun`.
+inline constexpr char kBeginAllReduce[] = "rewire.device.collective.begin_all_reduce";
+// begun, x? -> out over begun: `begun` when the exchange is done that gives it. `x` is not read: an argument
+// of the call that began, whose memory must stay until then.
+inline constexpr char kWaitForExchange[] = "rewire.device.collective.wait";
+
 constexpr bool IsCollective(std::string_view name) {
   return IsStock(name) && StartsWith(Stem(name), "collective.");
 }
@@ -69,6 +76,16 @@ std::int64_t ReadChannel(Given& given) {
   return given.Int("channel", 0, 0, kMostChannel);
 }
 
+struct WaitAttributes {
+  std::int64_t channel = 0;  // of the call that began
+
+  template <typename Given>
+  void Read(Given& given) {
+    channel = ReadChannel(given);
+  }
+};
+
+// begin_all_reduce has these, too.
 struct AllReduceAttributes {
   CollectiveOp op = CollectiveOp::kSum;
   std::int64_t channel = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures of a stream's work that whoever gave it tells (vm/kernel/stream_failure.h).
+// Failures of a stream's work that whoever gave it tells (vm/kernel/stream_work.h).
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
 
 #include "rewire/tests/devices/test_device.h"
 #include "rewire/tests/vm/test_program.h"
-#include "rewire/vm/kernel/stream_failure.h"
+#include "rewire/vm/kernel/stream_work.h"
 #include "rewire/vm/loader/kernel_api.h"
 #include "rewire/vm/virtual_machine.h"
 
@@ -15,15 +15,15 @@ namespace rewire::test {
 namespace {
 
 // Null, with a warning, for a device that cannot be told.
-const RewireStreamFailureApi* FailuresOf(const TestDevice& device) {
-  const RewireStreamFailureApi* failures = RewireStreamFailuresOf(&device.api);
+const RewireStreamWorkApi* FailuresOf(const TestDevice& device) {
+  const RewireStreamWorkApi* failures = RewireStreamWorkOf(&device.api);
   if (failures == nullptr) WARN("skipped: the device " << device.api.name << " cannot be told of failures");
   return failures;
 }
 
 TEST_CASE("a stream that has failed says so at the next wait, once, and other streams do not") {
   const TestDevice device;
-  const RewireStreamFailureApi* failures = FailuresOf(device);
+  const RewireStreamWorkApi* failures = FailuresOf(device);
   if (failures == nullptr) return;
   const RewireDeviceApi& api = device.api;
   void* other = nullptr;
@@ -52,11 +52,11 @@ TEST_CASE("a struct of a device that ends before the function does not have it")
   const TestDevice device;
   RewireDeviceApi copy = device.api;
   copy.struct_size = sizeof(copy);
-  CHECK(RewireStreamFailuresOf(&copy) == nullptr);
-  RewireStreamFailureApi without{};
+  CHECK(RewireStreamWorkOf(&copy) == nullptr);
+  RewireStreamWorkApi without{};
   without.device = copy;
   without.device.struct_size = sizeof(without);
-  CHECK(RewireStreamFailuresOf(&without.device) == nullptr);
+  CHECK(RewireStreamWorkOf(&without.device) == nullptr);
 }
 
 // Fails the stream of the run that it has given no work.
@@ -65,7 +65,7 @@ int FailOwnStream(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) 
   const RewireDeviceApi* api = nullptr;
   void* stream = nullptr;
   if (KernelApi()->device(device, &api, &stream) != 0) return -1;
-  return RewireStreamFailuresOf(api)->fail_stream(api->context, device, stream, "rank 1 has ended");
+  return RewireStreamWorkOf(api)->fail_stream(api->context, device, stream, "rank 1 has ended");
 }
 
 TEST_CASE("a run whose stream has failed fails and names the instruction, and the next run is right") {

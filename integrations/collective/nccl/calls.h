@@ -28,12 +28,23 @@ struct NcclCall {
   kernel::Status CopyTo(kernel::TensorView out, kernel::TensorView x) const {
     return run.Copy(out.raw_data(), x.raw_data(), BytesOf(x), run.stream);
   }
-  // Communicator::Do on that of the group.
+  // Communicator::Do, DoBegin and Join on that of the group.
   template <typename Body>
   kernel::Status Do(const Group& group, const char* name, const Body& body) const {
     Communicator* communicator = nullptr;
     if (kernel::Status s = Communicator::Get(*job, group, run, &communicator); !s.ok()) return s;
     return communicator->Do(run, name, body);
+  }
+  template <typename Body>
+  kernel::Status DoBegin(const Group& group, const char* name, const void* memory, const Body& body) const {
+    Communicator* communicator = nullptr;
+    if (kernel::Status s = Communicator::Get(*job, group, run, &communicator); !s.ok()) return s;
+    return communicator->DoBegin(run, name, memory, body);
+  }
+  kernel::Status Join(const Group& group, const void* memory) const {
+    Communicator* communicator = nullptr;
+    if (kernel::Status s = Communicator::Get(*job, group, run, &communicator); !s.ok()) return s;
+    return communicator->Join(run, memory);
   }
 };
 

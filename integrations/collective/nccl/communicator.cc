@@ -134,7 +134,7 @@ Status Communicator::WaitForRun(const DeviceStream& run) {
   return run.Check(api.wait_event(api.context, run.device, stream_, before_));
 }
 
-Status Communicator::End(const DeviceStream& run, const char* name, Status given) {
+Status Communicator::End(const DeviceStream& run, const char* name, const void* memory, Status given) {
   const RewireDeviceApi& api = *run.api;
   void* event = nullptr;
   if (given.ok()) given = NewEvent(&event);
@@ -144,12 +144,20 @@ Status Communicator::End(const DeviceStream& run, const char* name, Status given
     last_stream_ = run.stream;
     given = watch_.Add({this, name, event, run.stream, std::chrono::steady_clock::now()});
   }
-  if (given.ok()) given = run.Check(api.wait_event(api.context, run.device, run.stream, event));
+  if (given.ok()) {
+    given = memory != nullptr ? open_calls_.Add(run, stream_, memory)
+                              : run.Check(api.wait_event(api.context, run.device, run.stream, event));
+  }
   if (given.ok()) return given;
   watch_.Leave(given.kind() == nullptr ? "the rank has no memory for the call" : given.message());
   // Work that was given before the failure uses the call's memory.
   (void)api.synchronize(api.context, run.device, stream_);
   return given;
+}
+
+Status Communicator::Join(const DeviceStream& run, const void* memory) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() ? open_calls_.Join(run, memory) : InUse();
 }
 
 bool Communicator::IsDone(void* event) const {
@@ -167,7 +175,7 @@ Status Communicator::AsyncError() {
 
 void Communicator::Fail(const PendingCall& call, const std::string& reason) const {
   const std::string words = std::string(call.name) + ": " + reason;
-  const RewireStreamFailureApi* const failures = RewireStreamFailuresOf(run_.api);
+  const RewireStreamWorkApi* const failures = RewireStreamWorkOf(run_.api);
   (void)failures->fail_stream(run_.api->context, run_.device, call.stream, words.c_str());
 }
 

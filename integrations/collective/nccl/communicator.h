@@ -11,6 +11,7 @@
 #include "rewire/integrations/collective/nccl/device_stream.h"
 #include "rewire/integrations/collective/nccl/job.h"
 #include "rewire/integrations/collective/nccl/nccl.h"
+#include "rewire/integrations/collective/nccl/open_calls.h"
 #include "rewire/integrations/collective/nccl/watch.h"
 #include "rewire/kernels/cuda_libraries/context.h"
 
@@ -28,13 +29,21 @@ class Communicator {
   // left the job, since the other ranks wait for it.
   template <typename Body>
   kernel::Status Do(const DeviceStream& run, const char* name, const Body& body) {
+    return DoBegin(run, name, nullptr, body);
+  }
+  // The same, but the run's stream goes on at once if `memory` is not null. It waits where Join is called
+  // with `memory`, which the work writes.
+  template <typename Body>
+  kernel::Status DoBegin(const DeviceStream& run, const char* name, const void* memory, const Body& body) {
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return InUse();
     if (kernel::Status s = Begin(run); !s.ok()) return s;
     kernel::Status given = WaitForRun(run);
     if (given.ok()) given = body(*this);
-    return End(run, name, std::move(given));
+    return End(run, name, memory, std::move(given));
   }
+  // The run's later work comes after the call that has begun with this memory, if there is one.
+  kernel::Status Join(const DeviceStream& run, const void* memory);
 
   // For a body. Calls give(nccl, comm), which returns NCCL's result, and waits until NCCL has put the work on
   // the stream.
@@ -68,7 +77,7 @@ class Communicator {
   kernel::Status Begin(const DeviceStream& run);
   // Lets the stream's work begin when the run has come to it.
   kernel::Status WaitForRun(const DeviceStream& run);
-  kernel::Status End(const DeviceStream& run, const char* name, kernel::Status given);
+  kernel::Status End(const DeviceStream& run, const char* name, const void* memory, kernel::Status given);
   // Waits while `result`, and then NCCL's state, is ncclInProgress. Fails if NCCL's work has been ended.
   kernel::Status Finish(const char* function, int result);
   kernel::Status NewEvent(void** event);
@@ -85,6 +94,7 @@ class Communicator {
   void* before_ = nullptr;       // an event: what the run's stream had when the last call began
   void* last_event_ = nullptr;   // when the last call is done
   void* last_stream_ = nullptr;  // the stream of its run
+  OpenCalls open_calls_;
 
   std::mutex comm_mutex_;
   void* comm_ = nullptr;  // null: its work was ended

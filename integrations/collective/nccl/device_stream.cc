@@ -16,9 +16,9 @@ Status DeviceStream::Of(kernel::TensorView tensor, DeviceStream* found) {
   // A replay would give NCCL nothing to watch, and the recorded work would end no wait for a dead rank.
   if (kernel::cuda_libraries::IsRecorded(found->stream))
     return RuntimeError("collectives cannot be recorded; run the program as it is");
-  if (RewireStreamFailuresOf(found->api) != nullptr && found->api->make_event != nullptr) return Status();
+  if (RewireStreamWorkOf(found->api) != nullptr && found->api->make_event != nullptr) return Status();
   return RuntimeError("the library of the device ", found->api->name,
-                      " has no events, or cannot be told of failures (rewire/vm/kernel/stream_failure.h)");
+                      " has no events, or cannot be told of failures (rewire/vm/kernel/stream_work.h)");
 }
 
 Status DeviceStream::Check(int code) const {

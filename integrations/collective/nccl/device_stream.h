@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rewire/vm/kernel/status.h"
-#include "rewire/vm/kernel/stream_failure.h"
+#include "rewire/vm/kernel/stream_work.h"
 #include "rewire/vm/kernel/tensor_view.h"
 
 namespace rewire::collective {

@@ -20,6 +20,9 @@ The rules of [kernels-collective.md](kernels-collective.md) hold here, too. What
 - **Memory**: tensors lie on a device of CUDA's. A process uses one device for all of them.
 - **Order**: the work goes to a stream of its own. It begins when the run's stream has come to the call, and the run's later work on the
   device begins when it is done. The host does not wait.
+- **Overlap**: `begin_all_reduce` lets the run's later work begin at once, and `wait` stands where the sum is needed. Before it, a program
+  neither reads `begun` nor writes `x`: their elements are undefined then. A program that never waits ends when the exchange is done, and no memory
+  is given to anyone before. `vm-compile` finds what can run meanwhile (pass `overlap-exchanges`).
 - **Sums** are NCCL's: f16 and bf16 are rounded at each step, and a maximum or minimum of which a part is NaN may be another number.
 - **Failures** that come after the call has returned are those of the run, whose error names the instruction.
 - **Deadlines** and cancels end the wait for ranks that have not connected, and not that of work on the device. The timeout ends both.

@@ -2,6 +2,7 @@
 // Reductions over ranks, on devices.
 #include "rewire/integrations/collective/axis_parts.h"
 #include "rewire/integrations/collective/nccl/calls.h"
+#include "rewire/integrations/collective/nccl/reduction.h"
 #include "rewire/integrations/collective/nccl/registry.h"
 #include "rewire/integrations/collective/rows.h"
 #include "rewire/kernels/contract/collective.h"
@@ -11,58 +12,15 @@
 namespace rewire::collective {
 namespace {
 
-using contract::CollectiveOp;
 using kernel::Status;
 using kernel::TensorView;
-
-struct Reduction {
-  int type = 0;
-  int op = 0;
-};
-
-Status ReductionOf(CollectiveOp op, TensorView x, Reduction* reduction) {
-  if (Status s = NcclTypeOf("x", x, &reduction->type); !s.ok()) return s;
-  switch (op) {
-    case CollectiveOp::kSum:
-      reduction->op = kNcclSum;
-      break;
-    case CollectiveOp::kMax:
-      reduction->op = kNcclMax;
-      break;
-    case CollectiveOp::kMin:
-      reduction->op = kNcclMin;
-      break;
-    case CollectiveOp::kMean:
-      reduction->op = kNcclMean;
-      if (x.dtype().code == kDLFloat || x.dtype().code == kDLBfloat) break;
-      return kernel::TypeError("op mean takes floats, and x has dtype ", kernel::DTypeName(x.dtype()),
-                               "; take sum, and divide it");
-  }
-  return Status();
-}
-
-Status GiveAllReduce(Communicator& communicator, const Reduction& reduction, const void* x, void* out,
-                     std::int64_t count) {
-  return communicator.Call("ncclAllReduce", [&](const NcclFunctions& nccl, void* comm) {
-    return nccl.ncclAllReduce(x, out, static_cast<std::size_t>(count), reduction.type, reduction.op, comm,
-                              communicator.stream());
-  });
-}
 
 struct AllReduce : kernel::WithAttributes<contract::AllReduceAttributes> {
   static constexpr const char* kName = names::kOnDevice<names::kAllReduce>;
 
   Status operator()(TensorView x, TensorView out) const {
-    CudaChecks checks;
-    if (Status s = checks.On("x", x).Like("out", out, "x", x).Shape("out", out, x.dims()).Take(); !s.ok())
-      return s;
-    Reduction reduction;
-    if (Status s = ReductionOf(op, x, &reduction); !s.ok()) return s;
-    NcclCall call;
-    if (Status s = NcclCall::Begin(x, &call); !s.ok()) return s;
-    if (call.ranks() == 1 || x.size() == 0) return call.CopyTo(out, x);
-    return call.Do({static_cast<int>(channel)}, kName, [&](Communicator& communicator) {
-      return GiveAllReduce(communicator, reduction, x.raw_data(), out.raw_data(), x.size());
+    return ReduceOnAll(*this, "out", x, out, [](const NcclCall& call, const Group& group, const auto& body) {
+      return call.Do(group, kName, body);
     });
   }
 };

@@ -8,7 +8,8 @@ namespace rewire::collective {
 
 std::span<const kernel::cpu::Family> NcclFamilies() {
   static const kernel::cpu::Family kFamilies[] = {{"Reductions over ranks", NcclReduceKernels()},
-                                                  {"Tensors from rank to rank", NcclMoveKernels()}};
+                                                  {"Tensors from rank to rank", NcclMoveKernels()},
+                                                  {"Exchanges beside other work", NcclOverlapKernels()}};
   return kFamilies;
 }
 

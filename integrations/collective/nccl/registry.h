@@ -14,5 +14,6 @@ std::span<const kernel::cpu::Family> NcclFamilies();
 
 std::span<const kernel::cpu::Kernel> NcclReduceKernels();
 std::span<const kernel::cpu::Kernel> NcclMoveKernels();
+std::span<const kernel::cpu::Kernel> NcclOverlapKernels();
 
 }  // namespace rewire::collective

@@ -99,6 +99,12 @@ std::string Layers::Attend(const std::string& q, const std::string& k, const std
   return Reshape(Transpose(output + ".heads", {0, 2, 1, 3}, output + ".back"), {0, 0, heads * size}, output);
 }
 
+std::string Layers::Network(const std::string& x, std::int64_t hidden, const std::string& output) {
+  const std::string activated = output + "_activated";
+  Node("Relu", {Linear(x, 64, hidden, output + "_hidden")}, activated);
+  return Linear(activated, hidden, 64, output, false);
+}
+
 std::string Layers::Add(const std::string& x, const std::string& y, const std::string& output) {
   Node("Add", {x, y}, output);
   return output;
@@ -168,6 +174,14 @@ onnx::ModelProto Decoder(std::int64_t layers, std::uint64_t seed) {
     const std::string down = add.Linear(name("gated"), 4 * kWidth, kWidth, name("down"), false);
     x = add.Add(x, down, i + 1 == layers ? "y" : name("layer"));
   }
+  return model;
+}
+
+onnx::ModelProto Towers(std::uint64_t seed) {
+  onnx::ModelProto model = ModelOfTokens(6);
+  Layers layers(&model, seed);
+  const std::string first = layers.Network("x", 256, "first");
+  layers.Node("Mul", {first, layers.Network("x", 256, "second")}, "y");
   return model;
 }
 

@@ -49,6 +49,8 @@ class Layers {
   // softmax(q k^T) v of tensors with heads, joined to [batch, length, heads * size].
   std::string Attend(const std::string& q, const std::string& k, const std::string& v, std::int64_t heads,
                      std::int64_t size, const std::string& output);
+  // A network of two layers over x [.., 64], with `hidden` in between.
+  std::string Network(const std::string& x, std::int64_t hidden, const std::string& output);
   // Adds x and y.
   std::string Add(const std::string& x, const std::string& y, const std::string& output);
 
@@ -65,6 +67,8 @@ onnx::ModelProto Encoder(std::int64_t layers, std::int64_t length = 6, std::uint
 onnx::ModelProto Decoder(std::int64_t layers, std::uint64_t seed = 1);
 // Four experts, of which each token takes a weighted sum.
 onnx::ModelProto Experts(std::uint64_t seed = 1);
+// The product of two networks of 256 over the same tokens. Neither needs the other.
+onnx::ModelProto Towers(std::uint64_t seed = 1);
 
 Tensor RandomTensor(RandomNumbers* random, const std::vector<std::int64_t>& shape);
 // Part `rank` of `ranks` of a tensor of floats along an axis.

@@ -196,7 +196,7 @@ TEST_CASE("numbers of ranks that cannot be are refused by name") {
 // For tests/integrations/collective/sharded.py, into the working directory.
 TEST_CASE("models of jobs are written", "[.]") {
   for (const auto& [name, model] : {std::pair("encoder", Encoder(2)), std::pair("decoder", Decoder(2)),
-                                    std::pair("experts", Experts())}) {
+                                    std::pair("experts", Experts()), std::pair("towers", Towers())}) {
     std::ofstream file(std::string(name) + ".onnx", std::ios::binary);
     CHECK(model.SerializeToOstream(&file));
   }
