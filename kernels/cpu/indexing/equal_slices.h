@@ -133,8 +133,7 @@ class EqualSlices {
       const bool read = pace.For(groups_, 2, [this](std::int64_t g, std::int64_t end) {
         for (; g < end; ++g) order_[g] = KeyedPosition(KeyOf(first_[g]), g);
       });
-      const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
-      return read && PacedSort(is_less, 1, pace).Sort(order_, order_ + groups_) &&
+      return read && PacedSort(PositionOrder(), 1, pace).Sort(order_, order_ + groups_) &&
              KeepPositions(order_, groups_, pace);
     } else {
       const auto is_less = [this](std::int64_t a, std::int64_t b) {

@@ -60,8 +60,7 @@ struct Slices {
     const bool read = pace.For(count, 2, [this, order](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(data[i * inner]), i);
     });
-    const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
-    if (!read || !PacedSort(is_less, 1, pace).Sort(order, order + count)) return false;
+    if (!read || !PacedSort(PositionOrder(), 1, pace).Sort(order, order + count)) return false;
     if (Work() == 1) return KeepPositions(order, count, pace);
     for (std::int64_t begin = 0; begin < count;) {
       std::int64_t end = begin + 1;

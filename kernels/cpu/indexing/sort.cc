@@ -131,12 +131,22 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
     if constexpr (sizeof(T) <= 4) {
       if (HasKeyedPositions<T>(count)) return SortKeyed(in, step, count, k, order, pace);
     }
+    const auto key_at = [](const void* from, std::int64_t at) {
+      return static_cast<std::int64_t>(OrderedKeyOf(static_cast<const T*>(from)[at]));
+    };
+    if constexpr (sizeof(T) == 8) return SortByKey(in, step, key_at, count, k, order, pace);
+    // Shorter elements are so many here that a call for each is no matter.
+    std::int64_t (*const called)(const void*, std::int64_t) = key_at;
+    return SortByKey(in, step, called, count, k, order, pace);
+  }
+
+  template <typename KeyAt>
+  bool SortByKey(const void* in, std::int64_t step, const KeyAt& key_at, std::int64_t count, std::int64_t k,
+                 std::int64_t* order, Pace& pace) const {
     if (!Enumerate(order, count, pace)) return false;
     const auto is_before = [&](std::int64_t i, std::int64_t j) {
-      const auto a = static_cast<Computed<T>>(in[i * step]);
-      const auto b = static_cast<Computed<T>>(in[j * step]);
-      if (largest ? IsBelow(b, a) : IsBelow(a, b)) return true;
-      if (largest ? IsBelow(a, b) : IsBelow(b, a)) return false;
+      const std::int64_t a = key_at(in, i * step), b = key_at(in, j * step);
+      if (a != b) return largest ? a > b : a < b;
       return i < j;
     };
     return PacedSort(is_before, 1, pace).SortFirst(order, k, order + count);
@@ -150,8 +160,7 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
     const bool read = pace.For(count, 2, [=](std::int64_t i, std::int64_t end) {
       for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(in[i * step]) ^ flip, i);
     });
-    const auto is_less = [](std::int64_t a, std::int64_t b) { return a < b; };
-    if (!read || !PacedSort(is_less, 1, pace).SortFirst(order, k, order + count)) return false;
+    if (!read || !PacedSort(PositionOrder(), 1, pace).SortFirst(order, k, order + count)) return false;
     return KeepPositions(order, k, pace);
   }
 

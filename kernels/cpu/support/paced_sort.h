@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "rewire/kernels/cpu/support/pace.h"
@@ -15,6 +16,9 @@ namespace rewire::kernel::cpu {
 // True if a comparison of this much work may itself ask whether to go on, and answer anything once told to
 // stop. Shorter comparisons must not, because std::sort uses them and needs a consistent order.
 inline bool ComparisonMayAsk(std::int64_t work) { return work > kPace / 16; }
+
+// Positions that hold their keys are in the order of integers. All who sort these share one instance.
+using PositionOrder = std::less<std::int64_t>;
 
 // is_less(a, b) must be a strict total order of positions; `work` is the work of one comparison. If told to
 // stop, the range still has the same positions, in any order.
