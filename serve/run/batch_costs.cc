@@ -138,13 +138,28 @@ std::size_t BatchCosts::Choose(Kind kind, Span<const std::int64_t> rows_up_to) {
     if (trial == 0) costs.trials = 0;  // too few wait for it now
     if (trial != 0) count = trial;
   }
-  statistics_.declined += best.count == 1 && best.ns > 0 && count == 1 ? 1 : 0;
-  const std::int64_t rows = rows_up_to[best.count - 1];
-  const Form& form = best.count == 1 ? costs.together[SizeOf(rows_up_to[rows_up_to.size() - 1])]
-                                     : costs.together[SizeOf(rows)];
+  if (best.count == 1 && best.ns > 0 && count == 1) {
+    costs.chosen = rows_up_to.size() - 1;
+    ++statistics_.declined;
+  }
   statistics_.alone_row_ns = static_cast<double>(costs.alone[SizeOf(rows_up_to[0])].row_ns);
-  statistics_.batch_row_ns = static_cast<double>(form.row_ns);
+  // The batch that is chosen counts, or the best one that is known and declined.
+  const std::size_t largest = SizeOf(rows_up_to[best.count == 1 ? rows_up_to.size() - 1 : best.count - 1]);
+  float row_ns = 0;
+  for (std::size_t size = best.count == 1 ? 1 : largest; size <= largest; ++size) {
+    const float ns = costs.together[size].row_ns;
+    if (ns != 0 && (row_ns == 0 || ns < row_ns)) row_ns = ns;
+  }
+  statistics_.batch_row_ns = static_cast<double>(row_ns);
   return count;
+}
+
+bool BatchCosts::RunsAlone(Kind kind) {
+  const auto found = kinds_.find(kind);
+  if (found == kinds_.end() || found->second.chosen == 0) return false;
+  // Nobody waits with the last one.
+  if (--found->second.chosen > 0) ++statistics_.declined;
+  return true;
 }
 
 std::int64_t BatchCosts::RowsToWaitFor(Kind kind, std::int64_t rows, std::int64_t most) const {

@@ -30,6 +30,9 @@ class BatchCosts {
   // rows_up_to[i] is the number of rows of those up to i. A choice that has not been measured for long is
   // made now and then, in less than a fiftieth of the time.
   std::size_t Choose(Kind kind, Span<const std::int64_t> rows_up_to);
+  // Whether the last choice holds for the next request of this kind: it was made for several, and they run
+  // one by one. So a queue is not looked through again for each of them.
+  bool RunsAlone(Kind kind);
   // The number of rows, at most `most`, for which a request of `rows` should wait. It is `rows` if no batch
   // will be chosen.
   std::int64_t RowsToWaitFor(Kind kind, std::int64_t rows, std::int64_t most) const;
@@ -66,6 +69,7 @@ class BatchCosts {
     double explore_from = 0;   // when `ns` is so large, another choice is tried
     std::uint32_t trials = 0;  // are still to be made
     std::size_t tried = 0;     // their size; 0: alone
+    std::size_t chosen = 0;    // requests that are still to run alone by the last choice
     std::uint64_t used = 0;    // by the order of all choices
   };
   struct Plan {

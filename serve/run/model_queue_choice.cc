@@ -66,6 +66,13 @@ Batch ModelQueue::ChooseByCost(Clock::time_point now) {
   const BatchSettings& batching = model_->settings.batching;
   const Request& first = *waiting_.front();
   const BatchCosts::Kind kind = KindOf(first);
+  if (costs_.RunsAlone(kind)) {
+    Batch alone;
+    alone.members = {0};
+    alone.rows_up_to = {first.rows};
+    KeepFirst(batching, 1, &alone);
+    return alone;
+  }
   // Nothing waits for a batch that will not be formed.
   const std::int64_t most = batching.max_queue_delay_us == 0
                                 ? batching.max_batch_size

@@ -4,10 +4,12 @@
 
     serve_models.py BUILD --cases CASES [--model NAME]... [--rounds 3] [--seconds 2] [--clients 16] [--json FILE]
 
-CASES is what tests/models/reference.py wrote. Each model is served twice, with one instance and with no delay: as it is, and with batches of up to as
-many rows as there are clients. The servers have one core, and the clients another one, both by real-time priority, in slices with as long a pause behind
-each. Each client sends the model's first inputs over HTTP and waits for the answer. A round measures both, in turn, and a ratio is of one round. Models that have no dimension for batches are named with what the
-server says. Exits with 1 if the median of a model is below 0.97.
+CASES is what tests/models/reference.py wrote. Each model has three servers with one instance and no delay: two that take it as it is, and one with
+batches of up to as many rows as there are clients. The ratio of the two equal servers shows how far measurements differ by themselves. The servers have
+one core, and the clients another one, both by real-time priority, in slices with as long a pause behind each. Each client sends the model's first inputs
+over HTTP and waits for the answer. A round measures all, in turn, and a ratio is of one round. The first slice of each server is not counted, because
+batching measures the model then; slow models have longer slices. Models that have no dimension for batches are named with what the server says. Exits
+with 1 if the median of a model is below 0.97.
 
 Runs in the environment of tests/models/requirements/models.txt.
 """
@@ -25,16 +27,18 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import check  # noqa: E402
 
 LEAST = 0.97
+ANSWERS, LONGEST = 300, 6.0  # a slice has so many answers, unless it takes longer than so many seconds
+FORMS = ("off", "same", "on")
 
 
-def answers(options, address, case):
+def answers(options, address, case, seconds):
     """A second."""
-    command = [options.build / "bin/vm-bench", f"http://{address}/model", "--clients", options.clients, "--duration", f"{int(1000 * options.seconds)}ms",
+    command = [options.build / "bin/vm-bench", f"http://{address}/model", "--clients", options.clients, "--duration", f"{int(1000 * seconds)}ms",
                "--warmup", "2", "--json"]
     for path in sorted((case / "in").glob("*.npy")):
         command += ["--input", f"{path.stem}=@{path}"]
     (found,) = json.loads(check.call(["chrt", "-r", "1", "taskset", "-c", OF_CLIENTS, *command]))["loads"]
-    time.sleep(options.seconds)
+    time.sleep(seconds)
     if found["failed"]:
         raise RuntimeError(f"{found['failed']} requests failed")
     return found["answers_per_second"]
@@ -52,7 +56,7 @@ def refusal(options):
 
 
 def measure(options, folder):
-    """The model's ratios, or why it has none."""
+    """The model's ratios and those of the equal servers, or why it has none."""
     scratch = pathlib.Path(".")
     check.compile_model(options.build / "bin", folder, "model.rwx")
     reason = refusal(options)
@@ -62,15 +66,19 @@ def measure(options, folder):
     common = ["model.rwx", "--loops", 1, "--instances", 1]
     with contextlib.ExitStack() as servers:
         forms = {form: servers.enter_context(pinned_server(options.build, *common, *more))
-                 for form, more in (("off", []), ("on", ["--max-batch", options.clients]))}
+                 for form, more in zip(FORMS, ([], [], ["--max-batch", options.clients]))}
         for address in forms.values():
             give_priority(address)
+        rate = answers(options, forms["off"], case, options.seconds)
+        seconds = min(LONGEST, max(options.seconds, ANSWERS / max(rate, 1)))
+        for form in FORMS[1:]:
+            answers(options, forms[form], case, seconds)
         rounds = []
         for number in range(options.rounds):
-            order = ("off", "on") if number % 2 == 0 else ("on", "off")
-            row = {form: answers(options, forms[form], case) for form in order}
-            rounds.append(row)
-    return [row["on"] / row["off"] for row in rounds], f"{statistics.median(row['off'] for row in rounds):.0f} answers/s with batching off"
+            order = [FORMS[(number + place) % len(FORMS)] for place in range(len(FORMS))]
+            rounds.append({form: answers(options, forms[form], case, seconds) for form in order})
+    ratios = {form: [row[form] / row["off"] for row in rounds] for form in FORMS[1:]}
+    return ratios, f"{statistics.median(row['off'] for row in rounds):.0f} answers/s with batching off"
 
 
 def add_options(parser):
@@ -97,8 +105,9 @@ def main():
             print(f"left out: {name}: {text.splitlines()[0]}", flush=True)
             continue
         found[name] = ratios
-        print(f"{name}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), {text}", flush=True)
-    low = [name for name, ratios in found.items() if statistics.median(ratios) < LEAST]
+        shown = {form: f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})" for form, each in ratios.items()}
+        print(f"{name}: {shown['on']}, equal servers {shown['same']}, {text}", flush=True)
+    low = [name for name, ratios in found.items() if statistics.median(ratios["on"]) < LEAST]
     print(f"{len(found)} models with batches, {len(low)} below {LEAST}: {', '.join(low) or 'none'}; {len(left_out)} without; "
           f"failed: {', '.join(failed) or 'none'}")
     if path:

@@ -101,6 +101,26 @@ TEST_CASE("batch costs: requests run alone where a row costs more in a batch, or
   }
 }
 
+TEST_CASE("batch costs: a choice to run alone holds for all requests that it was made for") {
+  Machine machine(Dearer);
+  CHECK_FALSE(machine.costs.RunsAlone(kKind));
+  machine.Part(0, 16);
+  while (machine.costs.RunsAlone(kKind)) machine.Took(1, false);
+  const std::uint64_t declined = machine.costs.statistics().declined;
+  REQUIRE(machine.Run(5) == 1);
+  CHECK_FALSE(machine.costs.RunsAlone(kKind + 1));
+  for (int i = 0; i < 4; ++i) {
+    CHECK(machine.costs.RunsAlone(kKind));
+    machine.Took(1, false);
+  }
+  CHECK_FALSE(machine.costs.RunsAlone(kKind));
+  CHECK(machine.costs.statistics().declined == declined + 4);  // the last one was by itself
+  Machine cheaper(Cheaper);
+  cheaper.Part(16, 16);
+  REQUIRE(cheaper.Run(16) == 16);
+  CHECK_FALSE(cheaper.costs.RunsAlone(kKind));
+}
+
 TEST_CASE("batch costs: looking for something better takes a small part of the time") {
   for (const auto& row_ns :
        {Machine::RowCost(Dearer), Machine::RowCost(Cheaper), Machine::RowCost(BestOfFour)}) {
