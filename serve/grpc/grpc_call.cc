@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kPrefix = 5;  // a flag, and the size of the message
 constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostSpare = 256;
+constexpr std::size_t kMostKept = 4096;  // bytes of each memory of a spare question
 
 constexpr std::string_view kMethod = ":method", kPath = ":path", kType = "content-type";
 constexpr std::string_view kTimeout = "grpc-timeout", kEncoding = "grpc-encoding";
@@ -55,6 +57,29 @@ void GrpcQuestion::Finish() {
   }
   // The front end waits for this before it goes.
   home->running.fetch_sub(1, std::memory_order_release);
+}
+
+void GrpcQuestion::Clear() {
+  call = nullptr;
+  memory.Reset(kMostKept);
+  Reset();
+  message.LetGo(kMostKept);
+  regions_of.clear();
+  text.clear();
+  if (text.capacity() > kMostKept) text.shrink_to_fit();
+}
+
+std::shared_ptr<GrpcQuestion> GrpcLoop::TakeQuestion() {
+  if (spare.empty()) return std::make_shared<GrpcQuestion>();
+  std::shared_ptr<GrpcQuestion> question = std::move(spare.back());
+  spare.pop_back();
+  return question;
+}
+
+void GrpcLoop::LetGo(std::shared_ptr<GrpcQuestion> question) {
+  if (question.use_count() > 1 || spare.size() >= kMostSpare) return;
+  question->Clear();
+  spare.push_back(std::move(question));
 }
 
 bool GrpcCall::Wants(std::string_view name) const {
@@ -126,7 +151,7 @@ void GrpcCall::OnData(Span<const std::byte> bytes) {
             "the messages of this connection have more bytes than the server holds; send fewer at a time");
       }
       buffered_ += size;
-      arriving_ = std::make_shared<GrpcQuestion>();
+      arriving_ = home_->TakeQuestion();
       arriving_->message.Begin(size);
     }
     const std::size_t taken = std::min(arriving_->message.missing(), bytes.size());
@@ -220,6 +245,7 @@ void GrpcCall::Answer(std::shared_ptr<GrpcQuestion> question) {
   GrpcQuestion& answer = *question;
   if (!answer.status && !is_stream()) return Refuse(answer.status);
   std::vector<MessagePart> parts;
+  parts.reserve(2 * answer.results.size() + 1);
   answer.text.assign(kPrefix, '\0');
   if (answer.status) {
     WriteInferResponse(answer, answer.regions_of, is_stream(), &answer.text, &parts);

@@ -41,12 +41,19 @@ struct GrpcQuestion final : Request {
   std::string text;
 
   void Finish() override;
+  // Makes it empty, so that it can be filled again. What has grown large is let go of.
+  void Clear();
 };
 
 // The state that the calls of one loop share. All but `running` belongs to the loop's thread.
 struct GrpcLoop : ServedLoop {
   std::atomic<std::size_t> running{0};                  // questions that the service has
   std::vector<std::shared_ptr<GrpcQuestion>> finished;  // whose answer is to be sent
+  std::vector<std::shared_ptr<GrpcQuestion>> spare;     // empty ones, whose memory is used again
+
+  std::shared_ptr<GrpcQuestion> TakeQuestion();
+  // Keeps it for TakeQuestion, if nobody else has it: its answer may still have to be sent.
+  void LetGo(std::shared_ptr<GrpcQuestion> question);
 };
 
 class GrpcCall final : public Http2Stream, public std::enable_shared_from_this<GrpcCall> {

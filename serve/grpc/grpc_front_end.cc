@@ -45,6 +45,7 @@ class GrpcFrontEnd final : public LoopFrontEnd<GrpcConnections, GrpcConnection> 
     std::vector<GrpcConnection*> unsent;
     unsent.swap(home->unsent);
     for (GrpcConnection* connection : unsent) connection->Flush();
+    for (std::shared_ptr<GrpcQuestion>& question : finished) home->LetGo(std::move(question));
     home->closed.clear();
     return home->submitted || !home->finished.empty() || !home->unsent.empty();
   }

@@ -16,9 +16,11 @@ constexpr std::int32_t kConnectionWindow = 16 << 20;
 constexpr std::size_t kMostOutput = std::size_t{1} << 20;  // made into frames before the socket has taken it
 constexpr std::size_t kFrameHead = 9;
 constexpr std::size_t kUsualHeaders = 4;  // that a stream wants
+constexpr std::size_t kUsualParts = 4;    // of a body
 
 std::vector<nghttp2_nv> Pairs(const std::vector<Http2Header>& headers) {
   std::vector<nghttp2_nv> pairs;
+  pairs.reserve(headers.size());
   for (const Http2Header& header : headers) {
     pairs.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.name.data())),
                      reinterpret_cast<std::uint8_t*>(const_cast<char*>(header.value.data())),
@@ -253,6 +255,7 @@ void Http2Connection::Respond(StreamId id, const std::vector<Http2Header>& heade
 void Http2Connection::Write(StreamId id, Span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   Stream* const stream = Find(id);
   if (broken_ || stream == nullptr || stream->body_ended || bytes.empty()) return;
+  if (stream->body.empty()) stream->body.reserve(kUsualParts);
   stream->body.push_back({bytes, std::move(owner)});
   stream->body_bytes += bytes.size();
   unsent_ += bytes.size();

@@ -41,4 +41,11 @@ bool MessageBuffer::Add(Span<const std::byte> bytes) {
   return true;
 }
 
+void MessageBuffer::LetGo(std::size_t keep) {
+  Begin(0);
+  if (room_ <= keep) return;
+  memory_ = nullptr;
+  room_ = 0;
+}
+
 }  // namespace rewire::serve

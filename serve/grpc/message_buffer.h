@@ -18,6 +18,8 @@ class MessageBuffer {
   void Begin(std::size_t size);
   // Adds bytes, at most as many as are missing. Returns false if there is no memory for them.
   bool Add(Span<const std::byte> bytes);
+  // The message is not needed any more. Its memory is kept for the next one if it has at most `keep` bytes.
+  void LetGo(std::size_t keep);
   std::size_t missing() const { return size_ - got_; }
   std::size_t size() const { return size_; }
   std::string_view message() const { return {reinterpret_cast<const char*>(memory_.get() + shift_), got_}; }

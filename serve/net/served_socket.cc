@@ -24,6 +24,14 @@ long ServedSocket::Receive(void* memory, std::size_t room) {
 
 long ServedSocket::Send(const iovec* parts, std::size_t count) {
   if (tls_ != nullptr) return tls_->Send(parts, count);
+  if (count == 1) {
+    while (true) {
+      const ssize_t sent = send(file_.get(), parts->iov_base, parts->iov_len, MSG_NOSIGNAL);
+      if (sent >= 0) return sent;
+      if (errno == EINTR) continue;
+      return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+    }
+  }
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(parts);
   message.msg_iovlen = count;
