@@ -172,8 +172,9 @@ Status StaticProgram::Invoke(State* state, Next* next, std::uint32_t function, s
   if (pass_ == Pass::kStates) {
     std::vector<std::int32_t> destinations;
     const FunctionPlan& plan = plans_[caller->function];
-    if (carries_outputs && !plan.sites.empty() && plan.sites[pc] != FunctionPlan::kNotRewired) {
-      for (const std::uint32_t leaf : plan.calls[plan.sites[pc] - 1]) {
+    const std::uint32_t site = plan.SiteAt(pc);
+    if (carries_outputs && site != FunctionPlan::kNotRewired) {
+      for (const std::uint32_t leaf : plan.calls[site - 1]) {
         destinations.push_back(leaf == FunctionPlan::kNotRewired || leaf > caller->destinations.size()
                                    ? Frame::kNowhere
                                    : caller->destinations[leaf - 1]);

@@ -122,10 +122,9 @@ Value StaticProgram::BoxInteger(const Value& integer) {
 
 // The leaf of the entry point's result in whose memory the plan allows the tensor of this instruction.
 std::int32_t StaticProgram::OutputHere() const {
-  const FunctionPlan& plan = plans_[frame_->function];
-  if (plan.sites.empty() || plan.sites[pc_] == FunctionPlan::kNotRewired) return Frame::kNowhere;
-  const std::uint32_t leaf = plan.sites[pc_] - 1;
-  return leaf < frame_->destinations.size() ? frame_->destinations[leaf] : Frame::kNowhere;
+  const std::uint32_t site = plans_[frame_->function].SiteAt(pc_);
+  if (site == FunctionPlan::kNotRewired || site > frame_->destinations.size()) return Frame::kNowhere;
+  return frame_->destinations[site - 1];
 }
 
 bool StaticProgram::TakesOutput(std::int32_t leaf, const Value& tensor) const {

@@ -37,13 +37,13 @@ const DeviceApi* ApiOf(const ProgramRep& rep, const TypeNode& type, DLDevice dev
   return nullptr;
 }
 
-// An uncounted tensor over memory that `owner` keeps.
-Result<RewireFFIAny> MakeConstant(const DLTensor& like, const DeviceApi* api, void* data, std::uint64_t bytes,
-                                  std::shared_ptr<const void> owner) {
-  TensorObject* tensor = NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
-  StorageObject* storage = NewOwnerStorage(data, bytes, like.device, std::move(owner));
-  if (tensor == nullptr || storage == nullptr) {
-    if (tensor != nullptr) DropStrong(tensor);
+// An uncounted tensor over memory of a storage, of which it takes over a reference. Null: there was no
+// memory.
+[[gnu::noinline]] Result<RewireFFIAny> MakeConstant(const DLTensor& like, void* data,
+                                                    StorageObject* storage) {
+  TensorObject* tensor =
+      storage == nullptr ? nullptr : NewSharedTensor(static_cast<std::uint32_t>(like.ndim));
+  if (tensor == nullptr) {
     if (storage != nullptr) DropStrong(storage);
     return Fail(StatusCode::kOutOfMemory, "no memory");
   }
@@ -51,10 +51,17 @@ Result<RewireFFIAny> MakeConstant(const DLTensor& like, const DeviceApi* api, vo
   tensor->tensor.data = data;
   tensor->tensor.device = like.device;
   tensor->flags |= TensorObject::kImmutable;
-  storage->device_api = api;  // CopyToHost needs it
   tensor->storage = storage;
   tensor->local = kUncounted;
   return MakeAny(kTensorKind, tensor);
+}
+
+// The same over memory that `owner` keeps.
+[[gnu::noinline]] Result<RewireFFIAny> MakeConstant(const DLTensor& like, const DeviceApi* api, void* data,
+                                                    std::uint64_t bytes, std::shared_ptr<const void> owner) {
+  StorageObject* storage = NewOwnerStorage(data, bytes, like.device, std::move(owner));
+  if (storage != nullptr) storage->device_api = api;  // CopyToHost needs it
+  return MakeConstant(like, data, storage);
 }
 
 Result<RewireFFIAny> PlaceData(const ProgramRep& rep, const Constant& constant, WorkMeter* meter) {
@@ -86,6 +93,12 @@ Result<RewireFFIAny> PlaceTensor(const ProgramRep& rep, const TypeNode& type, co
   const SharedBytes host{{static_cast<const std::byte*>(data), bytes}, nullptr};
   const bool is_there = device.api == nullptr || IsOnDevice(rep.module(), type.device, like.device);
   if (is_there && (!IsHostDevice(like.device) || IsAligned(host.view, rep.output_alignment))) {
+    // Thousands of models of one server may share a set: they refer to the storage of its tensor.
+    StorageObject* storage = TensorOf(Value(tensor).any())->storage;
+    if (IsHostDevice(like.device) && storage != nullptr && storage->device_api == nullptr) {
+      storage->AddStrong();
+      return MakeConstant(like, data, storage);
+    }
     return MakeConstant(like, ApiOf(rep, type, like.device), data, bytes, std::make_shared<Tensor>(tensor));
   }
   // Now, rather than in every call of a kernel that needs it there, or aligned.
@@ -244,6 +257,7 @@ Result<RewireFFIAny> PlaceComputed(const ProgramRep& rep, const Constant& consta
 }
 
 void FindConstantRanges(ProgramRep* rep) {
+  rep->constant_ranges.reserve(rep->constants.size());
   for (std::uint32_t i = 0; i < rep->constants.size(); ++i) {
     if (!IsObjectKind(rep->constants[i].type_index)) continue;  // device code
     const MemoryRange range = RangeOf(TensorOf(rep->constants[i])->tensor);

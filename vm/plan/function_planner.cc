@@ -120,23 +120,34 @@ class FunctionPlanner {
   // The plan as the interpreter looks it up.
   void Encode(FunctionPlan* plan) {
     const Function& function = analysis_.function();
+    std::uint32_t first = kNone, last = 0;
+    for (const LeafPlan& leaf : plan->leaves) {
+      for (const OutputSite& site : leaf.sites) {
+        if (site.reason != CopyReason::kNone) continue;
+        first = std::min(first, site.pc);
+        last = std::max(last, site.pc);
+      }
+    }
+    if (first > last) return;
+    plan->first_site = first;
+    plan->sites.assign(last - first + 1, FunctionPlan::kNotRewired);
     for (std::uint32_t leaf = 0; leaf < plan->leaves.size(); ++leaf) {
       for (const OutputSite& site : plan->leaves[leaf].sites) {
         if (site.reason != CopyReason::kNone) continue;
-        if (plan->sites.empty()) plan->sites.assign(function.code.size(), FunctionPlan::kNotRewired);
+        std::uint32_t& entry = plan->sites[site.pc - first];
         const auto value = static_cast<std::uint32_t>(leaf + 1);
         if (site.callee_leaf == kNone) {
-          plan->sites[site.pc] = value;
+          entry = value;
           continue;
         }
-        if (plan->sites[site.pc] == FunctionPlan::kNotRewired) {
+        if (entry == FunctionPlan::kNotRewired) {
           const std::uint32_t callee = function.code[site.pc + WordOf(Opcode::kInvoke, "function")];
           const std::size_t leaves = analysis_.result(callee).leaves.size();
           if (!analysis_.meter().Spend(leaves)) return;
           plan->calls.emplace_back(leaves, FunctionPlan::kNotRewired);
-          plan->sites[site.pc] = static_cast<std::uint32_t>(plan->calls.size());
+          entry = static_cast<std::uint32_t>(plan->calls.size());
         }
-        plan->calls[plan->sites[site.pc] - 1][site.callee_leaf] = value;
+        plan->calls[entry - 1][site.callee_leaf] = value;
       }
     }
   }

@@ -79,11 +79,17 @@ struct FunctionPlan {
   static constexpr std::uint32_t kNotRewired = 0;
 
   Array<LeafPlan> leaves;
-  // By word of code; empty if nothing is rewired. For an allocation: its leaf + 1. For an Invoke: 1 + an
-  // index in `calls`.
+  // By word of code, from the first instruction that is rewired to the last. For an allocation: its leaf + 1.
+  // For an Invoke: 1 + an index in `calls`.
   Array<std::uint32_t> sites;
+  std::size_t first_site = 0;
   // For each call that passes memory on, by leaf of the callee: this function's leaf + 1, or kNotRewired.
   Array<Array<std::uint32_t>> calls;
+
+  std::uint32_t SiteAt(std::size_t pc) const {
+    const std::size_t index = pc - first_site;  // wraps in front of the first one
+    return index < sites.size() ? sites[index] : kNotRewired;
+  }
 };
 
 // Rules that a test may switch off to show that a missing rule is noticed.

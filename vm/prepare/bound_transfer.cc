@@ -15,9 +15,8 @@ namespace rewire::bounds {
 
 bool BoundAnalysis::RewiredHere() const {
   const Activation& active = stack_.back();
-  const Array<std::uint32_t>& sites = plans_[active.function].sites;
-  if (sites.empty() || active.destinations == 0) return false;
-  const std::uint32_t leaf = sites[active.pc];
+  if (active.destinations == 0) return false;
+  const std::uint32_t leaf = plans_[active.function].SiteAt(active.pc);
   return leaf != FunctionPlan::kNotRewired && active.bound[leaf - 1];
 }
 
@@ -129,7 +128,7 @@ bool BoundAnalysis::TransferCall() {
     pass(code + WordOf(Opcode::kInvoke, "args"));
     bound.resize(module_.functions[callee].output_names.size(), false);
     const FunctionPlan& plan = plans_[stack_.back().function];
-    const std::uint32_t call = plan.sites.empty() ? FunctionPlan::kNotRewired : plan.sites[stack_.back().pc];
+    const std::uint32_t call = plan.SiteAt(stack_.back().pc);
     for (std::size_t i = 0; call != FunctionPlan::kNotRewired && i < bound.size(); ++i) {
       const std::uint32_t leaf = plan.calls[call - 1][i];
       bound[i] = leaf != FunctionPlan::kNotRewired && stack_.back().bound[leaf - 1];

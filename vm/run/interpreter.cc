@@ -220,7 +220,7 @@ REWIRE_INLINE bool Interpreter::Leave(const RewireFFIAny& value) {
   pc_ = return_pc;
   if (frame.destinations != kNone) vm_.run.destinations.Pop(frame.destinations);
   destinations_ = caller.destinations;
-  FindSites(caller.function);
+  FindPlan(caller.function);
   Put(frame.dst, value);
   return true;
 }

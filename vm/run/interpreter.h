@@ -157,10 +157,9 @@ class Interpreter {
   Status LeaveWork();
   [[gnu::cold]] bool FailDevice(const Status& failure);
 
-  // The plan's sites, once destinations_ is that of a frame of `function`.
-  void FindSites(std::uint32_t function) {
-    sites_ = destinations_ == kNone ? nullptr : rep_.plans[function].sites.data();
-  }
+  // Once destinations_ is that of a frame of `function`.
+  void FindPlan(std::uint32_t function) { plan_ = destinations_ == kNone ? nullptr : &rep_.plans[function]; }
+  std::uint32_t SiteAt(const Word* pc) const { return plan_->SiteAt(static_cast<std::size_t>(pc - code_)); }
 
   // Frames.
   RewireFFIAny EndRun(bool ok);
@@ -273,7 +272,7 @@ class Interpreter {
   const Word* pc_;
   const Word* code_;  // of the current function
   RewireFFIAny* registers_;
-  const Word* sites_;  // FunctionPlan::sites of the current function; null if no output is bound
+  const FunctionPlan* plan_;  // of the current function; null if no output is bound
   std::uint32_t destinations_ =
       kNone;  // destinations of the current frame, an offset in run.destinations; kNone if no output is bound
   std::uint64_t steps_left_;         // steps beyond the loop's current portion

@@ -100,7 +100,7 @@ REWIRE_INLINE bool Interpreter::AllocTensorFastPath(const Word* pc, RewireFFIAny
                                                     DLDataType dtype, Shape shape, Word dst) {
   const RewireFFIAny on = Reg(registers, storage_register);
   const auto rank = static_cast<std::uint32_t>(shape.size());
-  const bool placed = REWIRE_UNLIKELY(sites_ != nullptr) && sites_[pc - code_] != FunctionPlan::kNotRewired;
+  const bool placed = REWIRE_UNLIKELY(plan_ != nullptr) && SiteAt(pc) != FunctionPlan::kNotRewired;
   if (REWIRE_UNLIKELY(on.type_index != kStorageKind || rank > kPooledRank || placed)) return false;
   StorageObject* storage = StorageOf(on);
   std::uint64_t start = 0;

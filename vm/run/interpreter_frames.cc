@@ -56,7 +56,7 @@ REWIRE_INLINE void Interpreter::Begin(const LinkedFunction& callee, const Frame&
   code_ = frame.code;
   pc_ = frame.code;
   destinations_ = frame.destinations;
-  FindSites(frame.function);
+  FindPlan(frame.function);
   RewireFFIAny* const rest = registers + inputs;
   if (REWIRE_UNLIKELY(count > inputs + kFewRegisters)) {
     std::memset(rest, 0, (count - inputs) * sizeof(RewireFFIAny));

@@ -14,8 +14,8 @@ namespace rewire {
 
 // The output whose tensor the instruction at pc_ makes, when it is bound in this frame.
 OutputSlot* Interpreter::SlotHere() {
-  if (sites_ == nullptr) return nullptr;
-  const std::uint32_t leaf = sites_[pc_ - code_];
+  if (plan_ == nullptr) return nullptr;
+  const std::uint32_t leaf = SiteAt(pc_);
   return leaf == FunctionPlan::kNotRewired ? nullptr : vm_.run.destinations[destinations_ + leaf - 1];
 }
 
@@ -115,11 +115,10 @@ bool Interpreter::BindDestinations(std::uint32_t function) {
 // bound.
 bool Interpreter::CarryDestinations(std::uint32_t* destinations) {
   *destinations = kNone;
-  if (sites_ == nullptr) return true;
-  const FunctionPlan& plan = rep_.plans[vm_.run.frames.back().function];
-  const std::uint32_t call = sites_[pc_ - code_];
+  if (plan_ == nullptr) return true;
+  const std::uint32_t call = SiteAt(pc_);
   if (call == FunctionPlan::kNotRewired) return true;
-  const Array<std::uint32_t>& leaves = plan.calls[call - 1];
+  const Array<std::uint32_t>& leaves = plan_->calls[call - 1];
   const std::uint32_t base = vm_.run.destinations.size();
   bool any = false;
   if (!vm_.run.destinations.Resize(std::uint64_t{base} + leaves.size())) return FailMemory(leaves.size() * 8);

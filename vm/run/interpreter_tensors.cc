@@ -131,7 +131,7 @@ bool Interpreter::FinishTensor(Word storage_register, Word offset_register, DLDa
     return FailPlace(storage, dtype, bytes, offset, shape);
   }
   const OutputSlot* slot = nullptr;
-  if (sites_ != nullptr && !MemoryHere(dtype, shape, storage->device, &slot)) return false;
+  if (plan_ != nullptr && !MemoryHere(dtype, shape, storage->device, &slot)) return false;
   TensorObject* tensor = nullptr;
   if (slot != nullptr) {
     if (!FillOutput(*slot, bytes)) return false;
