@@ -31,6 +31,25 @@ HWY_INLINE V Polynomial(D d, V x, const float (&terms)[kTerms]) {
   return sum;
 }
 
+// The bound where x is beyond it, else x. The instructions of x86 give their second operand if one is NaN,
+// and if both are zeros.
+template <class V>
+HWY_INLINE V AtLeast(V x, V low) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(low, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, low), low, x);
+#endif
+}
+template <class V>
+HWY_INLINE V AtMost(V x, V high) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Min(high, x);
+#else
+  return hn::IfThenElse(hn::Lt(high, x), high, x);
+#endif
+}
+
 // The ends of what exp(x) is a normal float for.
 constexpr float kLeastExponent = -87.33654f;
 constexpr float kMostExponent = 88.72283f;
@@ -38,8 +57,10 @@ constexpr float kMostExponent = 88.72283f;
 // exp(x) = power * 2^n for x in that range, with n in the exponent's bits. To round n, a number is added that
 // is so large that its last bit is worth 1. exp of the rest, which is at most ln(2) / 2, is 1 + rest + rest^2
 // times a polynomial with an error below 4e-9.
+//
+// This is what is added to 1: exp(x) = (1 + tail) * 2^n.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpParts(D d, V x, hn::Vec<hn::RebindToSigned<D>>* exponent) {
+HWY_INLINE V ExpTail(D d, V x, hn::Vec<hn::RebindToSigned<D>>* exponent) {
   static constexpr float kTerms[] = {4.99999940e-01f, 1.66665211e-01f, 4.16683927e-02f, 8.36874545e-03f,
                                      1.38145348e-03f};
   const hn::RebindToSigned<D> bits;
@@ -50,8 +71,11 @@ HWY_INLINE V ExpParts(D d, V x, hn::Vec<hn::RebindToSigned<D>>* exponent) {
   // ln(2) in two parts, the first of so few digits that its products are exact.
   const V most = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   const V rest = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), most);
-  const V tail = hn::MulAdd(hn::Mul(rest, rest), Polynomial(d, rest, kTerms), rest);
-  return hn::Add(tail, hn::Set(d, 1.0f));
+  return hn::MulAdd(hn::Mul(rest, rest), Polynomial(d, rest, kTerms), rest);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpParts(D d, V x, hn::Vec<hn::RebindToSigned<D>>* exponent) {
+  return hn::Add(ExpTail(d, x, exponent), hn::Set(d, 1.0f));
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -115,8 +139,7 @@ HWY_INLINE V ExpAsTerm(D d, V x) {
 // x, brought to at most `limit` of either sign. NaN stays.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Held(D d, V x, float limit) {
-  const V most = hn::Set(d, limit);
-  return hn::IfThenElse(hn::Gt(hn::Abs(x), most), hn::CopySign(most, x), x);
+  return AtMost(AtLeast(x, hn::Set(d, -limit)), hn::Set(d, limit));
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -149,24 +172,21 @@ HWY_INLINE V TanhOf(D d, V x) {
   return Held(d, hn::Div(dividend, divisor), 1.0f);
 }
 
-// Up to 1 a polynomial of x^2 times x; from there 1 - exp(-x^2) times a polynomial of 1 / (1 + x / 2). Both
-// are interpolated at Chebyshev's points; the error is below 2e-7 of the result.
+// erf(x) = 1 - exp(-x q(x)) for x above 0, where q is a polynomial, fitted to an error below 4e-8 of the
+// result up to 4, where it is 1 in floats. With the parts of exp(-x q(x)) that is (1 - 2^n) - tail * 2^n,
+// which loses no digits near 0. NaN stays.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ErfOf(D d, V x) {
-  static constexpr float kSmall[] = {1.128379166e+00f, -3.761262690e-01f, 1.128359746e-01f, -2.685432880e-02f,
-                                     5.189311943e-03f, -8.018854994e-04f, 7.882497117e-05f};
-  static constexpr float kLarge[] = {-1.199234200e-04f, 2.843185942e-01f,  2.641537395e-01f,
-                                     3.287822200e-01f,  -5.344064183e-02f, 4.793521089e-01f,
-                                     -3.842885420e-01f, 6.838916748e-02f,  1.295234205e-02f};
+  static constexpr float kTerms[] = {-1.128379226e+00f, -6.366164684e-01f, -1.028144136e-01f,
+                                     1.932172477e-02f,  -2.057280944e-04f, -1.251738169e-03f,
+                                     3.809977206e-04f,  -4.070753857e-05f};
+  const hn::RebindToSigned<D> bits;
   const V one = hn::Set(d, 1.0f);
-  const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, 4.0f));  // 1 in floats from there on
-  const V square = hn::Mul(magnitude, magnitude);
-  const V small = hn::Mul(x, Polynomial(d, square, kSmall));
-  const V inverse = hn::Div(one, hn::MulAdd(hn::Set(d, 0.5f), magnitude, one));
-  const V tail = hn::Mul(hn::Exp(d, hn::Neg(square)), Polynomial(d, inverse, kLarge));
-  const V large = hn::CopySign(hn::Sub(one, tail), x);
-  const V either = hn::IfThenElse(hn::Le(magnitude, one), small, large);
-  return hn::IfThenElse(hn::IsNaN(x), x, either);
+  const V magnitude = AtMost(hn::Abs(x), hn::Set(d, 4.0f));
+  hn::Vec<hn::RebindToSigned<D>> exponent;
+  const V tail = ExpTail(d, hn::Mul(magnitude, Polynomial(d, magnitude, kTerms)), &exponent);
+  const V scale = hn::BitCast(d, hn::Add(hn::BitCast(bits, one), exponent));
+  return hn::CopySign(hn::NegMulAdd(tail, scale, hn::Sub(one, scale)), x);
 }
 
 // erf(x) as a fraction, x times a polynomial of x^2 by another, fitted to an error below 6e-8 of the result
@@ -245,29 +265,19 @@ HWY_INLINE V RoundedProduct(V a, V b) {
   return product;
 }
 
-// The bound where x is beyond it, else x. The instructions of x86 give their second operand if one is NaN,
-// and if both are zeros.
-template <class V>
-HWY_INLINE V AtLeast(V x, V low) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  return hn::Max(low, x);
-#else
-  return hn::IfThenElse(hn::Lt(x, low), low, x);
-#endif
-}
-template <class V>
-HWY_INLINE V AtMost(V x, V high) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  return hn::Min(high, x);
-#else
-  return hn::IfThenElse(hn::Lt(high, x), high, x);
-#endif
-}
-
-// exp(x) - 1, held in the range of Highway's function. Only for x that is no NaN.
+// exp(x) - 1 = (2^n - 1) + tail * 2^n loses no digits near 0. Half of it is computed first, because 2^n is
+// infinite for the largest finite results. Only for x that is no NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Expm1Of(D d, V x) {
-  return hn::Expm1(d, hn::Min(hn::Max(x, hn::Set(d, -100.0f)), hn::Set(d, 104.0f)));
+  const hn::RebindToSigned<D> bits;
+  const V half = hn::Set(d, 0.5f);
+  const V held = hn::Min(hn::Max(x, hn::Set(d, -86.0f)), hn::Set(d, 89.0f));
+  hn::Vec<hn::RebindToSigned<D>> exponent;
+  const V tail = ExpTail(d, held, &exponent);
+  const V scale = hn::BitCast(d, hn::Add(hn::BitCast(bits, half), exponent));
+  const V result = hn::MulAdd(tail, scale, hn::Sub(scale, half));
+  // Numbers so near 0 are their own results, to the sign and to the smallest of them.
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f)), x, hn::Add(result, result));
 }
 
 // The functions of kernels/contract/scalar_functions.h: ReluOf(d, x) and so on, and the same with numbers in
