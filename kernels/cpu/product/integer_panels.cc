@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/product/integer_panels.cc"
@@ -23,15 +24,20 @@ using VF = hn::Vec<DF>;
 inline std::int64_t Columns() { return static_cast<std::int64_t>(hn::Lanes(D())); }
 
 // A way to add four products to each sum: what it holds of a quad of a row, of the weights of a vector of
-// columns, and of their sums.
+// columns, and of their sums. This is one that reads the rows where they are.
+struct RowsInPlace {
+  using Rows = const std::uint8_t* const*;
+  static HWY_INLINE Rows Next(Rows rows) { return rows + 1; }
+};
+
 #if HWY_TARGET == HWY_SCALAR
 
-struct Ones {
-  static constexpr int kMostRows = 4;
+struct Ones : RowsInPlace {
+  static constexpr int kMostRows = 4, kMostInPlace = 4;
   static constexpr int kMostVectors = 1;
   using Quad = const std::uint8_t*;
   using Weights = const std::int8_t*;
-  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) { return from; }
+  static HWY_INLINE Quad LoadQuad(Rows rows, std::int64_t k) { return *rows + k; }
   static HWY_INLINE Weights LoadWeights(const std::int8_t* from) { return from; }
 
   struct Sum {
@@ -46,12 +52,24 @@ struct Ones {
 
 #else
 
-// Products of 16-bit numbers, added in pairs: those of bytes that are added in 16 bits would saturate.
-struct Pairs {
-#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
-  static constexpr int kMostRows = 8;
+// Completes a row's products before those of the next one. Otherwise g++ loads the quads of all rows first,
+// and sums have to leave their registers.
+template <class Vector>
+HWY_INLINE void CompleteInOrder(Vector& first, Vector& second) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG
+  asm volatile("" : "+v"(first.raw), "+v"(second.raw));
 #else
-  static constexpr int kMostRows = 4;
+  static_cast<void>(first), static_cast<void>(second);
+#endif
+}
+
+// Products of 16-bit numbers, added in pairs: those of bytes that are added in 16 bits would saturate.
+struct Pairs : RowsInPlace {
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
+  static constexpr int kMostRows = 8, kMostInPlace = 8;
+#else
+  static constexpr int kMostInPlace = 4;
+  static constexpr int kMostRows = 6;  // their sums, the weights, a quad and a product fill 16 registers
 #endif
   static constexpr int kMostVectors = 1;
   using DW = hn::Repartition<std::int16_t, D>;
@@ -64,9 +82,9 @@ struct Pairs {
 
   // Bytes beside zeros, which instructions that widen bytes take twice the time for: they move them from one
   // half of a vector to the other, too.
-  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) {
+  static HWY_INLINE Quad LoadQuad(Rows rows, std::int64_t k) {
     std::uint32_t quad = 0;
-    std::memcpy(&quad, from, sizeof(quad));
+    std::memcpy(&quad, *rows + k, sizeof(quad));
     const hn::Repartition<std::uint8_t, D> d;
     const auto bytes = hn::BitCast(d, hn::Set(hn::Repartition<std::uint32_t, D>(), quad));
     return hn::BitCast(DW(), hn::InterleaveLower(d, bytes, hn::Zero(d)));
@@ -74,8 +92,9 @@ struct Pairs {
 #if HWY_TARGET == HWY_AVX2
   static HWY_INLINE Weights LoadWeights(const std::int8_t* from) {
     const auto bytes = hn::LoadU(hn::Repartition<std::int8_t, D>(), from).raw;
-    return {hn::Vec<DW>{_mm256_srai_epi16(_mm256_unpacklo_epi8(bytes, bytes), 8)},
-            hn::Vec<DW>{_mm256_srai_epi16(_mm256_unpackhi_epi8(bytes, bytes), 8)}};
+    return {hn::Vec<DW>{_mm256_srai_epi16(_mm256_unpacklo_epi8(bytes, bytes), 8)}, hn::Vec<DW> {
+              _mm256_srai_epi16(_mm256_unpackhi_epi8(bytes, bytes), 8)
+            }};
   }
 #else
   static HWY_INLINE Weights LoadWeights(const std::int8_t* from) {
@@ -91,6 +110,7 @@ struct Pairs {
     HWY_INLINE void Add(Quad quad, Weights weights) {
       low = hn::ReorderWidenMulAccumulate(D(), weights.low, quad, low, low_rest);
       high = hn::ReorderWidenMulAccumulate(D(), weights.high, quad, high, high_rest);
+      CompleteInOrder(low, high);
     }
     // A column has two neighbors, of its first and its second pair of products.
     HWY_INLINE V Total() const {
@@ -105,19 +125,31 @@ struct Pairs {
   };
 };
 
+// The same by rows that have been widened, once for all columns of a tile.
+struct WidePairs : Pairs {
+  static constexpr std::int64_t kDepth = 512;  // so many elements of each row at once
+  using Rows = const std::int16_t*;
+  static HWY_INLINE Rows Next(Rows rows) { return rows + kDepth; }
+  static HWY_INLINE Quad LoadQuad(Rows rows, std::int64_t k) {
+    std::uint64_t quad = 0;
+    std::memcpy(&quad, rows + k, sizeof(quad));
+    return hn::BitCast(DW(), hn::Set(hn::Repartition<std::uint64_t, D>(), quad));
+  }
+};
+
 #endif
 
 #if HWY_TARGET == HWY_AVX3
 
-struct Vnni {
-  static constexpr int kMostRows = 8;
+struct Vnni : RowsInPlace {
+  static constexpr int kMostRows = 8, kMostInPlace = 8;
   static constexpr int kMostVectors = 2;
   using Quad = V;
   using Weights = V;
 
-  static HWY_INLINE Quad LoadQuad(const std::uint8_t* from) {
+  static HWY_INLINE Quad LoadQuad(Rows rows, std::int64_t k) {
     std::int32_t quad = 0;
-    std::memcpy(&quad, from, sizeof(quad));
+    std::memcpy(&quad, *rows + k, sizeof(quad));
     return hn::Set(D(), quad);
   }
   static HWY_INLINE Weights LoadWeights(const std::int8_t* from) {
@@ -146,18 +178,21 @@ struct Sums {
     next.Clear();
   }
   template <int kVectors>
-  HWY_INLINE void AddProducts(const std::uint8_t* const* rows, std::int64_t k, typename Way::Weights first,
+  HWY_INLINE void AddProducts(typename Way::Rows rows, std::int64_t k, typename Way::Weights first,
                               typename Way::Weights second) {
-    const typename Way::Quad quad = Way::LoadQuad(*rows + k);
+    const typename Way::Quad quad = Way::LoadQuad(rows, k);
     left.Add(quad, first);
     if constexpr (kVectors == 2) right.Add(quad, second);
-    next.template AddProducts<kVectors>(rows + 1, k, first, second);
+    next.template AddProducts<kVectors>(Way::Next(rows), k, first, second);
   }
+  // Adds to what is there, unless this is the first part of the sums.
   template <int kVectors>
-  HWY_INLINE void Store(std::int32_t* to) const {
-    hn::Store(left.Total(), D(), to);
-    if constexpr (kVectors == 2) hn::Store(right.Total(), D(), to + Columns());
-    next.template Store<kVectors>(to + kVectors * Columns());
+  HWY_INLINE void Store(bool is_first, std::int32_t* to) const {
+    const auto store = [&](V sum, std::int32_t* at)
+                           HWY_ATTR { hn::Store(is_first ? sum : hn::Add(sum, hn::Load(D(), at)), D(), at); };
+    store(left.Total(), to);
+    if constexpr (kVectors == 2) store(right.Total(), to + Columns());
+    next.template Store<kVectors>(is_first, to + kPanelWidth);
   }
 };
 
@@ -165,26 +200,24 @@ template <class Way>
 struct Sums<Way, 0> {
   HWY_INLINE void Clear() {}
   template <int kVectors>
-  HWY_INLINE void AddProducts(const std::uint8_t* const*, std::int64_t, typename Way::Weights,
+  HWY_INLINE void AddProducts(typename Way::Rows, std::int64_t, typename Way::Weights,
                               typename Way::Weights) {}
   template <int kVectors>
-  HWY_INLINE void Store(std::int32_t*) const {}
+  HWY_INLINE void Store(bool, std::int32_t*) const {}
 };
 
+// Adds the products of `depth` elements of the rows. Returns the quads of the columns behind them.
 template <class Way, int kRows, int kVectors>
-HWY_INLINE void AddSegments(const IntegerTile& tile, const std::int8_t* HWY_RESTRICT panel,
-                            Sums<Way, kRows>& sums) {
-  const std::int64_t quad_bytes = tile.width * kQuad;
-  for (std::int64_t s = 0; s < tile.segments; ++s) {
-    const std::uint8_t* rows[kRows];
-    for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * kRows + i];
-    for (std::int64_t k = 0; k < tile.depth; k += kQuad) {
-      const auto first = Way::LoadWeights(panel);
-      const auto second = kVectors == 2 ? Way::LoadWeights(panel + Columns() * kQuad) : first;
-      sums.template AddProducts<kVectors>(rows, k, first, second);
-      panel += quad_bytes;
-    }
+HWY_INLINE const std::int8_t* AddDepth(typename Way::Rows rows, std::int64_t depth,
+                                       const std::int8_t* HWY_RESTRICT panel, std::int64_t width,
+                                       Sums<Way, kRows>& sums) {
+  for (std::int64_t k = 0; k < depth; k += kQuad) {
+    const auto first = Way::LoadWeights(panel);
+    const auto second = kVectors == 2 ? Way::LoadWeights(panel + Columns() * kQuad) : first;
+    sums.template AddProducts<kVectors>(rows, k, first, second);
+    panel += width * kQuad;
   }
+  return panel;
 }
 
 HWY_NOINLINE std::int32_t SumOf(const std::uint8_t* from, std::int64_t count) {
@@ -269,22 +302,99 @@ void Finish(const IntegerTile& tile, const std::int32_t* products, const std::in
     FinishColumns(tile, from, tile.count, products + from, kPanelWidth, row_sums);
 }
 
-// kVectors vectors of the tile from column `from` on.
+// The products of kRows rows of the tile by kVectors vectors of columns, from `row` and column `from` on.
 template <class Way, int kRows, int kVectors>
-HWY_NOINLINE void RunColumns(const IntegerTile& tile, std::int64_t from, const std::int32_t* row_sums) {
-  HWY_ALIGN std::int32_t products[kRows * kVectors * hn::MaxLanes(D())];
+HWY_NOINLINE void MultiplyColumns(const IntegerTile& tile, int row, std::int64_t from,
+                                  std::int32_t* products) {
+  const std::int8_t* panel = tile.panel + from * kQuad;
   Sums<Way, kRows> sums;
   sums.Clear();
-  AddSegments<Way, kRows, kVectors>(tile, tile.panel + from * kQuad, sums);
-  sums.template Store<kVectors>(products);
-  for (int v = 0; v < kVectors && from < tile.columns; ++v, from += Columns())
-    FinishColumns(tile, from, kRows, products + v * Columns(), kVectors * Columns(), row_sums);
+  for (std::int64_t s = 0; s < tile.segments; ++s) {
+    const std::uint8_t* rows[kRows];
+    for (int i = 0; i < kRows; ++i) rows[i] = tile.rows[s * tile.count + row + i];
+    panel = AddDepth<Way, kRows, kVectors>(rows, tile.depth, panel, tile.width, sums);
+  }
+  sums.template Store<kVectors>(true, products + row * kPanelWidth + from);
 }
+
+template <class Way, int kRows>
+HWY_INLINE void MultiplyInPlace(const IntegerTile& tile, int row, std::int32_t* products) {
+  std::int64_t from = 0;
+  if constexpr (Way::kMostVectors == 2) {
+    for (; from + 2 * Columns() <= tile.width && from + Columns() < tile.columns; from += 2 * Columns())
+      MultiplyColumns<Way, kRows, 2>(tile, row, from, products);
+  }
+  for (; from < tile.columns; from += Columns()) MultiplyColumns<Way, kRows, 1>(tile, row, from, products);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+
+// Widens kCount bytes, or as many as a vector has.
+template <std::int64_t kCount>
+HWY_INLINE std::int64_t WidenSome(const std::uint8_t* HWY_RESTRICT from, std::int16_t* HWY_RESTRICT to) {
+  const hn::CappedTag<std::int16_t, kCount> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> of_bytes;
+  hn::StoreU(hn::PromoteTo(d, hn::LoadU(of_bytes, from)), d, to);
+  return static_cast<std::int64_t>(hn::Lanes(d));
+}
+// Widens a multiple of 4 bytes.
+HWY_INLINE void WidenBytes(const std::uint8_t* HWY_RESTRICT from, std::int64_t count,
+                           std::int16_t* HWY_RESTRICT to) {
+  constexpr std::int64_t kMany = 16, kEight = 8;
+  std::int64_t k = 0;
+  while (k + kMany <= count) k += WidenSome<kMany>(from + k, to + k);
+  while (k + kEight <= count) k += WidenSome<kEight>(from + k, to + k);
+  if (k < count) WidenSome<kQuad>(from + k, to + k);
+}
+
+template <int kRows>
+HWY_NOINLINE void MultiplyWide(const std::int16_t* rows, std::int64_t depth, const std::int8_t* panel,
+                               std::int64_t width, bool is_first, std::int32_t* products) {
+  Sums<WidePairs, kRows> sums;
+  sums.Clear();
+  AddDepth<WidePairs, kRows, 1>(rows, depth, panel, width, sums);
+  sums.template Store<1>(is_first, products);
+}
+
+// Of a tile of one segment. Deep rows are widened in parts, which stay in the first cache with a part of the
+// panel.
+template <int kRows>
+HWY_NOINLINE void MultiplyWidened(const IntegerTile& tile, std::int32_t* products) {
+  HWY_ALIGN std::int16_t rows[kRows * WidePairs::kDepth];
+  const std::int64_t padded = PaddedDepth(tile.depth);
+  const std::int8_t* panel = tile.panel;
+  for (std::int64_t k = 0; k == 0 || k < padded; k += WidePairs::kDepth) {
+    const std::int64_t depth = std::min(WidePairs::kDepth, padded - k);
+    for (int i = 0; i < kRows; ++i) WidenBytes(tile.rows[i] + k, depth, rows + i * WidePairs::kDepth);
+    for (std::int64_t from = 0; from < tile.columns; from += Columns())
+      MultiplyWide<kRows>(rows, depth, panel + from * kQuad, tile.width, k == 0, products + from);
+    panel += depth * tile.width;
+  }
+}
+
+#endif
 
 void SumRows(const IntegerTile& tile, std::int32_t* row_sums) {
   std::fill_n(row_sums, tile.count, 0);
   for (std::int64_t s = 0; s < tile.segments; ++s) {
     for (int i = 0; i < tile.count; ++i) row_sums[i] += SumOf(tile.rows[s * tile.count + i], tile.depth);
+  }
+}
+
+// Rows in one segment are widened. Windows of a convolution, whose rows are in several, are read in place.
+template <class Way, int kRows>
+HWY_INLINE void MultiplyRows(const IntegerTile& tile, std::int32_t* products) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (std::is_same_v<Way, Pairs>) {
+    if (tile.segments == 1) return MultiplyWidened<kRows>(tile, products);
+  }
+#endif
+  if constexpr (kRows > Way::kMostInPlace) {
+    constexpr int kHalf = (kRows + 1) / 2;
+    MultiplyInPlace<Way, kHalf>(tile, 0, products);
+    MultiplyInPlace<Way, kRows - kHalf>(tile, kHalf, products);
+  } else {
+    MultiplyInPlace<Way, kRows>(tile, 0, products);
   }
 }
 
@@ -297,13 +407,11 @@ void RunRows(const IntegerTile& tile) {
     else
       SumRows(tile, sums_of_tile);
   }
-  const std::int32_t* row_sums = tile.row_sums != nullptr ? tile.row_sums : sums_of_tile;
-  std::int64_t from = 0;
-  if constexpr (Way::kMostVectors == 2) {
-    for (; from + 2 * Columns() <= tile.width && from + Columns() < tile.columns; from += 2 * Columns())
-      RunColumns<Way, kRows, 2>(tile, from, row_sums);
-  }
-  for (; from < tile.columns; from += Columns()) RunColumns<Way, kRows, 1>(tile, from, row_sums);
+  HWY_ALIGN std::int32_t products[kRows * kPanelWidth];
+  MultiplyRows<Way, kRows>(tile, products);
+  for (std::int64_t from = 0; from < tile.columns; from += Columns())
+    FinishColumns(tile, from, kRows, products + from, kPanelWidth,
+                  tile.row_sums != nullptr ? tile.row_sums : sums_of_tile);
 }
 
 template <class Way, int kRows = Way::kMostRows>

@@ -17,35 +17,35 @@ using kernel::cpu::IntegerPanelKernel;
 using kernel::cpu::IntegerTile;
 using kernel::cpu::PaddedDepth;
 
-// A tile of rows in two segments of these bytes.
+// A tile of rows in segments of these bytes.
 struct TileCase {
   int rows;
-  std::int64_t depth, columns;
+  std::int64_t segments, depth, columns;
   bool w_zero;
 };
 
 void CheckTile(const IntegerPanelKernel& kernel, const TileCase& c) {
-  INFO(c.rows << " rows, depth " << c.depth << ", " << c.columns << " columns"
+  INFO(c.rows << " rows, " << c.segments << " segments, depth " << c.depth << ", " << c.columns << " columns"
               << (c.w_zero ? ", zeros" : ""));
   const std::int64_t width = c.columns > 16 ? 32 : 16;
   const std::int64_t padded = PaddedDepth(c.depth);
-  const HostTensor x = RandomBytes<std::uint8_t>({2 * c.rows, padded}, 1);
-  const HostTensor panel = RandomBytes<std::int8_t>({2 * padded * width}, 2);
+  const HostTensor x = RandomBytes<std::uint8_t>({c.segments * c.rows, padded}, 1);
+  const HostTensor panel = RandomBytes<std::int8_t>({c.segments * padded * width}, 2);
   const auto xs = x.values<std::uint8_t>();
   auto ws = panel.values<std::int8_t>();
   std::vector<const std::uint8_t*> pointers;
-  for (std::int64_t i = 0; i < 2 * c.rows; ++i) pointers.push_back(xs.data() + i * padded);
+  for (std::int64_t i = 0; i < c.segments * c.rows; ++i) pointers.push_back(xs.data() + i * padded);
   const auto byte = [&](std::int64_t k, std::int64_t j) -> std::int8_t& {
     return ws[At((k / 4 * width + j) * 4 + k % 4)];
   };
-  for (std::int64_t k = 0; k < 2 * padded; ++k) {
+  for (std::int64_t k = 0; k < c.segments * padded; ++k) {
     for (std::int64_t j = 0; j < width && k % padded >= c.depth; ++j) byte(k, j) = 0;
   }
   std::vector<std::int32_t> start, w_zero, out(At(c.rows * (c.columns + 3)), -77);
   for (std::int64_t j = 0; j < c.columns; ++j) start.push_back(static_cast<std::int32_t>(j * 1000 - 5));
   for (std::int64_t j = 0; j < c.columns; ++j)
     w_zero.push_back(static_cast<std::int32_t>(j * 37 % 256 - 128));
-  IntegerTile tile{pointers.data(), c.rows,       2,
+  IntegerTile tile{pointers.data(), c.rows,       c.segments,
                    c.depth,         ws.data(),    width,
                    c.columns,       start.data(), c.w_zero ? w_zero.data() : nullptr,
                    IntegerFinish{}, out.data(),   c.columns + 3};
@@ -53,7 +53,7 @@ void CheckTile(const IntegerPanelKernel& kernel, const TileCase& c) {
   for (std::int64_t i = 0; i < c.rows; ++i) {
     for (std::int64_t j = 0; j < c.columns + 3; ++j) {
       std::int32_t sum = j < c.columns ? start[At(j)] : -77;
-      for (std::int64_t k = 0; j < c.columns && k < 2 * padded; ++k) {
+      for (std::int64_t k = 0; j < c.columns && k < c.segments * padded; ++k) {
         if (k % padded >= c.depth) continue;
         sum +=
             pointers[At(k / padded * c.rows + i)][k % padded] * (byte(k, j) - (c.w_zero ? w_zero[At(j)] : 0));
@@ -105,10 +105,11 @@ TEST_CASE("the integer panel kernels of every instruction set are exact") {
     for (const bool any_instruction : {false, true}) {
       const IntegerPanelKernel kernel = ChooseIntegerPanelKernel(any_instruction);
       for (int rows = 1; rows <= kernel.rows; ++rows) {
-        for (std::int64_t depth : {1, 4, 7, 70}) {
+        for (std::int64_t depth : {1, 4, 7, 12, 70, 601}) {
           for (std::int64_t columns : {1, 5, 16, 17, 24, 32}) {
-            CheckTile(kernel, {rows, depth, columns, false});
-            CheckTile(kernel, {rows, depth, columns, true});
+            CheckTile(kernel, {rows, 1, depth, columns, depth % 2 == 0});
+            CheckTile(kernel, {rows, 2, depth, columns, false});
+            CheckTile(kernel, {rows, 2, depth, columns, true});
           }
         }
       }
