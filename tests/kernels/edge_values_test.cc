@@ -122,6 +122,27 @@ TEST_CASE("a signed number keeps its sign when shifted to the right") {
   CHECK(shifted.values<std::int64_t>() == std::vector<std::int64_t>{-1, -1});
 }
 
+TEMPLATE_TEST_CASE("bytes are shifted by every number of places", "", std::uint8_t, std::int8_t) {
+  std::vector<TestType> bytes, places, left, right;
+  for (int x = 0; x < 256; ++x) {
+    for (int by : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 64, 127, 128, 255}) {
+      const auto byte = static_cast<TestType>(x), number = static_cast<TestType>(by);
+      const bool stays = by < 8;
+      bytes.push_back(byte);
+      places.push_back(number);
+      left.push_back(static_cast<TestType>(stays ? byte << by : 0));
+      right.push_back(static_cast<TestType>(stays ? byte >> by : byte < 0 ? -1 : 0));
+    }
+  }
+  const auto count = static_cast<std::int64_t>(bytes.size());
+  HostTensor a = HostTensor::Of<TestType>({count}, bytes), by = HostTensor::Of<TestType>({count}, places);
+  HostTensor out = HostTensor::Empty<TestType>({count});
+  REQUIRE(Run("rewire.bit_shift", {&a, &by, &out}, {{"direction", "LEFT"}}) == "");
+  CHECK(out.values<TestType>() == left);
+  REQUIRE(Run("rewire.bit_shift", {&a, &by, &out}, {{"direction", "RIGHT"}}) == "");
+  CHECK(out.values<TestType>() == right);
+}
+
 // Forward and back, of even and odd lengths and of one that is no power of two.
 TEST_CASE("an inverse onesided transform gives the real signal") {
   for (const std::int64_t size : {2, 5, 8, 10}) {

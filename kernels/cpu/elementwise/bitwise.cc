@@ -44,6 +44,15 @@ struct BitXor {
   }
 };
 
+// Bytes moved by up to 7 places of `move`, of which each of the three bits of the number does a part: vectors
+// have no shifts of bytes by a number of places each.
+template <typename T, typename Move>
+T MoveByte(T x, T places, const Move& move) {
+  x = (places & 1) != 0 ? move(x, 1) : x;
+  x = (places & 2) != 0 ? move(x, 2) : x;
+  return (places & 4) != 0 ? move(x, 4) : x;
+}
+
 struct BitShift {
   static constexpr const char* kName = names::kBitShift;
   bool left = true;
@@ -57,16 +66,29 @@ struct BitShift {
   Status operator()(TensorView a, TensorView b, TensorView out) const {
     if (left) {
       return OnBits(a, b, out, [](auto x, auto y) {
-        return y >= 8 * sizeof(x) ? std::uint64_t{0} : static_cast<std::uint64_t>(x) << y;
+        using T = decltype(x);
+        if constexpr (sizeof(T) == 1) {
+          const T moved = MoveByte(x, y, [](T byte, int by) { return static_cast<T>(byte << by); });
+          return static_cast<T>(y > 7 ? 0 : moved);
+        } else {
+          return y >= 8 * sizeof(x) ? std::uint64_t{0} : static_cast<std::uint64_t>(x) << y;
+        }
       });
     }
     return OnBits<true>(a, b, out, [](auto x, auto y) {
       using T = decltype(x);
-      constexpr auto kBits = static_cast<std::uint64_t>(8 * sizeof(T));
-      const auto places = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(y));
-      // Only the sign of a signed number is left then.
-      return static_cast<T>(x >> std::min(places, kBits - 1)) &
-             static_cast<T>(places < kBits || x < 0 ? -1 : 0);
+      if constexpr (sizeof(T) == 1) {
+        const T moved = MoveByte(x, y, [](T byte, int by) { return static_cast<T>(byte >> by); });
+        // Only the sign of a signed number is left then.
+        const bool stays = static_cast<std::make_unsigned_t<T>>(y) <= 7;
+        return static_cast<T>(stays ? moved : static_cast<T>(x < 0 ? -1 : 0));
+      } else {
+        constexpr auto kBits = static_cast<std::uint64_t>(8 * sizeof(T));
+        const auto places = static_cast<std::uint64_t>(static_cast<std::make_unsigned_t<T>>(y));
+        // Only the sign of a signed number is left then.
+        return static_cast<T>(x >> std::min(places, kBits - 1)) &
+               static_cast<T>(places < kBits || x < 0 ? -1 : 0);
+      }
     });
   }
 };

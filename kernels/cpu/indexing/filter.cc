@@ -187,8 +187,9 @@ struct Compress {
     if (sizes[2] == 1 && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
       return ForElementSize("x", x, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        return TakeElements(static_cast<const T*>(x.raw_data()), sizes, taken, condition.dim(0),
-                            out.size() / sizes[0], static_cast<T*>(out.raw_data()));
+        const auto take = sizes[0] < kManyLines ? &TakeElements<T> : &TakePositions<T>;
+        return take(static_cast<const T*>(x.raw_data()), sizes, taken, condition.dim(0),
+                    out.size() / sizes[0], static_cast<T*>(out.raw_data()));
       });
     }
     Pace pace;
@@ -206,6 +207,36 @@ struct Compress {
   }
 
  private:
+  static constexpr std::int64_t kManyLines = 4;
+
+  // Many lines of single elements: the positions that are kept are found once for all.
+  template <typename T>
+  static Status TakePositions(const T* from, const std::int64_t (&sizes)[3], const std::uint8_t* taken,
+                              std::int64_t conditions, std::int64_t kept, T* to) {
+    constexpr std::int64_t kAtOnce = 512;
+    std::int16_t places[kAtOnce];
+    Pace pace;
+    std::int64_t found = 0;
+    for (std::int64_t first = 0; first < conditions; first += kAtOnce) {
+      const std::int64_t some = std::min(kAtOnce, conditions - first);
+      std::int64_t count = 0;
+      for (std::int64_t i = 0; i < some; ++i) {
+        places[count] = static_cast<std::int16_t>(i);
+        count += taken[first + i] != 0 ? 1 : 0;
+      }
+      const bool done = pace.For(sizes[0], kAtOnce, [&](std::int64_t o, std::int64_t end) {
+        for (; o < end; ++o) {
+          const T* line = from + o * sizes[1] + first;
+          T* place = to + o * kept + found;
+          for (std::int64_t j = 0; j < count; ++j) place[j] = line[places[j]];
+        }
+      });
+      if (!done) return Stopped();
+      found += count;
+    }
+    return Status();
+  }
+
   // Lines of single elements, of which each leaves `kept`. An element is written before it is known whether
   // it is taken, since a branch would be guessed wrong.
   template <typename T>

@@ -54,26 +54,37 @@ struct NegativeLogLikelihood {
   Status Run(TensorView x, TensorView target, const T* weights, TensorView out) const {
     const std::int64_t classes = x.dim(1);
     const std::int64_t inner = Product(x.dims(), 2, x.ndim());
-    const std::int64_t size = target.size();
     const I* label = target.data<I>();
     double sum = 0;
     double weight_sum = 0;
+    std::int64_t wrong = -1;  // the number of a target that is no class
     Pace pace;
-    for (std::int64_t i = 0; i < size; ++i) {
-      if (!pace.Spend(4)) return Stopped();
-      T loss = 0;
-      const auto c = static_cast<std::int64_t>(label[i]);
-      if (!ignores || c != ignored) {
-        if (c < 0 || c >= classes) {
-          return ValueError("element ", i, " of target is ", c, ", expected 0 to ", classes - 1,
-                            " as x has shape ", x.dims());
+    for (std::int64_t n = 0; n < x.dim(0); ++n) {
+      const I* labels = label + n * inner;
+      const T* values = x.data<T>() + n * classes * inner;
+      T* losses = reduction == kNone ? out.data<T>() + n * inner : nullptr;
+      const bool done = pace.For(inner, 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end && wrong < 0; ++i) {
+          T loss = 0;
+          const auto c = static_cast<std::int64_t>(labels[i]);
+          if (!ignores || c != ignored) {
+            if (c < 0 || c >= classes) {
+              wrong = n * inner + i;
+              return;
+            }
+            const T weight = weights != nullptr ? weights[c] : T{1};
+            loss = -weight * values[c * inner + i];
+            weight_sum += static_cast<double>(weight);
+          }
+          sum += static_cast<double>(loss);
+          if (losses != nullptr) losses[i] = loss;
         }
-        const T weight = weights != nullptr ? weights[c] : T{1};
-        loss = -weight * x.data<T>()[(i / inner * classes + c) * inner + i % inner];
-        weight_sum += static_cast<double>(weight);
+      });
+      if (wrong >= 0) {
+        return ValueError("element ", wrong, " of target is ", static_cast<std::int64_t>(label[wrong]),
+                          ", expected 0 to ", classes - 1, " as x has shape ", x.dims());
       }
-      sum += static_cast<double>(loss);
-      if (reduction == kNone) out.data<T>()[i] = loss;
+      if (!done) return Stopped();
     }
     if (reduction == kSum) *out.data<T>() = static_cast<T>(sum);
     if (reduction == kMean) *out.data<T>() = static_cast<T>(sum / weight_sum);

@@ -180,12 +180,15 @@ struct AffineGrid {
               coordinates[i] = Coordinate(static_cast<double>(at + i), line);
             Position<kAxes> position(*this, out, begin % lines);
             const bool done =
-                pace.For(end - begin, Times(count, 2 * kAxes), [&](std::int64_t i, std::int64_t last) {
-                  for (; i < last; ++i, position.Advance()) {
-                    const std::int64_t number = begin + i;
-                    WriteLine<T, kAxes>(theta.data<T>() + number / lines * kAxes * (kAxes + 1), position.of,
-                                        coordinates, count, out.data<T>() + (number * line + at) * kAxes);
-                  }
+                pace.For(end - begin, Times(count, 2 * kAxes), [&](std::int64_t first, std::int64_t last) {
+                  // One loop for all lines, which may be short.
+                  WideLoop([=, of = &position, table = &coordinates[0], maps = theta.data<T>(),
+                            to = out.data<T>() + at * kAxes] {
+                    for (std::int64_t i = begin + first; i < begin + last; ++i, of->Advance()) {
+                      WriteLine<T, kAxes>(maps + i / lines * kAxes * (kAxes + 1), of->of, table, count,
+                                          to + i * line * kAxes);
+                    }
+                  });
                 });
             if (!done) return;
           }
@@ -231,15 +234,13 @@ struct AffineGrid {
       sums[r].factor = static_cast<double>(row[0]);
       for (int k = 1; k <= kAxes; ++k) sums[r].terms[k - 1] = static_cast<double>(row[k]) * position[k];
     }
-    WideLoop([=] {
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (int r = 0; r < kAxes; ++r) {
-          double sum = sums[r].factor * coordinates[i];
-          for (int k = 0; k < kAxes; ++k) sum += sums[r].terms[k];
-          to[i * kAxes + r] = static_cast<T>(sum);
-        }
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (int r = 0; r < kAxes; ++r) {
+        double sum = sums[r].factor * coordinates[i];
+        for (int k = 0; k < kAxes; ++k) sum += sums[r].terms[k];
+        to[i * kAxes + r] = static_cast<T>(sum);
       }
-    });
+    }
   }
 
   double Coordinate(double x, std::int64_t dim) const {

@@ -140,19 +140,50 @@ class GridTaps {
   template <Mode kMode, Padding kPadding>
   static void FindTaps(Fold<kPadding> fold, std::int64_t dim, const double* positions, std::int64_t count,
                        AxisTaps* taps) {
-    constexpr int kReach = ReachOf(kMode), kBefore = kMode == kCubic ? 1 : 0;
-    WideLoop([=, most = static_cast<std::int32_t>(std::min(dim, kFarthest))] {
-      for (int k = 0; k < kReach; ++k) {
+    const auto size = static_cast<std::int32_t>(std::min(dim, kFarthest));
+    if constexpr (kMode == kCubic)
+      FindCubicTaps(fold, size, positions, count, taps);
+    else
+      FindNearTaps<kMode>(fold, size, positions, count, taps);
+  }
+
+  // Positions that have been brought back lie in the image, and so do their neighbors but the one behind the
+  // last element, whose weight is 0.
+  template <Mode kMode, Padding kPadding>
+  static void FindNearTaps(Fold<kPadding> fold, std::int32_t size, const double* positions,
+                           std::int64_t count, AxisTaps* taps) {
+    WideLoop([=] {
+      for (std::int64_t p = 0; p < count; ++p) {
+        const double position = fold(positions[p]);
+        const double down = kMode == kNearest ? std::nearbyint(position) : std::floor(position);
+        const std::int32_t first = ToIndex(down), second = first + 1;
+        if constexpr (kPadding == kZeros) {
+          taps->indices[0][p] = first >= 0 && first < size ? first : -1;
+          if (kMode == kLinear) taps->indices[1][p] = second >= 0 && second < size ? second : -1;
+        } else {
+          taps->indices[0][p] = first < size ? first : size - 1;
+          if (kMode == kLinear) taps->indices[1][p] = second < size ? second : size - 1;
+        }
+        const double distance = position - down;
+        taps->weights[0][p] = kMode == kNearest ? 1 : 1 - distance;
+        if (kMode == kLinear) taps->weights[1][p] = distance;
+      }
+    });
+  }
+
+  // Cubic taps are brought back one by one.
+  template <Padding kPadding>
+  static void FindCubicTaps(Fold<kPadding> fold, std::int32_t size, const double* positions,
+                            std::int64_t count, AxisTaps* taps) {
+    WideLoop([=] {
+      for (int k = 0; k < kMostReach; ++k) {
         for (std::int64_t p = 0; p < count; ++p) {
-          // Cubic taps are brought back one by one, the others together.
-          const double position = kMode == kCubic ? positions[p] : fold(positions[p]);
-          const double down = kMode == kNearest ? std::nearbyint(position) : std::floor(position);
-          const double distance = std::fabs(position - down - static_cast<double>(k - kBefore));
-          taps->weights[k][p] = kMode == kNearest ? 1 : kMode == kCubic ? Cubic(distance) : 1 - distance;
-          const std::int32_t at = ToIndex(down) + (k - kBefore);
-          const bool is_inside = at >= 0 && at < most;
+          const double down = std::floor(positions[p]);
+          taps->weights[k][p] = Cubic(std::fabs(positions[p] - down - static_cast<double>(k - 1)));
+          const std::int32_t at = ToIndex(down) + (k - 1);
+          const bool is_inside = at >= 0 && at < size;
           const std::int32_t beyond =
-              kPadding == kZeros || most == 0 ? -1 : ToIndex(fold(static_cast<double>(at)));
+              kPadding == kZeros || size == 0 ? -1 : ToIndex(fold(static_cast<double>(at)));
           taps->indices[k][p] = is_inside ? at : beyond;
         }
       }

@@ -115,10 +115,9 @@ struct RoiAlign {
 
   // Two neighbors along an axis, as offsets into a plane, and what part of the value is the second one's.
   struct Neighbors {
-    std::int64_t first = 0;
-    std::int64_t second = 0;
-    double part = 0;
-    bool inside = false;
+    std::int64_t first, second;
+    double part;
+    bool inside;
   };
 
   // The samples of a region along an axis. The first ones are found once for all channels.
@@ -143,7 +142,7 @@ struct RoiAlign {
     Neighbors Find(std::int64_t bin, std::int64_t i) const {
       double at = start_ + static_cast<double>(bin) * bin_ +
                   (static_cast<double>(i) + 0.5) * bin_ / static_cast<double>(per_bin_);
-      if (!(at >= -1 && at <= static_cast<double>(size_)) || size_ == 0) return {};
+      if (!(at >= -1 && at <= static_cast<double>(size_)) || size_ == 0) return {0, 0, 0, false};
       at = std::clamp(at, 0.0, static_cast<double>(size_ - 1));
       const auto pixel = ToType<std::int64_t>(at);
       return {pixel * step_, std::min(size_ - 1, pixel + 1) * step_, at - static_cast<double>(pixel), true};
@@ -151,7 +150,7 @@ struct RoiAlign {
 
     double start_, bin_;
     std::int64_t size_, step_, per_bin_;
-    Neighbors stored_[kStored];
+    Neighbors stored_[kStored];  // as many of these as there are samples; the others are not set
   };
 
   struct Region {

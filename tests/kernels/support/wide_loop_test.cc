@@ -332,7 +332,7 @@ TEST_CASE("elements that are not 0 are found in lines of any length") {
 
 TEMPLATE_TEST_CASE("single elements are kept or picked along the last axis", "", std::uint8_t, std::int64_t,
                    float) {
-  const std::int64_t rows = 3, columns = 41;
+  const std::int64_t rows = GENERATE(3, 6), columns = GENERATE(41, 700);
   std::vector<TestType> elements;
   for (const std::int32_t x : Elements<std::int32_t>(rows * columns, 40))
     elements.push_back(static_cast<TestType>(x));
