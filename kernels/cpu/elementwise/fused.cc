@@ -212,7 +212,8 @@ class FusedCall {
           StoreBytes(step, operands, result, row * inner_ + at, count);
           break;
         }
-        if (step.joins && step.operand_count == 2 && (i + 1 < last || (is_float && i + 1 == last))) {
+        const bool to_floats = out.bf16 == nullptr && !to_bytes;
+        if (step.joins && step.operand_count == 2 && (i + 1 < last || (to_floats && i + 1 == last))) {
           const FusedStep& next = program_.steps()[i + 1];
           operands[2] = elements_of(next.operands[1]);
           if (const std::optional<FusedCode> pair = PairOf(step.code, next.code, operands)) {

@@ -64,7 +64,7 @@ struct Softmax : WithAttributes<contract::SoftmaxAttributes> {
  private:
   static constexpr std::int64_t kBlock = 64;
 
-  static constexpr std::int64_t kShortLine = 16;
+  static constexpr std::int64_t kShortLine = 32;
 
   // Lines that are too short for vectors of their own become columns, whose vectors go over lines. A line
   // alone is computed as a column, too, so that its bits do not depend on how many lines there are.

@@ -112,30 +112,34 @@ struct GemmKernel : WithAttributes<contract::GemmAttributes> {
     const Matrix<T> left = RowMajor<T>(a, transpose_a);
     if (Status s = Gemm<T>(m, n, k, left, RowMajor<T>(b, transpose_b), to, n, scratch); !s.ok()) return s;
     const auto scale = ToType<T>(alpha);
-    Pace pace;
-    if (scale != 1) {
-      const bool done = pace.For(size, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) to[i] = Scaled(to[i], scale);
-      });
-      if (!done) return Stopped();
-    }
-    if (!c) return Status();
-    std::int64_t steps[2];
-    BroadcastStrides(*c, 2, steps);
-    const T* from = c->data<T>();
-    const auto weight = ToType<T>(beta);
+    if (!c && scale == 1) return Status();
+    std::int64_t steps[2] = {0, 0};
+    if (c) BroadcastStrides(*c, 2, steps);
+    const T none = 0;
+    const T* from = c ? c->data<T>() : &none;
+    const T weight = c ? ToType<T>(beta) : T{0};
     // Rows of terms that follow each other are one.
     const bool follows = steps[1] == 1 && (steps[0] == n || m == 1);
-    const std::int64_t count = follows ? Times(m, n) : n;
-    for (std::int64_t i = 0; i < (follows ? 1 : m); ++i) {
-      const bool done = pace.For(count, 1, [&](std::int64_t begin, std::int64_t end) {
-        WideLoop([=, sums = to + i * n, terms = from + i * steps[0], step = steps[1]] {
-          if (step == 0) {
-            for (std::int64_t j = begin; j < end; ++j) sums[j] = Sum(sums[j], Scaled(*terms, weight));
-          } else {
-            for (std::int64_t j = begin; j < end; ++j) sums[j] = Sum(sums[j], Scaled(terms[j], weight));
-          }
-        });
+    const std::int64_t rows = follows ? 1 : m, count = follows ? Times(m, n) : n;
+    Pace pace;
+    for (std::int64_t first = 0; first < count; first += kPace) {
+      const std::int64_t some = std::min(kPace, count - first);
+      const bool done = pace.For(rows, some, [&](std::int64_t begin, std::int64_t end) {
+        // One loop for all rows, which may be short.
+        WideLoop(
+            [=, of_row = steps[0], of_column = steps[1], sums = to + first, terms = from + first * steps[1]] {
+              for (std::int64_t i = begin; i < end; ++i) {
+                T* const line = sums + i * n;
+                const T* const term = terms + i * of_row;
+                if (of_column == 0) {
+                  const T shift = Scaled(*term, weight);
+                  for (std::int64_t j = 0; j < some; ++j) line[j] = Sum(Scaled(line[j], scale), shift);
+                } else {
+                  for (std::int64_t j = 0; j < some; ++j)
+                    line[j] = Sum(Scaled(line[j], scale), Scaled(term[j], weight));
+                }
+              }
+            });
       });
       if (!done) return Stopped();
     }

@@ -117,12 +117,14 @@ void FindInShortLines(const T* from, std::int64_t count, std::int64_t step, std:
 // Lines side by side: so many at once keep their best elements and positions in the first cache.
 constexpr std::int64_t kLines = 256;
 
-// Rows [begin, end), which are `step` elements apart.
+// Rows [begin, end), which are `step` elements apart. There are few of them at a time, whose numbers are
+// about as wide as elements.
 template <bool kMax, bool kLast, typename T>
 void TakeRows(const T* rows, std::int64_t step, std::int64_t begin, std::int64_t end, std::int64_t lines,
               T* best, std::int64_t* positions) {
+  constexpr std::int64_t kFewRows = 8;  // which are not worth the narrow numbers
   WideLoop([=] {
-    for (std::int64_t k = begin; k < end; ++k) {
+    for (std::int64_t k = begin; k < end && end - begin < kFewRows; ++k) {
       const T* row = rows + k * step;
       for (std::int64_t i = 0; i < lines; ++i) {
         const bool beats = Beats<kMax, kLast>(row[i], best[i]);
@@ -130,6 +132,19 @@ void TakeRows(const T* rows, std::int64_t step, std::int64_t begin, std::int64_t
         positions[i] = beats ? k : positions[i];
       }
     }
+    if (end - begin < kFewRows) return;
+    std::int32_t places[kLines];
+    std::fill_n(places, lines, -1);
+    const auto count = static_cast<std::int32_t>(end - begin);
+    for (std::int32_t k = 0; k < count; ++k) {
+      const T* row = rows + (begin + k) * step;
+      for (std::int64_t i = 0; i < lines; ++i) {
+        const bool beats = Beats<kMax, kLast>(row[i], best[i]);
+        best[i] = beats ? row[i] : best[i];
+        places[i] = beats ? k : places[i];
+      }
+    }
+    for (std::int64_t i = 0; i < lines; ++i) positions[i] = places[i] < 0 ? positions[i] : begin + places[i];
   });
 }
 

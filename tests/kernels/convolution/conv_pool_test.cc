@@ -417,6 +417,39 @@ TEST_CASE("col2im adds blocks up where they lie") {
   CHECK(out.values<float>() == std::vector<float>{1, 12, 20, 103, 234, 40, 300, 400, 5});
 }
 
+TEST_CASE("col2im along steps, gaps and borders is a loop over blocks") {
+  for (const std::int64_t stride : {1, 2}) {
+    for (const std::int64_t gap : {1, 2}) {
+      CAPTURE(stride, gap);
+      // Columns are 40 elements and more, rows few.
+      const std::int64_t rows = 7, columns = 83, pad = 1;
+      const std::int64_t down = (rows + 2 * pad - gap * 2 - 1) / stride + 1;
+      const std::int64_t across = (columns + 2 * pad - gap * 1 - 1) / stride + 1;
+      HostTensor x = HostTensor::Random({2, 3 * 6, down * across}, 5);
+      HostTensor image = HostTensor::Of<std::int64_t>({2}, {rows, columns});
+      HostTensor block = HostTensor::Of<std::int64_t>({2}, {3, 2});
+      HostTensor out = HostTensor::Empty<float>({2, 3, rows, columns});
+      REQUIRE(Run("rewire.col2im", {&x, &image, &block, &out},
+                  {{"strides", Ints{stride, stride}},
+                   {"dilations", Ints{gap, gap}},
+                   {"pads", Ints{pad, pad, pad, pad}}}) == "");
+      std::vector<float> expected(static_cast<std::size_t>(2 * 3 * rows * columns));
+      std::size_t at = 0;
+      for (std::int64_t plane = 0; plane < 2 * 3; ++plane) {
+        for (std::int64_t tap = 0; tap < 6; ++tap) {
+          for (std::int64_t o = 0; o < down * across; ++o, ++at) {
+            const std::int64_t i = o / across * stride - pad + tap / 2 * gap;
+            const std::int64_t j = o % across * stride - pad + tap % 2 * gap;
+            if (i < 0 || i >= rows || j < 0 || j >= columns) continue;
+            expected[static_cast<std::size_t>((plane * rows + i) * columns + j)] += x.values<float>()[at];
+          }
+        }
+      }
+      CHECK(out.values<float>() == expected);
+    }
+  }
+}
+
 TEST_CASE("wrong windows are refused with exact messages") {
   HostTensor x = HostTensor::Random({1, 2, 4, 4}, 1);
   HostTensor w = HostTensor::Random({3, 2, 3, 3}, 1);

@@ -110,6 +110,15 @@ TEST_CASE("gemm multiplies, transposes, scales and adds") {
             0.5 * expected[i] + 2 * static_cast<double>(c.values<float>()[i % static_cast<std::size_t>(n)]);
       }
       CheckClose(out, expected);
+      // A term for each row in place of one for each column.
+      HostTensor of_rows = HostTensor::Random({m, 1}, 4);
+      REQUIRE(Run("rewire.gemm", {&a, &b, &of_rows, &out}, attributes) == "");
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const std::size_t row = i / static_cast<std::size_t>(n), column = i % static_cast<std::size_t>(n);
+        expected[i] += 2 * (static_cast<double>(of_rows.values<float>()[row]) -
+                            static_cast<double>(c.values<float>()[column]));
+      }
+      CheckClose(out, expected);
     }
   }
 }
