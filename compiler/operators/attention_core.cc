@@ -17,7 +17,7 @@ namespace rewire::compiler {
 namespace {
 
 // The product of the last two axes. The others broadcast.
-Value* Product(Op& op, Value* a, Value* b, Shape dims) {
+Value* BatchedMatMul(Op& op, Value* a, Value* b, Shape dims) {
   return op.Call(names::kMatMul, {a, b}, {}, TensorOf(a->type.dtype, std::move(dims)));
 }
 
@@ -290,7 +290,7 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
     result = add_axis({q[0], k[1], q[2], v[3]}, 2, *group);
   }
   AttentionOutputs outputs;
-  outputs.scores = op.Reshape(Product(op, queries, keys, grouped), all);
+  outputs.scores = op.Reshape(BatchedMatMul(op, queries, keys, grouped), all);
   outputs.capped = outputs.scores;
   if (inputs.softcap > 0) {
     Value* cap = op.Scalar(dtype, inputs.softcap);
@@ -326,7 +326,7 @@ Result<AttentionOutputs> BuildAttention(Op& op, const AttentionInputs& inputs) {
   }
   outputs.probabilities = op.Cast(probabilities, dtype);
   Shape shares = grouped;
-  Value* y = Product(op, op.Reshape(outputs.probabilities, std::move(shares)), values, result);
+  Value* y = BatchedMatMul(op, op.Reshape(outputs.probabilities, std::move(shares)), values, result);
   outputs.y = op.Cast(op.Reshape(y, {q[0], q[1], q[2], v[3]}), given);
   for (Value** tensor : {&outputs.scores, &outputs.capped, &outputs.biased, &outputs.probabilities})
     *tensor = op.Cast(*tensor, given);

@@ -11,11 +11,11 @@
 namespace rewire::compiler {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64;  // of a stranger's name, in a message
+constexpr std::size_t kMostShownBytes = 64;  // of a stranger's name, in a message
 
 std::string ValueText(const onnx::AttributeProto& attribute) {
   if (attribute.has_i()) return std::to_string(attribute.i());
-  if (attribute.has_s()) return Printable(attribute.s(), kMostNameBytes);
+  if (attribute.has_s()) return Printable(attribute.s(), kMostShownBytes);
   return "of another type";
 }
 
@@ -54,7 +54,7 @@ std::optional<AttributeRule> FindRule(std::string_view rules, std::string_view n
 Status CheckAttributes(const Op& op, const Operator& row) {
   const auto& attributes = op.node().attribute();
   for (int i = 0; i < attributes.size(); ++i) {
-    const std::string name = Printable(attributes[i].name(), kMostNameBytes);
+    const std::string name = Printable(attributes[i].name(), kMostShownBytes);
     for (int k = 0; k < i; ++k) {
       if (attributes[k].name() == attributes[i].name())
         return op.Invalid("attribute '{}' is given twice", name);

@@ -18,7 +18,7 @@ using Form = Decomposition::Form;
 bool IsPacked(const Value& table) { return table.type.dtype == kUInt8; }
 
 // The attributes, as far as they fit each other and the inputs.
-struct Table {
+struct QuantizedTable {
   int gather_axis = 0, quantize_axis = 0;
   std::int64_t block = 0, bits = 4;
   bool packed = false;  // several elements in a byte, along the last axis
@@ -29,14 +29,15 @@ struct Table {
   }
 };
 
-Result<Table> ReadTable(const Op& op) {
+Result<QuantizedTable> ReadTable(const Op& op) {
   const Value& data = *op.in(0);
   const int rank = data.type.rank();
   const Result<int> gather_axis = op.Axis(op.Int("gather_axis", 0), rank);
   if (!gather_axis) return Forward(gather_axis);
   const Result<int> quantize_axis = op.Axis(op.Int("quantize_axis", 1), rank);
   if (!quantize_axis) return Forward(quantize_axis);
-  Table table{*gather_axis, *quantize_axis, op.Int("block_size", 128), op.Int("bits", 4), IsPacked(data)};
+  QuantizedTable table{*gather_axis, *quantize_axis, op.Int("block_size", 128), op.Int("bits", 4),
+                       IsPacked(data)};
   if (table.block < 16 || (table.block & (table.block - 1)) != 0)
     return op.Invalid("block_size is {}, expected a power of two from 16 on", table.block);
   if (table.packed ? table.bits != 2 && table.bits != 4 && table.bits != 8
@@ -90,7 +91,7 @@ Value* Unpacked(Op& op, Decomposition* parts, Value* x, std::int64_t bits, const
 
 // data, indices, scales, zeros.
 Status LowerGatherBlockQuantized(Op& op, const Operator& /*row*/) {
-  const Result<Table> table = ReadTable(op);
+  const Result<QuantizedTable> table = ReadTable(op);
   if (!table) return Forward(table);
   Decomposition parts(op);
   Form gather, dequantize, to_bytes;

@@ -52,9 +52,9 @@ struct Region {
   std::uint64_t cut_bytes = 0;      // by which a rank's weights are less
 };
 
-class Planner {
+class ShardPlanner {
  public:
-  Planner(const Graph& graph, std::int64_t ranks, ShardGoal goal)
+  ShardPlanner(const Graph& graph, std::int64_t ranks, ShardGoal goal)
       : graph_(graph),
         ranks_(ranks),
         goal_(goal),
@@ -327,7 +327,7 @@ Sharding ShardPlan::Of(const Value* value) const {
 }
 
 ShardPlan PlanShards(const Graph& graph, std::int64_t ranks, ShardGoal goal) {
-  return Planner(graph, ranks, goal).Make();
+  return ShardPlanner(graph, ranks, goal).Make();
 }
 
 }  // namespace rewire::compiler

@@ -114,7 +114,7 @@ Status LowerMultiHeadAttention(Op& op, const Operator& /*row*/) {
 
 // Inputs: x, weights and bias of queries, keys and values, a mask, keys and values of the past, a bias of the
 // scores.
-Status LowerAttention(Op& op, const Operator& /*row*/) {
+Status LowerMicrosoftAttention(Op& op, const Operator& /*row*/) {
   Value *x = op.in(0), *weights = op.in(1), *past = op.in(4);
   if (op.in(6) != nullptr) return op.Unsupported("a cache of shared buffers");
   if (x->type.rank() != 3 || weights->type.rank() != 2 || !weights->type.dims[1].IsConstant())
@@ -173,7 +173,7 @@ Result<Value*> PositionsOf(Op& op, Value* positions, const DimExpr& batch, const
   return op.Call(names::kExpand, {places}, {}, TensorOf(kInt64, {batch, length}));
 }
 
-Status LowerRotaryEmbedding(Op& op, const Operator& /*row*/) {
+Status LowerMicrosoftRotaryEmbedding(Op& op, const Operator& /*row*/) {
   Value* x = op.in(0);
   const std::int64_t given = op.Int("rotary_embedding_dim", 0);
   for (const Value* table : {op.in(2), op.in(3)}) {
@@ -378,7 +378,7 @@ std::span<const Operator> MicrosoftAttentionOperators() {
       {"Attention", 1, 0, 2, 7,
        "do_rotary=0 mask_filter_value num_heads past_present_share_buffer=0 qkv_hidden_sizes "
        "~rotary_embedding_dim scale unidirectional",
-       LowerAttention},
+       LowerMicrosoftAttention},
       {"GroupQueryAttention", 1, 0, 7, 16,
        "causal=1 do_rotary ~k_quant_type ~kv_cache_bit_width kv_num_heads local_window_size num_heads "
        "~qk_norm_epsilon qk_output=0 rotary_interleaved scale sliding_window_cache=0 smooth_softmax=0 "
@@ -388,7 +388,8 @@ std::span<const Operator> MicrosoftAttentionOperators() {
       {"MultiHeadAttention", 1, 0, 1, 10, "mask_filter_value num_heads scale unidirectional",
        LowerMultiHeadAttention},
       {"RotaryEmbedding", 1, 0, 4, 4,
-       "interleaved is_packed_batching=0 num_heads rotary_embedding_dim scale=1", LowerRotaryEmbedding},
+       "interleaved is_packed_batching=0 num_heads rotary_embedding_dim scale=1",
+       LowerMicrosoftRotaryEmbedding},
   };
   return kOperators;
 }

@@ -44,9 +44,9 @@ Json TensorJson(const HostTensor& tensor) {
   return {{"dtype", DTypeName(tensor.dtype)}, {"shape", tensor.shape}, {"data", HexOf(tensor.bytes.view)}};
 }
 
-class NodeAttributes {
+class PassedAttributes {
  public:
-  NodeAttributes(const Op& op, Attributes* attributes) : op_(op), attributes_(*attributes) {}
+  PassedAttributes(const Op& op, Attributes* attributes) : op_(op), attributes_(*attributes) {}
 
   Status Add(const std::string& name) {
     const onnx::AttributeProto* attribute = op_.Find(name);
@@ -100,7 +100,7 @@ class NodeAttributes {
 
 Status AddNodeAttributes(Op& op, const OperatorSchema& schema, const std::vector<NodeOutput>& outputs,
                          Attributes* attributes) {
-  NodeAttributes all(op, attributes);
+  PassedAttributes all(op, attributes);
   for (const onnx::AttributeProto& attribute : op.node().attribute()) {
     if (Status added = all.Add(attribute.name()); !added) return added;
   }

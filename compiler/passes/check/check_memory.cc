@@ -24,7 +24,7 @@ namespace {
 bool Writes(const Node& node) { return node.kind == NodeKind::kKernel && !node.returns; }
 
 // Whether that is all: what takes objects may put its inputs into one.
-bool OnlyReads(const Node& node) { return Writes(node) && (node.flags & kKernelObjects) == 0; }
+bool KeepsNoInput(const Node& node) { return Writes(node) && (node.flags & kKernelObjects) == 0; }
 
 // Nodes that write over an input.
 class InPlaceCheck {
@@ -47,7 +47,7 @@ class InPlaceCheck {
       loops_[block.parameters[i]] = {around, i};
     }
     for (const Node* node : block.nodes) {
-      if (!OnlyReads(*node) && node->kind != NodeKind::kDeviceCopy) Hold(node->inputs);
+      if (!KeepsNoInput(*node) && node->kind != NodeKind::kDeviceCopy) Hold(node->inputs);
       if (!Writes(*node)) Hold(node->outputs);
       for (const Block& inner : node->blocks) Hold(inner, node);
     }
@@ -56,7 +56,7 @@ class InPlaceCheck {
   Status Check(const Node& node) const {
     if (!node.in_place) return {};
     const std::size_t index = *node.in_place;
-    if (!OnlyReads(node) || node.outputs.size() != 1 || index >= node.inputs.size() || index >= 32)
+    if (!KeepsNoInput(node) || node.outputs.size() != 1 || index >= node.inputs.size() || index >= 32)
       return Broken(&node, nullptr, "one output over one of its inputs", fmt::format("input {}", index));
     const Value* input = node.inputs[index];
     const Value* output = node.outputs[0];

@@ -67,14 +67,14 @@ Value* GeluOf(const Edit& edit, Value* result) {
 }
 
 // A product as a scalar and the other factors.
-struct Product {
+struct ScaledProduct {
   double scalar = 1;
   std::vector<Value*> factors;
 };
 
 // Takes apart products, divisions by scalars, squares and cubes that nothing else reads. `*depth` limits how
 // many.
-void TakeApart(const Edit& edit, Value* value, int* depth, Product* product, bool is_root = false) {
+void TakeApart(const Edit& edit, Value* value, int* depth, ScaledProduct* product, bool is_root = false) {
   const Node* node = value->producer;
   const bool inside = is_root || edit.UseCount(value) == 1;
   if (node == nullptr || !inside || node->inputs.size() != 2 || --*depth < 0) {
@@ -99,8 +99,8 @@ void TakeApart(const Edit& edit, Value* value, int* depth, Product* product, boo
   }
 }
 
-Product ProductOf(const Edit& edit, Value* value, bool is_root = false) {
-  Product product;
+ScaledProduct ProductOf(const Edit& edit, Value* value, bool is_root = false) {
+  ScaledProduct product;
   int depth = 6;
   TakeApart(edit, value, &depth, &product, is_root);
   return product;
@@ -117,13 +117,13 @@ bool IsClose(double value, double expected) { return std::fabs(value / expected 
 
 // Whether the value is sqrt(2 / pi) (x + 0.044715 x^3).
 bool IsTanhArgument(const Edit& edit, Value* value, const Value* x) {
-  const Product scaled = ProductOf(edit, value);
+  const ScaledProduct scaled = ProductOf(edit, value);
   if (scaled.factors.size() != 1 || !IsClose(scaled.scalar, 0.7978845608028654)) return false;
   const Node* sum = scaled.factors[0]->producer;
   if (sum == nullptr || sum->kernel != names::kAdd || edit.UseCount(scaled.factors[0]) != 1) return false;
   for (std::size_t i : {0, 1}) {
     if (sum->inputs[i] != x) continue;
-    const Product cube = ProductOf(edit, sum->inputs[1 - i]);
+    const ScaledProduct cube = ProductOf(edit, sum->inputs[1 - i]);
     if (IsClose(cube.scalar, 0.044715) && cube.factors == std::vector<Value*>(3, sum->inputs[i])) return true;
   }
   return false;
@@ -131,7 +131,7 @@ bool IsTanhArgument(const Edit& edit, Value* value, const Value* x) {
 
 // x, when the node computes the approximation of its Gelu.
 Value* TanhGeluOf(const Edit& edit, Value* result) {
-  const Product product = ProductOf(edit, result, true);
+  const ScaledProduct product = ProductOf(edit, result, true);
   if (product.factors.size() != 2 || !IsClose(product.scalar, 0.5)) return nullptr;
   for (std::size_t i : {0, 1}) {
     Value* x = product.factors[i];

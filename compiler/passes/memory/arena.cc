@@ -40,9 +40,10 @@ struct Item {
   std::vector<std::size_t> inner;
 };
 
-class Planner {
+class ArenaPlanner {
  public:
-  Planner(Graph* graph, bool device) : graph_(*graph), lives_(*graph), limits_(*graph), device_(device) {}
+  ArenaPlanner(Graph* graph, bool device)
+      : graph_(*graph), lives_(*graph), limits_(*graph), device_(device) {}
 
   void Run() {
     Collect(graph_.main);
@@ -274,8 +275,8 @@ class Planner {
 }  // namespace
 
 void PlanArena(Graph* graph) {
-  Planner(graph, false).Run();
-  if (graph->device) Planner(graph, true).Run();
+  ArenaPlanner(graph, false).Run();
+  if (graph->device) ArenaPlanner(graph, true).Run();
 }
 
 }  // namespace rewire::compiler

@@ -33,9 +33,9 @@ struct Item {
   ArenaBlock block;  // at the sizes above
 };
 
-class Planner {
+class ShapeArenaPlanner {
  public:
-  Planner(Graph* graph, bool device)
+  ShapeArenaPlanner(Graph* graph, bool device)
       : graph_(*graph), arena_(graph->ShapeArenaOn(device)), lives_(*graph), device_(device) {}
 
   void Run() {
@@ -164,8 +164,8 @@ class Planner {
 }  // namespace
 
 void PlanShapeArena(Graph* graph) {
-  Planner(graph, false).Run();
-  if (graph->device) Planner(graph, true).Run();
+  ShapeArenaPlanner(graph, false).Run();
+  if (graph->device) ShapeArenaPlanner(graph, true).Run();
 }
 
 }  // namespace rewire::compiler

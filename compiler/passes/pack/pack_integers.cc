@@ -30,7 +30,7 @@ using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
 // A product that is packed: its weights, and the axis of its columns in its output.
-struct Product {
+struct IntegerProduct {
   enum Kind { kMatMul, kConv, kDepthwise };
   Node* node;
   Kind kind;
@@ -58,25 +58,25 @@ class IntegerPacking : public Packing {
 
   void Run() {
     ForEachKernel([&](Node* node) {
-      const std::optional<Product> product = node->kernel == names::kMatMulInteger ? MatMulOf(node)
-                                             : node->kernel == names::kConvInteger ? ConvOf(node)
-                                                                                   : std::nullopt;
+      const std::optional<IntegerProduct> product = node->kernel == names::kMatMulInteger ? MatMulOf(node)
+                                                    : node->kernel == names::kConvInteger ? ConvOf(node)
+                                                                                          : std::nullopt;
       if (product) Pack(*product);
     });
   }
 
  private:
-  static std::optional<Product> MatMulOf(Node* node) {
+  static std::optional<IntegerProduct> MatMulOf(Node* node) {
     const Value* weights = node->inputs[1];
     if (!weights->IsConstant() || !IsByte(weights) || weights->type.rank() != 2) return std::nullopt;
     const Ints& dims = weights->constant->shape;
     const int rank = node->outputs[0]->type.rank();
     if (node->inputs[0]->type.rank() < 2 || dims[0] < 1 || dims[1] < 1 || !HasPackableZeros(*node, dims[1]))
       return std::nullopt;
-    return Product{node, Product::kMatMul, dims[1], dims[0], 1, rank - 1};
+    return IntegerProduct{node, IntegerProduct::kMatMul, dims[1], dims[0], 1, rank - 1};
   }
 
-  static std::optional<Product> ConvOf(Node* node) {
+  static std::optional<IntegerProduct> ConvOf(Node* node) {
     const Value* weights = node->inputs[1];
     if (!weights->IsConstant() || !IsByte(weights)) return std::nullopt;
     const Ints& dims = weights->constant->shape;
@@ -84,7 +84,8 @@ class IntegerPacking : public Packing {
       if (!HasPackableZeros(*node, dims[0])) return std::nullopt;
       // A window of several rows has them in segments, one for each position of a row.
       const std::int64_t taps = TapsOf(dims);
-      return Product{node, Product::kDepthwise, dims[0], taps, taps == dims.back() ? 1 : dims.back(), 1};
+      return IntegerProduct{
+          node, IntegerProduct::kDepthwise, dims[0], taps, taps == dims.back() ? 1 : dims.back(), 1};
     }
     if (IntAttribute(*node, "group", 1) != 1) return std::nullopt;
     if ((dims.size() != 3 && dims.size() != 4) || dims[0] < 1 || dims[1] < 1) return std::nullopt;
@@ -92,10 +93,11 @@ class IntegerPacking : public Packing {
     if (taps < 1 || taps > kMostTaps || !HasPackableZeros(*node, dims[0])) return std::nullopt;
     const Attribute* dilations = FindAttribute(*node, "dilations");
     const bool whole = dilations == nullptr || std::get<Array<std::int64_t>>(dilations->value).back() == 1;
-    return Product{node, Product::kConv, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
+    return IntegerProduct{
+        node, IntegerProduct::kConv, dims[0], dims[1] * taps, whole ? taps / dims.back() : taps, 1};
   }
 
-  void Pack(const Product& product) {
+  void Pack(const IntegerProduct& product) {
     Tail tail{product.node, {}, nullptr, {}, nullptr, std::nullopt, {}};
     Follow(product, &tail);
     Node* node = product.node;
@@ -104,7 +106,7 @@ class IntegerPacking : public Packing {
     const std::int64_t padded = (product.depth / product.segments + 3) / 4 * 4;
     Node* pack =
         OnWeights(&graph_, names::kPackedPackIntegers,
-                  product.kind == Product::kDepthwise ? RowsOf(weights) : node->inputs[1],
+                  product.kind == IntegerProduct::kDepthwise ? RowsOf(weights) : node->inputs[1],
                   {{"order", std::string(product.is_conv() ? "OI" : "IO")}, {"segments", product.segments}});
     Value* packed =
         AddOutput(&graph_, pack, weights->name + ".packed",
@@ -143,13 +145,13 @@ class IntegerPacking : public Packing {
     if (product.is_conv()) convolutions_.insert(last);
   }
 
-  static const char* KernelOf(Product::Kind kind) {
+  static const char* KernelOf(IntegerProduct::Kind kind) {
     switch (kind) {
-      case Product::kMatMul:
+      case IntegerProduct::kMatMul:
         return names::kPackedMatMulInteger;
-      case Product::kConv:
+      case IntegerProduct::kConv:
         return names::kPackedConvInteger;
-      case Product::kDepthwise:
+      case IntegerProduct::kDepthwise:
         break;
     }
     return names::kPackedDepthwiseInteger;
@@ -198,7 +200,7 @@ class IntegerPacking : public Packing {
     tail->last = next;
   }
 
-  void Follow(const Product& product, Tail* tail) {
+  void Follow(const IntegerProduct& product, Tail* tail) {
     Node* next = Next(*tail->last);
     if (next != nullptr && next->kernel == names::kAdd) {
       tail->term = Terms(Other(*next, *tail->last), product);
@@ -216,7 +218,7 @@ class IntegerPacking : public Packing {
   }
 
   // A constant i32 with an element for each column, as a vector.
-  Value* Terms(Value* value, const Product& product) {
+  Value* Terms(Value* value, const IntegerProduct& product) {
     if (!value->IsConstant() || !(value->type.dtype == kInt32)) return nullptr;
     const Ints& dims = value->constant->shape;
     const int behind = product.node->outputs[0]->type.rank() - 1 - product.axis;
@@ -228,7 +230,7 @@ class IntegerPacking : public Packing {
   }
 
   // x_scale, w_scale, y_scale, zero: all constant.
-  void TakeRequantize(const Product& product, Node* next, Tail* tail) {
+  void TakeRequantize(const IntegerProduct& product, Node* next, Tail* tail) {
     const std::optional<float> x_scale = ScalarOf(next->inputs[1]), y_scale = ScalarOf(next->inputs[3]);
     const std::optional<Floats> w_scales = PerColumn(next->inputs[2], product.columns);
     const std::optional<std::int64_t> zero = ByteOf(next->inputs[4]);
@@ -252,7 +254,7 @@ class IntegerPacking : public Packing {
 
   // Takes what follows the cast: a factor, a term, and quantization, perhaps behind an activation that limits
   // the range.
-  void TakeFloats(const Product& product, Tail* tail) {
+  void TakeFloats(const IntegerProduct& product, Tail* tail) {
     tail->scales = {1.0F};
     const int rank = tail->last->outputs[0]->type.rank();
     if (Node* next = Next(*tail->last); next != nullptr && next->kernel == names::kMul) {
@@ -279,7 +281,7 @@ class IntegerPacking : public Packing {
   }
 
   // A factor that is computed: f32, one element or one for each of the last axis' columns.
-  static bool IsScale(const Value* value, const Product& product) {
+  static bool IsScale(const Value* value, const IntegerProduct& product) {
     if (!value->type.IsTensor() || !(value->type.dtype == kFloat32) || !value->type.ranked) return false;
     if (HasOneElement(value)) return true;
     return !product.is_conv() && value->type.rank() == 1 && value->type.dims[0].Is(product.columns);

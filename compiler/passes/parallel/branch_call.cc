@@ -13,7 +13,7 @@
 namespace rewire::compiler {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 200;  // of a node, in front of its errors
+constexpr std::size_t kMostSourceBytes = 200;  // of a node, in front of its errors
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void CallList::Append(const Node& node, std::size_t branch, const std::vector<st
     nodes_ += '\n';
   }
   kernels_ += node.kernel;
-  nodes_ += Printable(node.source, kMostNameBytes);
+  nodes_ += Printable(node.source, kMostSourceBytes);
   for (const Attribute& attribute : node.attributes)
     of_calls_.push_back({fmt::format("{}.{}", count_, attribute.name), attribute.value});
   ++count_;
