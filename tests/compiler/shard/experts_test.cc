@@ -7,16 +7,17 @@
 namespace rewire::test {
 namespace {
 
-constexpr std::int64_t kWidth = 64, kHidden = 128, kExperts = 4;
+constexpr std::int64_t kExpertWidth = 64, kHidden = 128, kExperts = 4;
 
-std::string Numbered(const std::string& name, std::int64_t expert) {
+std::string NumberedExpert(const std::string& name, std::int64_t expert) {
   return name + "_" + std::to_string(expert);
 }
 
 // Layers of a router, whose values "gates" are [1, length, experts].
 Layers Router(onnx::ModelProto* model) {
   Layers add(model, 3);
-  AddInt(add.Node("Softmax", {add.Linear("x", kWidth, kExperts, "router", false)}, "gates"), "axis", -1);
+  AddInt(add.Node("Softmax", {add.Linear("x", kExpertWidth, kExperts, "router", false)}, "gates"), "axis",
+         -1);
   return add;
 }
 
@@ -25,16 +26,16 @@ TEST_CASE("experts that are products of their own give one sum") {
   Layers add = Router(&model);
   AddInts(add.graph(), "ones", {1, 1, 1, 1});
   onnx::NodeProto* apart = add.Node("Split", {"gates", "ones"}, "gate_0");
-  for (std::int64_t i = 1; i < kExperts; ++i) apart->add_output(Numbered("gate", i));
+  for (std::int64_t i = 1; i < kExperts; ++i) apart->add_output(NumberedExpert("gate", i));
   AddInt(apart, "axis", -1);
   std::string sum;
   for (std::int64_t i = 0; i < kExperts; ++i) {
-    add.Linear("x", kWidth, kHidden, Numbered("up", i));
-    add.Node("Relu", {Numbered("up", i)}, Numbered("relu", i));
-    add.Linear(Numbered("relu", i), kHidden, kWidth, Numbered("down", i));
-    const std::string weighted = Numbered("weighted", i);
-    add.Node("Mul", {Numbered("down", i), Numbered("gate", i)}, weighted);
-    sum = i == 0 ? weighted : add.Add(sum, weighted, i + 1 == kExperts ? "y" : Numbered("sum", i));
+    add.Linear("x", kExpertWidth, kHidden, NumberedExpert("up", i));
+    add.Node("Relu", {NumberedExpert("up", i)}, NumberedExpert("relu", i));
+    add.Linear(NumberedExpert("relu", i), kHidden, kExpertWidth, NumberedExpert("down", i));
+    const std::string weighted = NumberedExpert("weighted", i);
+    add.Node("Mul", {NumberedExpert("down", i), NumberedExpert("gate", i)}, weighted);
+    sum = i == 0 ? weighted : add.Add(sum, weighted, i + 1 == kExperts ? "y" : NumberedExpert("sum", i));
   }
   const SplitModel split = CheckSplit(model, Tokens(5));
   CHECK(split.layers == "columns columns rows columns rows columns rows columns rows");
@@ -48,25 +49,25 @@ TEST_CASE("experts in branches are split, and all ranks take the same branches")
   AddInt(mean, "keepdims", 0);
   AddIntList(mean, "axes", {0, 1});
   AddFloats(add.graph(), "least", {}, {1.0F / kExperts});
-  AddFloats(add.graph(), "nothing", {1, 1, kWidth}, std::vector<float>(kWidth));
+  AddFloats(add.graph(), "nothing", {1, 1, kExpertWidth}, std::vector<float>(kExpertWidth));
   std::string sum = "x";
   for (std::int64_t i = 0; i < kExperts; ++i) {
-    AddInts(add.graph(), Numbered("at", i), {i}, true);
-    add.Node("Gather", {"shares", Numbered("at", i)}, Numbered("share", i));
-    add.Node("Greater", {Numbered("share", i), "least"}, Numbered("chosen", i));
-    const std::string up = add.Weight(Numbered("up", i), {kWidth, kHidden});
-    const std::string down = add.Weight(Numbered("down", i), {kHidden, kWidth});
-    onnx::NodeProto* node = add.Node("If", {Numbered("chosen", i)}, Numbered("out", i));
+    AddInts(add.graph(), NumberedExpert("at", i), {i}, true);
+    add.Node("Gather", {"shares", NumberedExpert("at", i)}, NumberedExpert("share", i));
+    add.Node("Greater", {NumberedExpert("share", i), "least"}, NumberedExpert("chosen", i));
+    const std::string up = add.Weight(NumberedExpert("up", i), {kExpertWidth, kHidden});
+    const std::string down = add.Weight(NumberedExpert("down", i), {kHidden, kExpertWidth});
+    onnx::NodeProto* node = add.Node("If", {NumberedExpert("chosen", i)}, NumberedExpert("out", i));
     onnx::GraphProto* yes = AddGraph(node, "then_branch");
-    AddNode(yes, "MatMul", {"x", up}, Numbered("hidden", i));
-    AddNode(yes, "Relu", {Numbered("hidden", i)}, Numbered("relu", i));
-    AddNode(yes, "MatMul", {Numbered("relu", i), down}, Numbered("yes", i));
-    SetValue(yes->add_output(), Numbered("yes", i), {1, 3, kWidth});
+    AddNode(yes, "MatMul", {"x", up}, NumberedExpert("hidden", i));
+    AddNode(yes, "Relu", {NumberedExpert("hidden", i)}, NumberedExpert("relu", i));
+    AddNode(yes, "MatMul", {NumberedExpert("relu", i), down}, NumberedExpert("yes", i));
+    SetValue(yes->add_output(), NumberedExpert("yes", i), {1, 3, kExpertWidth});
     onnx::GraphProto* no = AddGraph(node, "else_branch");
-    AddNode(no, "Expand", {"nothing", Numbered("dims", i)}, Numbered("no", i));
-    AddInts(add.graph(), Numbered("dims", i), {1, 3, kWidth});
-    SetValue(no->add_output(), Numbered("no", i), {1, 3, kWidth});
-    sum = add.Add(sum, Numbered("out", i), i + 1 == kExperts ? "y" : Numbered("sum", i));
+    AddNode(no, "Expand", {"nothing", NumberedExpert("dims", i)}, NumberedExpert("no", i));
+    AddInts(add.graph(), NumberedExpert("dims", i), {1, 3, kExpertWidth});
+    SetValue(no->add_output(), NumberedExpert("no", i), {1, 3, kExpertWidth});
+    sum = add.Add(sum, NumberedExpert("out", i), i + 1 == kExperts ? "y" : NumberedExpert("sum", i));
   }
   const SplitModel split = CheckSplit(model, Tokens(3));
   CHECK(split.layers == "columns columns rows columns rows columns rows columns rows");
@@ -79,15 +80,15 @@ TEST_CASE("experts that a loop takes from a stack are split, each by columns and
   const bool transposed = GENERATE(false, true);
   onnx::ModelProto model = ModelOfTokens(0);
   Layers add = Router(&model);
-  add.Weight("up",
-             transposed ? std::vector{kExperts, kHidden, kWidth} : std::vector{kExperts, kWidth, kHidden});
-  add.Weight("down", {kExperts, kHidden, kWidth});
+  add.Weight("up", transposed ? std::vector{kExperts, kHidden, kExpertWidth}
+                              : std::vector{kExperts, kExpertWidth, kHidden});
+  add.Weight("down", {kExperts, kHidden, kExpertWidth});
   AddInts(add.graph(), "experts", {kExperts}, true);
   onnx::NodeProto* loop = add.Node("Loop", {"experts", "", "x"}, "y");
   onnx::GraphProto* body = AddGraph(loop, "body");
   SetValue(body->add_input(), "expert", {}, onnx::TensorProto::INT64);
   SetValue(body->add_input(), "go_on", {}, onnx::TensorProto::BOOL);
-  SetValue(body->add_input(), "before", {1, "length", kWidth});
+  SetValue(body->add_input(), "before", {1, "length", kExpertWidth});
   AddNode(body, "Identity", {"go_on"}, "on");
   AddNode(body, "Gather", {"up", "expert"}, "first");
   if (transposed) AddIntList(AddNode(body, "Transpose", {"first"}, "turned"), "perm", {1, 0});
@@ -101,29 +102,29 @@ TEST_CASE("experts that a loop takes from a stack are split, each by columns and
   AddNode(body, "Mul", {"out", "apart"}, "weighted");
   AddNode(body, "Add", {"before", "weighted"}, "after");
   SetValue(body->add_output(), "on", {}, onnx::TensorProto::BOOL);
-  SetValue(body->add_output(), "after", {1, "length", kWidth});
+  SetValue(body->add_output(), "after", {1, "length", kExpertWidth});
   const SplitModel split = CheckSplit(model, Tokens(5));
   CHECK(split.layers == "columns columns rows");
-  CHECK(split.report.split_bytes == (2 * kExperts * kHidden + kExperts) * kWidth * sizeof(float));
+  CHECK(split.report.split_bytes == (2 * kExperts * kHidden + kExperts) * kExpertWidth * sizeof(float));
   CHECK(split.exchanged.all_reduces == kExperts);
 }
 
 TEST_CASE("experts that each token chooses from a stack are split by columns and rows") {
   onnx::ModelProto model = ModelOfTokens(5);
   Layers add = Router(&model);
-  add.Weight("up", {kExperts, kWidth, kHidden});
-  add.Weight("down", {kExperts, kHidden, kWidth});
+  add.Weight("up", {kExperts, kExpertWidth, kHidden});
+  add.Weight("down", {kExperts, kHidden, kExpertWidth});
   onnx::NodeProto* largest = add.Node("ArgMax", {"gates"}, "chosen");
   AddInt(largest, "axis", -1);
   AddInt(largest, "keepdims", 0);
   add.Reshape("chosen", {5}, "expert");
   add.Node("Gather", {"up", "expert"}, "first");
   add.Node("Gather", {"down", "expert"}, "second");
-  add.Reshape("x", {5, 1, kWidth}, "tokens");
+  add.Reshape("x", {5, 1, kExpertWidth}, "tokens");
   add.Node("MatMul", {"tokens", "first"}, "hidden");
   add.Node("Relu", {"hidden"}, "relu");
   add.Node("MatMul", {"relu", "second"}, "out");
-  add.Reshape("out", {1, 5, kWidth}, "y");
+  add.Reshape("out", {1, 5, kExpertWidth}, "y");
   CHECK(CheckSplit(model, Tokens(5)).layers == "columns columns rows");
 }
 

@@ -77,7 +77,7 @@ void CheckFiles(const onnx::ModelProto& model, const Compared& compared) {
   }
 }
 
-std::string SplitOf(const Compared& compared, const std::string& node) {
+std::string NodeSplitOf(const Compared& compared, const std::string& node) {
   for (const ShardedLayer& layer : compared.sharded.compiled[0].shards.layers) {
     if (layer.node.find("'" + node + "'") != std::string::npos) return layer.split;
   }
@@ -93,8 +93,8 @@ TEST_CASE("an encoder on ranks: heads and hidden layers are split, with two sums
   CHECK(compared.exchanged.all_gathers == 0);
   CheckFiles(model, compared);
   for (const char* node : {"q_0.product", "k_0.product", "v_0.product", "up_1.product"})
-    CHECK(SplitOf(compared, node) == "columns");
-  for (const char* node : {"out_0.product", "down_1.product"}) CHECK(SplitOf(compared, node) == "rows");
+    CHECK(NodeSplitOf(compared, node) == "columns");
+  for (const char* node : {"out_0.product", "down_1.product"}) CHECK(NodeSplitOf(compared, node) == "rows");
   CHECK(compared.sharded.compiled[0].shards.all_reduces == 4);
 }
 
@@ -118,8 +118,8 @@ TEST_CASE("experts on ranks: each has some of them whole") {
   const Compared compared = Compare(model, ranks);
   CHECK(compared.difference < 1e-4);
   CHECK(compared.exchanged.all_reduces == 1);
-  CHECK(SplitOf(compared, "hidden") == "groups");
-  CHECK(SplitOf(compared, "outputs") == "groups");
+  CHECK(NodeSplitOf(compared, "hidden") == "groups");
+  CHECK(NodeSplitOf(compared, "outputs") == "groups");
 }
 
 TEST_CASE("what is split by columns alone is equal to the bit") {

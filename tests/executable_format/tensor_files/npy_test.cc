@@ -17,7 +17,7 @@ using test::Same;
 using test::Text;
 
 // A file as numpy lays it out, with any header.
-std::string File(const std::string& header, const std::string& data, int major = 1) {
+std::string NpyFile(const std::string& header, const std::string& data, int major = 1) {
   std::string size;
   for (int i = 0; i < (major == 1 ? 2 : 4); ++i) size += static_cast<char>(header.size() >> (8 * i));
   return std::string("\x93NUMPY") + static_cast<char>(major) + '\0' + size + header + data;
@@ -27,7 +27,7 @@ std::string Header(const std::string& descr, const std::string& shape, const std
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
 }
 
-std::string Message(const std::string& file) {
+std::string NpyMessage(const std::string& file) {
   const Result<HostTensor> tensor = ParseNpy(Bytes(file));
   return tensor ? "no error" : tensor.error().message();
 }
@@ -63,7 +63,7 @@ TEST_CASE("npy: what numpy writes, byte for byte") {
   std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }";
   header.resize(117, ' ');
   header += '\n';
-  const std::string file = File(header, std::string("\0\0\0\0\1\0\0\0\2\0\0\0", 12));
+  const std::string file = NpyFile(header, std::string("\0\0\0\0\1\0\0\0\2\0\0\0", 12));
   const Result<HostTensor> tensor = ParseNpy(Bytes(file));
   REQUIRE(tensor.has_value());
   CHECK((tensor->dtype == kInt32));
@@ -77,30 +77,31 @@ TEST_CASE("npy: what numpy writes, byte for byte") {
 
 TEST_CASE("npy: headers of other versions and writers") {
   for (const int major : {1, 2, 3}) {
-    CHECK(Message(File(Header("<f4", "(1,)"), "abcd", major)) == "no error");
+    CHECK(NpyMessage(NpyFile(Header("<f4", "(1,)"), "abcd", major)) == "no error");
   }
-  CHECK(Message(File("{\"shape\":(1L,),\"fortran_order\":False,\"descr\":\"<f4\"}", "abcd")) == "no error");
-  CHECK(Message(File(Header("=f4", "(1,)"), "abcd")) == "no error");
-  CHECK(Message(File(Header("|u1", "()"), "a")) == "no error");
+  CHECK(NpyMessage(NpyFile("{\"shape\":(1L,),\"fortran_order\":False,\"descr\":\"<f4\"}", "abcd")) ==
+        "no error");
+  CHECK(NpyMessage(NpyFile(Header("=f4", "(1,)"), "abcd")) == "no error");
+  CHECK(NpyMessage(NpyFile(Header("|u1", "()"), "a")) == "no error");
 }
 
 TEST_CASE("npy: column-major arrays become row-major") {
   // [[1, 2, 3], [4, 5, 6]] stored column by column.
-  const Result<HostTensor> matrix = ParseNpy(Bytes(File(Header("|u1", "(2, 3)", "True"), "\1\4\2\5\3\6")));
+  const Result<HostTensor> matrix = ParseNpy(Bytes(NpyFile(Header("|u1", "(2, 3)", "True"), "\1\4\2\5\3\6")));
   REQUIRE(matrix.has_value());
   CHECK(matrix->shape == std::vector<std::int64_t>{2, 3});
   CHECK(Text(matrix->bytes) == "\1\2\3\4\5\6");
-  const Result<HostTensor> cube =
-      ParseNpy(Bytes(File(Header("<i2", "(2, 1, 3)", "True"), std::string("\1\0\4\0\2\0\5\0\3\0\6\0", 12))));
+  const Result<HostTensor> cube = ParseNpy(
+      Bytes(NpyFile(Header("<i2", "(2, 1, 3)", "True"), std::string("\1\0\4\0\2\0\5\0\3\0\6\0", 12))));
   REQUIRE(cube.has_value());
   CHECK(Text(cube->bytes) == std::string("\1\0\2\0\3\0\4\0\5\0\6\0", 12));
-  CHECK(Message(File(Header("|u1", "(2, 0, 9999999999)", "True"), "")) == "no error");
+  CHECK(NpyMessage(NpyFile(Header("|u1", "(2, 0, 9999999999)", "True"), "")) == "no error");
 }
 
 TEST_CASE("npy: data that lies misaligned is copied to where it can be read") {
   std::string header = Header("<f8", "(1,)");
   while ((10 + header.size()) % 8 != 3) header += ' ';
-  const Result<HostTensor> tensor = ParseNpy(Bytes(File(header, "abcdefgh")));
+  const Result<HostTensor> tensor = ParseNpy(Bytes(NpyFile(header, "abcdefgh")));
   REQUIRE(tensor.has_value());
   CHECK(reinterpret_cast<std::uintptr_t>(tensor->bytes.view.data()) % 8 == 0);
   CHECK(Text(tensor->bytes) == "abcdefgh");
@@ -108,7 +109,7 @@ TEST_CASE("npy: data that lies misaligned is copied to where it can be read") {
 
 TEST_CASE("npy: strings are code points, with zeros behind them") {
   const std::string content("a\0\0\0b\0\0\0c\0\0\0\xe9\0\0\0\0\0\0\0\0\0\0\0", 24);
-  const std::string file = File(Header("<U3", "(2,)"), content);
+  const std::string file = NpyFile(Header("<U3", "(2,)"), content);
   const Result<HostTensor> tensor = ParseNpy(Bytes(file));
   REQUIRE(tensor);
   CHECK((tensor->dtype.code == kDLOpaqueHandle && tensor->dtype.bits == 32 && tensor->dtype.lanes == 3));
@@ -120,33 +121,36 @@ TEST_CASE("npy: strings are code points, with zeros behind them") {
 }
 
 TEST_CASE("npy: bad files") {
-  CHECK(Message("") == "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
-  CHECK(Message("PK\3\4 is a zip") ==
+  CHECK(NpyMessage("") == "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
+  CHECK(NpyMessage("PK\3\4 is a zip") ==
         "not an .npy file, which begins with \\x93NUMPY; use numpy.save to write one");
-  CHECK(Message(File("{}", "", 9)) == "it is of version 9 of the .npy format; versions 1 to 3 are supported");
-  CHECK(Message(File(Header("<f4", "(1,)"), "").substr(0, 30)) == "it ends inside its header");
-  CHECK(Message(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{", 13)) == "it ends inside its header");
-  CHECK(Message(File(Header("<f4", "(2,)"), "abcd")) == "f32[2] has 8 bytes, 4 follow the header");
-  CHECK(Message(File(Header("<f4", "(1,)"), "abcde")) == "f32[1] has 4 bytes, 5 follow the header");
+  CHECK(NpyMessage(NpyFile("{}", "", 9)) ==
+        "it is of version 9 of the .npy format; versions 1 to 3 are supported");
+  CHECK(NpyMessage(NpyFile(Header("<f4", "(1,)"), "").substr(0, 30)) == "it ends inside its header");
+  CHECK(NpyMessage(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{", 13)) == "it ends inside its header");
+  CHECK(NpyMessage(NpyFile(Header("<f4", "(2,)"), "abcd")) == "f32[2] has 8 bytes, 4 follow the header");
+  CHECK(NpyMessage(NpyFile(Header("<f4", "(1,)"), "abcde")) == "f32[1] has 4 bytes, 5 follow the header");
   const std::string damaged = "its header is damaged: ";
-  CHECK(Message(File("", "")) == damaged + "no '{'");
-  CHECK(Message(File("{", "")) == damaged + "no key");
-  CHECK(Message(File("{'descr'", "")) == damaged + "no key");
-  CHECK(Message(File("{'descr': 4}", "")) == damaged + "'descr' is no string");
-  CHECK(Message(File("{'descr': '<f4', 'shape': (1,)}", "abcd")) ==
+  CHECK(NpyMessage(NpyFile("", "")) == damaged + "no '{'");
+  CHECK(NpyMessage(NpyFile("{", "")) == damaged + "no key");
+  CHECK(NpyMessage(NpyFile("{'descr'", "")) == damaged + "no key");
+  CHECK(NpyMessage(NpyFile("{'descr': 4}", "")) == damaged + "'descr' is no string");
+  CHECK(NpyMessage(NpyFile("{'descr': '<f4', 'shape': (1,)}", "abcd")) ==
         damaged + "it lacks 'descr', 'fortran_order' or 'shape'");
-  CHECK(Message(File("{'fortran_order': Maybe}", "")) == damaged + "'fortran_order' is not True or False");
-  CHECK(Message(File("{'shape': 3}", "")) == damaged + "'shape' is no tuple of sizes");
-  CHECK(Message(File("{'shape': (-1,)}", "")) == damaged + "'shape' is no tuple of sizes");
-  CHECK(Message(File("{'shape': (99999999999999999999,)}", "")) == damaged + "'shape' is no tuple of sizes");
-  CHECK(Message(File("{'shape': (1", "")) == damaged + "'shape' is no tuple of sizes");
-  CHECK(Message(File("{'color': 1}", "")) == damaged + "unknown key 'color'");
-  CHECK(Message(File("{'fortran_order': True 'shape': (1,)}", "")) == damaged + "no ',' between keys");
-  CHECK(Message(File(Header("<f4", "(1,)") + "x", "abcd")) == damaged + "text after '}'");
-  CHECK(Message(File(Header("<f4", "(4611686018427387904, 4)"), "abcd")) ==
+  CHECK(NpyMessage(NpyFile("{'fortran_order': Maybe}", "")) ==
+        damaged + "'fortran_order' is not True or False");
+  CHECK(NpyMessage(NpyFile("{'shape': 3}", "")) == damaged + "'shape' is no tuple of sizes");
+  CHECK(NpyMessage(NpyFile("{'shape': (-1,)}", "")) == damaged + "'shape' is no tuple of sizes");
+  CHECK(NpyMessage(NpyFile("{'shape': (99999999999999999999,)}", "")) ==
+        damaged + "'shape' is no tuple of sizes");
+  CHECK(NpyMessage(NpyFile("{'shape': (1", "")) == damaged + "'shape' is no tuple of sizes");
+  CHECK(NpyMessage(NpyFile("{'color': 1}", "")) == damaged + "unknown key 'color'");
+  CHECK(NpyMessage(NpyFile("{'fortran_order': True 'shape': (1,)}", "")) == damaged + "no ',' between keys");
+  CHECK(NpyMessage(NpyFile(Header("<f4", "(1,)") + "x", "abcd")) == damaged + "text after '}'");
+  CHECK(NpyMessage(NpyFile(Header("<f4", "(4611686018427387904, 4)"), "abcd")) ==
         damaged + "f32[4611686018427387904, 4] has more bytes than 64 bits can count");
   const auto unsupported = [](const std::string& descr, const std::string& why) {
-    CHECK(Message(File(Header(descr, "(1,)"), "")) ==
+    CHECK(NpyMessage(NpyFile(Header(descr, "(1,)"), "")) ==
           "its element type '" + descr + "' is not supported: " + why);
   };
   unsupported(">f4", "big-endian; convert it with array.astype(array.dtype.newbyteorder('<'))");
@@ -160,7 +164,7 @@ TEST_CASE("npy: bad files") {
   unsupported("f4", "expected a type such as '<f4'");
   unsupported("<f", "expected a type such as '<f4'");
   unsupported("<f4x", "expected a type such as '<f4'");
-  CHECK(Message(File("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "")) ==
+  CHECK(NpyMessage(NpyFile("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "")) ==
         "it holds records; store each field as an array of its own");
 }
 

@@ -23,7 +23,7 @@ std::vector<NamedTensor> Sample() {
           {"empty", Counting(kFloat32, {0, 4})}};
 }
 
-std::string Message(const std::string& path) {
+std::string NpzMessage(const std::string& path) {
   const Result<std::vector<NamedTensor>> read = ReadNpz(path);
   return read ? "no error" : read.error().message();
 }
@@ -56,9 +56,9 @@ TEST_CASE("npz: what is no archive of arrays is refused") {
   const std::string path = folder / "a.npz";
   CHECK(ReadNpz(path).error().code() == StatusCode::kNotFound);
   WriteText(path, "");
-  CHECK(Message(path) == path + ": not an .npz file: Not a zip archive");
+  CHECK(NpzMessage(path) == path + ": not an .npz file: Not a zip archive");
   WriteText(path, "hello");
-  CHECK(Message(path) == path + ": not an .npz file: Not a zip archive");
+  CHECK(NpzMessage(path) == path + ": not an .npz file: Not a zip archive");
 
   REQUIRE(WriteNpz(path, std::vector<NamedTensor>{{"x", Counting(kUInt8, {4})}}).has_value());
   const std::string good = ReadText(path);
@@ -67,12 +67,12 @@ TEST_CASE("npz: what is no archive of arrays is refused") {
     renamed.replace(at, 5, "x.txt");
   }
   WriteText(path, renamed);
-  CHECK(Message(path) == path + ": entry 'x.txt' is no .npy file");
+  CHECK(NpzMessage(path) == path + ": entry 'x.txt' is no .npy file");
 
   std::string damaged = good;
   damaged[good.find("\1\2\3\4")] = '\7';
   WriteText(path, damaged);
-  CHECK(Message(path) == path + ": entry 'x.npy': it is damaged: its checksum or size differs");
+  CHECK(NpzMessage(path) == path + ": entry 'x.npy': it is damaged: its checksum or size differs");
 }
 
 TEST_CASE("npz: a damaged archive is never a wrong answer") {
@@ -108,7 +108,7 @@ TEST_CASE("npz: an entry whose claimed size no archive can hold allocates nothin
   REQUIRE(directory != std::string::npos);
   file.replace(directory + 24, 4, "\xff\xff\xff\x7f");
   WriteText(path, file);
-  const std::string message = Message(path);
+  const std::string message = NpzMessage(path);
   CHECK(message.find(path) == 0);
   CHECK(message != "no error");
 }
@@ -126,7 +126,7 @@ TEST_CASE("npz: entries that share their bytes are refused before they are unpac
   file.replace(second + 16, 12, file.substr(first + 16, 12));
   file.replace(second + 42, 4, file.substr(first + 42, 4));
   WriteText(path, file);
-  CHECK(Message(path) == path + ": entry 'y.npy': the entries are larger than the archive");
+  CHECK(NpzMessage(path) == path + ": entry 'y.npy': the entries are larger than the archive");
 }
 
 TEST_CASE("npz: what cannot be written") {

@@ -16,19 +16,21 @@ using test::Counting;
 using test::Folder;
 using test::Same;
 
-std::string File(const std::string& header, const std::string& data) {
+std::string SafetensorsFile(const std::string& header, const std::string& data) {
   std::string size;
   for (int i = 0; i < 8; ++i) size += static_cast<char>(header.size() >> (8 * i));
   return size + header + data;
 }
 
-std::string Message(const std::string& file) {
+std::string SafetensorsMessage(const std::string& file) {
   const Result<std::vector<NamedTensor>> read = ParseSafetensors(Bytes(file));
   return read ? "no error" : read.error().message();
 }
 
 // A header with one tensor 'x' of four data bytes, and one thing in it replaced.
-std::string WithEntry(const std::string& entry) { return Message(File("{\"x\":" + entry + "}", "abcd")); }
+std::string WithEntry(const std::string& entry) {
+  return SafetensorsMessage(SafetensorsFile("{\"x\":" + entry + "}", "abcd"));
+}
 
 TEST_CASE("safetensors: every element type that the format has comes back") {
   const Folder folder;
@@ -67,26 +69,26 @@ TEST_CASE("safetensors: a file of another program") {
 }
 
 TEST_CASE("safetensors: metadata is passed over") {
-  CHECK(Message(File(
+  CHECK(SafetensorsMessage(SafetensorsFile(
             R"({"__metadata__":{"format":"pt"},"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}   )",
             "abcd")) == "no error");
 }
 
 TEST_CASE("safetensors: bad files") {
-  CHECK(Message("") ==
+  CHECK(SafetensorsMessage("") ==
         "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
-  CHECK(Message("1234567") ==
+  CHECK(SafetensorsMessage("1234567") ==
         "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
-  CHECK(Message(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)) ==
+  CHECK(SafetensorsMessage(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)) ==
         "not a .safetensors file, or its header is damaged; safetensors.numpy.save_file writes one");
-  CHECK(Message(std::string("\x64\0\0\0\0\0\0\0{}", 10)) ==
+  CHECK(SafetensorsMessage(std::string("\x64\0\0\0\0\0\0\0{}", 10)) ==
         "not a .safetensors file, or it ends inside its header; safetensors.numpy.save_file writes one");
   for (const char* header : {"", "{", "[]", "3", "{\"x\":}", "{} {}", "\xff\xff"}) {
     CAPTURE(header);
-    CHECK(Message(File(header, "")) == "its header is no JSON object");
+    CHECK(SafetensorsMessage(SafetensorsFile(header, "")) == "its header is no JSON object");
   }
   CHECK(
-      Message(File(
+      SafetensorsMessage(SafetensorsFile(
           R"({"x":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
           "a")) == "its header names tensor 'x' twice");
   CHECK(WithEntry("3") == "tensor 'x' is no JSON object");
@@ -118,7 +120,7 @@ TEST_CASE("safetensors: bad files") {
   CHECK(WithEntry(R"({"dtype":"U8","shape":[3],"data_offsets":[1,4]})") ==
         "tensor 'x' begins at byte 1, the tensors before it end at 0");
   CHECK(
-      Message(File(
+      SafetensorsMessage(SafetensorsFile(
           R"({"x":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"y":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
           "abcd")) == "tensor 'y' begins at byte 2, the tensors before it end at 3");
 }
@@ -126,7 +128,7 @@ TEST_CASE("safetensors: bad files") {
 TEST_CASE("safetensors: escapes in names, and what is no JSON") {
   const auto names = [](const std::string& name) {
     const Result<std::vector<NamedTensor>> read = ParseSafetensors(
-        Bytes(File("{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "a")));
+        Bytes(SafetensorsFile("{\"" + name + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "a")));
     return read ? read->at(0).name : read.error().message();
   };
   CHECK(names(R"(a\"\\\/\b\f\n\r\t)") == "a\"\\/\b\f\n\r\t");
@@ -150,13 +152,13 @@ TEST_CASE("safetensors: escapes in names, and what is no JSON") {
 
 TEST_CASE("safetensors: JSON nested a million deep is refused without recursion") {
   const std::string deep = "{\"x\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
-  CHECK(Message(File(deep, "")) == "tensor 'x' is no JSON object");
+  CHECK(SafetensorsMessage(SafetensorsFile(deep, "")) == "tensor 'x' is no JSON object");
 }
 
 TEST_CASE("safetensors: misaligned tensors are copied to where they can be read") {
   const std::string header =
       R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
-  const Result<std::vector<NamedTensor>> read = ParseSafetensors(Bytes(File(header, "abcde")));
+  const Result<std::vector<NamedTensor>> read = ParseSafetensors(Bytes(SafetensorsFile(header, "abcde")));
   REQUIRE(read.has_value());
   CHECK(reinterpret_cast<std::uintptr_t>((*read)[1].tensor.bytes.view.data()) % 4 == 0);
   CHECK(test::Text((*read)[1].tensor.bytes) == "bcde");

@@ -123,14 +123,14 @@ struct PackedBytes {
   }
 };
 
-int DrawColumns(Draw& draw) { return draw.Of({1, 3, 4, 5, 16, 17, 31, 32, 33, 48, 49}); }
+int DrawIntegerColumns(Draw& draw) { return draw.Of({1, 3, 4, 5, 16, 17, 31, 32, 33, 48, 49}); }
 
 }  // namespace
 
 TEST_CASE("embedded integer matmul equals the stock kernel") {
   Draw draw(11);
   for (int i = 0; i < 400; ++i) {
-    const int rows = draw.Int(0, 5), depth = draw.Int(1, 40), columns = DrawColumns(draw);
+    const int rows = draw.Int(0, 5), depth = draw.Int(1, 40), columns = DrawIntegerColumns(draw);
     Operands operands(draw, columns);
     HostTensor x = operands.X(draw, {rows, depth}), out = operands.Out({rows, columns});
     PackedBytes w(draw.Bytes<std::int8_t>({depth, columns}), columns, depth, 1, "IO");
@@ -148,7 +148,7 @@ TEST_CASE("embedded integer convolution equals the stock kernel") {
   Draw draw(12);
   for (int i = 0; i < 400; ++i) {
     const DrawnWindow window = DrawWindow(draw);
-    const int images = draw.Int(0, 2), in = draw.Int(1, 6), columns = DrawColumns(draw);
+    const int images = draw.Int(0, 2), in = draw.Int(1, 6), columns = DrawIntegerColumns(draw);
     Operands operands(draw, columns);
     HostTensor x = operands.X(draw, window.Of(&rewire_embedded_axis::input, images, in, true));
     HostTensor out = operands.Out(window.Of(&rewire_embedded_axis::output, images, columns, true));
@@ -172,7 +172,7 @@ TEST_CASE("embedded integer depthwise convolution equals the stock kernel") {
   Draw draw(13);
   for (int i = 0; i < 400; ++i) {
     const DrawnWindow window = DrawWindow(draw);
-    const int images = draw.Int(0, 2), channels = DrawColumns(draw);
+    const int images = draw.Int(0, 2), channels = DrawIntegerColumns(draw);
     Operands operands(draw, channels);
     HostTensor x = operands.X(draw, window.Of(&rewire_embedded_axis::input, images, channels, true));
     HostTensor out = operands.Out(window.Of(&rewire_embedded_axis::output, images, channels, true));

@@ -19,7 +19,7 @@ namespace {
 using Catch::Contains;
 using serve::WireWriter;
 
-const std::vector<float> kX = {1, -2, 3.5F, 4};
+const std::vector<float> kMessageX = {1, -2, 3.5F, 4};
 
 class AskedRequest : public serve::Request {
   void Finish() override {}
@@ -170,14 +170,14 @@ TEST_CASE("gRPC: requests for inference that are wrong say what is") {
 TEST_CASE("gRPC: every cut and every changed byte of a request is answered, and the next request, too") {
   GrpcServer server;
   GrpcClient client(server.port());
-  const std::string message = InferMessage("double", kX, "id");
+  const std::string message = InferMessage("double", kMessageX, "id");
   for (std::size_t size = 0; size < message.size(); ++size) {
     const GrpcAnswer& answer = client.Wait(client.Call("ModelInfer", Framed(message.substr(0, size))));
     INFO(size);
     CHECK(answer.status() > 0);
   }
   std::mt19937 random(1);
-  for (std::size_t at = 0; at < message.size() - sizeof(float) * kX.size(); ++at) {
+  for (std::size_t at = 0; at < message.size() - sizeof(float) * kMessageX.size(); ++at) {
     std::string changed = message;
     changed[at] = static_cast<char>(changed[at] ^ (1 + random() % 255));
     const GrpcAnswer& answer = client.Wait(client.Call("ModelInfer", Framed(changed)));

@@ -17,8 +17,6 @@
 namespace rewire::test {
 namespace {
 
-std::string Message() { return rewire_last_error_message(); }
-
 int Nothing(void*, const RewireFFIAny*, std::int32_t, RewireFFIAny*) { return 0; }
 
 // A program and a VM whose handles go with it.
@@ -208,7 +206,7 @@ TEST_CASE("NULL is refused by every function, by name") {
   for (const auto& entry : calls) {
     INFO("call " << line++);
     CHECK(entry.call() == kRewireInvalidArgument);
-    CHECK(Message().rfind(std::string(entry.null) + " is NULL", 0) == 0);
+    CHECK(LastError().rfind(std::string(entry.null) + " is NULL", 0) == 0);
   }
   rewire_executable_destroy(nullptr);
   rewire_link_options_destroy(nullptr);
@@ -225,17 +223,17 @@ TEST_CASE("tensors that describe nothing usable are refused") {
   DLTensor tensor = host.vector;
   tensor.ndim = -1;
   CHECK(set(tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "tensor: rank -1 given, 0 to 32 expected");
+  CHECK(LastError() == "tensor: rank -1 given, 0 to 32 expected");
   tensor.ndim = 33;
   CHECK(set(tensor) == kRewireInvalidArgument);
   tensor = host.vector;
   tensor.shape = nullptr;
   CHECK(set(tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "tensor: shape is NULL");
+  CHECK(LastError() == "tensor: shape is NULL");
   tensor = host.vector;
   tensor.data = nullptr;
   CHECK(set(tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "tensor: data is NULL");
+  CHECK(LastError() == "tensor: data is NULL");
   tensor = host.vector;
   tensor.dtype.bits = 0;
   CHECK(set(tensor) == kRewireInvalidArgument);
@@ -243,9 +241,9 @@ TEST_CASE("tensors that describe nothing usable are refused") {
   tensor = host.vector;
   tensor.shape = negative;
   CHECK(set(tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "tensor: f32[-2] has a wrong element type or dimension");
+  CHECK(LastError() == "tensor: f32[-2] has a wrong element type or dimension");
   CHECK(rewire_vm_set_input_by_name(host.vm, "x", &host.vector, 7) == kRewireInvalidArgument);
-  CHECK(Message() == "there is no input mode 7");
+  CHECK(LastError() == "there is no input mode 7");
 }
 
 TEST_CASE("of a DLPack tensor of another major version nothing but its deleter is read") {
@@ -259,7 +257,7 @@ TEST_CASE("of a DLPack tensor of another major version nothing but its deleter i
   managed.dl_tensor.data = reinterpret_cast<void*>(0x20);
   RewireValue* value = nullptr;
   CHECK(rewire_value_from_dlpack_versioned(&managed, &value) == kRewireUnsupported);
-  CHECK(Message() == "tensor: DLPack version 2.0 given, 1.x expected");
+  CHECK(LastError() == "tensor: DLPack version 2.0 given, 1.x expected");
   CHECK(deleted == 1);
   Host host;
   CHECK(rewire_vm_set_input_dlpack_versioned(host.vm, {0, 0}, &managed) == kRewireUnsupported);
@@ -274,14 +272,14 @@ TEST_CASE("bindings are checked against the signature") {
   wrong.data = data;
   wrong.shape = shape;
   CHECK(rewire_vm_set_input_by_name(host.vm, "x", &wrong, kRewireBorrow) == kRewireInvalidArgument);
-  CHECK(Message() == "function main, input 0 (x): f32[2] expected, f32[3] given");
+  CHECK(LastError() == "function main, input 0 (x): f32[2] expected, f32[3] given");
   CHECK(rewire_vm_set_input_by_name(host.vm, "y", &host.vector, kRewireBorrow) == kRewireNotFound);
   CHECK(rewire_vm_set_input_by_index(host.vm, 1, &host.vector, kRewireBorrow) == kRewireNotFound);
   CHECK(rewire_vm_set_input_value(host.vm, {0, 0}, host.integer) == kRewireInvalidArgument);
-  CHECK(Message() == "function main, input 0 (x): f32[2] expected, i64[] given, for an integer");
+  CHECK(LastError() == "function main, input 0 (x): f32[2] expected, i64[] given, for an integer");
   CHECK(rewire_vm_set_input_value(host.vm, {1, 0}, host.integer) == kRewireInvalidArgument);
   CHECK(rewire_vm_set_inputs(host.vm, 0, nullptr, 0, kRewireBorrow) == kRewireInvalidArgument);
-  CHECK(Message() == "function main takes 1 inputs, 0 given");
+  CHECK(LastError() == "function main takes 1 inputs, 0 given");
   const DLTensor* tensors[] = {&host.vector};
   CHECK(rewire_vm_set_inputs(host.vm, 0, tensors, 1, kRewireBorrow) == kRewireOk);
   CHECK(rewire_vm_set_inputs(host.vm, 9, tensors, 1, kRewireBorrow) == kRewireInvalidArgument);
@@ -290,7 +288,7 @@ TEST_CASE("bindings are checked against the signature") {
   CHECK(rewire_vm_invoke_async(host.vm, "mian") == kRewireNotFound);
   CHECK(rewire_vm_record(host.vm, "mian") == kRewireNotFound);
   CHECK(rewire_vm_set_stream(host.vm, {kDLCUDA, 0}, nullptr) == kRewireInvalidArgument);
-  CHECK(Message() == "the executable does not name device cuda:0");
+  CHECK(LastError() == "the executable does not name device cuda:0");
   void* event = nullptr;
   CHECK(rewire_vm_done_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);
   CHECK(rewire_vm_wait_for_event(host.vm, {kDLCUDA, 0}, &event) == kRewireInvalidArgument);
@@ -298,10 +296,10 @@ TEST_CASE("bindings are checked against the signature") {
   CHECK(rewire_vm_wait(host.vm) == kRewireOk);  // nothing was started
   DLTensor none;
   CHECK(rewire_vm_output_tensor(host.vm, 0, &none) == kRewireInvalidArgument);
-  CHECK(Message() == "there is no result yet; invoke first");
+  CHECK(LastError() == "there is no result yet; invoke first");
   RewireValue* result = nullptr;
   CHECK(rewire_vm_result(host.vm, &result) == kRewireInvalidArgument);
-  CHECK(Message() == "there is no result; invoke first");
+  CHECK(LastError() == "there is no result; invoke first");
 }
 
 TEST_CASE("values of another kind are refused") {
@@ -309,17 +307,17 @@ TEST_CASE("values of another kind are refused") {
   DLTensor tensor;
   RewireValue* field = nullptr;
   CHECK(rewire_value_tensor(host.integer, &tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "the value is of kind integer, tensor expected");
+  CHECK(LastError() == "the value is of kind integer, tensor expected");
   CHECK(rewire_value_field(host.integer, 0, &field) == kRewireInvalidArgument);
   RewireValue* adt = nullptr;
   REQUIRE(rewire_value_make_adt(9, &host.integer, 1, &adt) == kRewireOk);
   CHECK(rewire_value_field(adt, 1, &field) == kRewireInvalidArgument);
-  CHECK(Message() == "field 1 asked for, there are 1");
+  CHECK(LastError() == "field 1 asked for, there are 1");
   RewireValueKind kind = 0;
   CHECK(rewire_value_kind(adt, &kind) == kRewireOk);
   CHECK(kind == kRewireValueAdt);
   CHECK(rewire_link_options_add_parameter(host.options, "w", adt) == kRewireInvalidArgument);
-  CHECK(Message() == "parameter w: a tensor expected, ADT given");
+  CHECK(LastError() == "parameter w: a tensor expected, ADT given");
   rewire_value_destroy(adt);
 }
 
@@ -336,7 +334,7 @@ TEST_CASE("an output that is no tensor is refused as one, with its kind") {
   REQUIRE(rewire_vm_call(host.vm, swap, &pair, 1, &result) == kRewireOk);
   DLTensor tensor;
   CHECK(rewire_vm_output_tensor(host.vm, 0, &tensor) == kRewireInvalidArgument);
-  CHECK(Message() == "output 0 is of kind integer, tensor expected; rewire_vm_output gives it");
+  CHECK(LastError() == "output 0 is of kind integer, tensor expected; rewire_vm_output gives it");
   CHECK(rewire_vm_output_tensor(host.vm, 1, &tensor) == kRewireOk);
   for (RewireValue* value : {vector, pair, result}) rewire_value_destroy(value);
 }
@@ -345,12 +343,12 @@ TEST_CASE("functions that are NULL are refused by name") {
   Host host;
   CHECK(rewire_vm_set_output_allocator(host.vm, {0, 0}, nullptr, nullptr, {kDLCPU, 0}) ==
         kRewireInvalidArgument);
-  CHECK(Message() == "allocate is NULL");
+  CHECK(LastError() == "allocate is NULL");
   int deleted = 0;
   CHECK(rewire_link_options_add_kernel(host.options, "x", nullptr, &deleted, [](void* counter) {
           ++*static_cast<int*>(counter);
         }) == kRewireInvalidArgument);
-  CHECK(Message() == "function is NULL");
+  CHECK(LastError() == "function is NULL");
   CHECK(deleted == 1);
 }
 
@@ -359,30 +357,30 @@ TEST_CASE("services that are incomplete are refused, and what a caller handed ov
   RewireAllocator allocator{};
   allocator.struct_size = sizeof(allocator);
   CHECK(rewire_link_options_set_allocator(host.options, &allocator) == kRewireInvalidArgument);
-  CHECK(Message() == "RewireAllocator: allocate and deallocate are needed");
+  CHECK(LastError() == "RewireAllocator: allocate and deallocate are needed");
   RewireThreadPool pool{};
   pool.struct_size = sizeof(pool);
   CHECK(rewire_link_options_set_thread_pool(host.options, &pool) == kRewireInvalidArgument);
-  CHECK(Message() == "RewireThreadPool: parallel_for and a thread_count of at least 1 are needed");
+  CHECK(LastError() == "RewireThreadPool: parallel_for and a thread_count of at least 1 are needed");
   CHECK(rewire_link_options_set_thread_count(host.options, 0) == kRewireInvalidArgument);
-  CHECK(Message() == "0 threads asked for, at least 1 expected");
+  CHECK(LastError() == "0 threads asked for, at least 1 expected");
   CHECK(rewire_link_options_set_thread_count(host.options, 2) == kRewireOk);
   RewireDeviceApi device{};
   device.struct_size = sizeof(device);
   CHECK(rewire_link_options_add_device(host.options, &device) == kRewireInvalidArgument);
   CHECK(
-      Message() ==
+      LastError() ==
       "RewireDeviceApi: struct_size, name, error, allocate, deallocate, copy and synchronize are needed, and "
       "each optional group of functions is given as a whole or not at all");
   CHECK(rewire_link_options_set_storage_fill(host.options, 3) == kRewireInvalidArgument);
-  CHECK(Message() == "there is no storage fill 3");
+  CHECK(LastError() == "there is no storage fill 3");
   RewireCodec codec{};
   codec.struct_size = sizeof(codec);
   CHECK(rewire_link_options_add_codec(host.options, &codec) == kRewireInvalidArgument);
-  CHECK(Message() == "RewireCodec: an id from 256 and decode are needed");
+  CHECK(LastError() == "RewireCodec: an id from 256 and decode are needed");
   RewireKernelTable table{};
   CHECK(rewire_link_options_add_table(host.options, &table, nullptr) == kRewireInvalidArgument);
-  CHECK(Message() == "table: struct_size is smaller than a RewireKernelTable");
+  CHECK(LastError() == "table: struct_size is smaller than a RewireKernelTable");
   CHECK(rewire_link_options_add_library(host.options, "/nonexistent/kernels.so") == kRewireNotFound);
 
   int deleted = 0;
@@ -407,7 +405,7 @@ TEST_CASE("DLPack of another major version is refused and released") {
   managed.deleter = [](DLManagedTensorVersioned*) { ++deleted; };
   RewireValue* value = nullptr;
   CHECK(rewire_value_from_dlpack_versioned(&managed, &value) == kRewireUnsupported);
-  CHECK(Message() == "tensor: DLPack version 2.0 given, 1.x expected");
+  CHECK(LastError() == "tensor: DLPack version 2.0 given, 1.x expected");
   CHECK(deleted == 1);
   managed.version = {1, 1};
   REQUIRE(rewire_value_from_dlpack_versioned(&managed, &value) == kRewireOk);
@@ -429,8 +427,8 @@ TEST_CASE("a program built for another version of the C API is told both") {
   };
   for (const std::uint32_t version : {REWIRE_API_VERSION + 1, REWIRE_API_VERSION + 0x10000}) {
     CHECK(rewire_check_api_version(version) == kRewireUnsupported);
-    CHECK(Message() == "the program was built for version " + text(version) +
-                           " of the C API, this library has " + text(REWIRE_API_VERSION));
+    CHECK(LastError() == "the program was built for version " + text(version) +
+                             " of the C API, this library has " + text(REWIRE_API_VERSION));
   }
 }
 
@@ -440,13 +438,13 @@ TEST_CASE("each thread has its own last error") {
   std::string seen = "unset";
   RewireStatus code = kRewireInternal;
   std::thread([&] {
-    seen = Message();
+    seen = LastError();
     code = rewire_last_error_code();
     rewire_vm_invoke_function(host.vm, 77);
   }).join();
   CHECK(seen.empty());
   CHECK(code == kRewireOk);
-  CHECK(Message() == "vm is NULL");
+  CHECK(LastError() == "vm is NULL");
   CHECK(rewire_last_error_code() == kRewireInvalidArgument);
 }
 
@@ -461,8 +459,8 @@ TEST_CASE("linking names everything that is missing") {
   Host host;
   RewireProgram* program = nullptr;
   CHECK(rewire_program_link(host.executable, nullptr, &program) == kRewireLinkFailed);
-  CHECK(Message().find("host.add") != std::string::npos);
-  CHECK(Message().find("host.fail") != std::string::npos);
+  CHECK(LastError().find("host.add") != std::string::npos);
+  CHECK(LastError().find("host.fail") != std::string::npos);
   CHECK(program == nullptr);
 }
 
@@ -474,7 +472,7 @@ TEST_CASE("linking keeps to its limits, as far as they are given") {
   limits.work = 1;
   REQUIRE(rewire_link_options_set_limits(host.options, &limits) == kRewireOk);
   CHECK(rewire_program_link(host.executable, host.options, &program) == kRewireStepLimit);
-  CHECK(Message().find("the limit is 1; raise LinkLimits::work") != std::string::npos);
+  CHECK(LastError().find("the limit is 1; raise LinkLimits::work") != std::string::npos);
   CHECK(program == nullptr);
 
   limits.work = 0;
@@ -483,7 +481,7 @@ TEST_CASE("linking keeps to its limits, as far as they are given") {
   CHECK(rewire_program_link(host.executable, host.options, &program) == kRewireDeadlineExceeded);
   limits.timeout = -1;
   CHECK(rewire_link_options_set_limits(host.options, &limits) == kRewireInvalidArgument);
-  CHECK(Message() == "a timeout of -1 nanoseconds");
+  CHECK(LastError() == "a timeout of -1 nanoseconds");
   limits.timeout = std::numeric_limits<std::int64_t>::max();
   REQUIRE(rewire_link_options_set_limits(host.options, &limits) == kRewireOk);
   REQUIRE(rewire_program_link(host.executable, host.options, &program) == kRewireOk);

@@ -38,8 +38,6 @@ T Sized() {
   return value;
 }
 
-std::string Message() { return rewire_last_error_message(); }
-
 TEST_CASE("an executable tells its functions, inputs, outputs, parameters, kernels and devices") {
   const ExecutablePtr executable = OpenModel();
   auto info = Sized<RewireExecutableInfo>();
@@ -124,21 +122,21 @@ TEST_CASE("wrong names and indices are told with what there is") {
   const ExecutablePtr executable = OpenModel();
   std::uint32_t index = 0;
   CHECK(rewire_executable_find_function(executable.get(), "mian", &index) == kRewireNotFound);
-  CHECK(Message() ==
+  CHECK(LastError() ==
         "the executable has no function named \"mian\"; did you mean 'main'? The functions: main, swap, "
         "forever, "
         "fail, batch");
   auto function = Sized<RewireFunctionInfo>();
   CHECK(rewire_executable_function(executable.get(), 5, &function) == kRewireInvalidArgument);
-  CHECK(Message() == "function 5 asked for, there are 5");
+  CHECK(LastError() == "function 5 asked for, there are 5");
   auto type = Sized<RewireTypeNode>();
   CHECK(rewire_executable_input_node(executable.get(), 1, 0, 3, &type) == kRewireInvalidArgument);
-  CHECK(Message() == "type node 3 asked for, there are 3");
+  CHECK(LastError() == "type node 3 asked for, there are 3");
   CHECK(rewire_executable_output(executable.get(), 0, 1, nullptr, &type) == kRewireInvalidArgument);
-  CHECK(Message() == "output 1 asked for, there are 1");
+  CHECK(LastError() == "output 1 asked for, there are 1");
   const char* name = nullptr;
   CHECK(rewire_executable_parameter(executable.get(), 1, &name, nullptr) == kRewireInvalidArgument);
-  CHECK(Message() == "parameter 1 asked for, there are 1");
+  CHECK(LastError() == "parameter 1 asked for, there are 1");
 }
 
 TEST_CASE("structs of older and newer callers are read and written in part") {
@@ -167,18 +165,18 @@ TEST_CASE("structs of older and newer callers are read and written in part") {
   rewire_executable_destroy(opened);
   longer.unknown = 1;
   CHECK(open() == kRewireUnsupported);
-  CHECK(Message() ==
+  CHECK(LastError() ==
         "RewireOpenOptions: uses members that are newer than this library; leave them zero or use a later "
         "library");
   longer.known.struct_size = 0;
   CHECK(open() == kRewireInvalidArgument);
-  CHECK(Message() == "RewireOpenOptions: struct_size is 0; set it to sizeof the struct");
+  CHECK(LastError() == "RewireOpenOptions: struct_size is 0; set it to sizeof the struct");
 }
 
 TEST_CASE("opening: limits, files, bytes that are no executable, memory that is not aligned") {
   RewireExecutable* executable = nullptr;
   CHECK(rewire_executable_open("/nonexistent/model.rwx", nullptr, &executable) == kRewireNotFound);
-  CHECK(Message().find("/nonexistent/model.rwx") != std::string::npos);
+  CHECK(LastError().find("/nonexistent/model.rwx") != std::string::npos);
 
   int released = 0;
   const auto release = [](void* context) { ++*static_cast<int*>(context); };
@@ -223,7 +221,7 @@ TEST_CASE("an executable that is linked in opens without a file, and is refused 
   RewireLinkedExecutable other = copy.linked();
   other.version = nullptr;
   CHECK(rewire_executable_open_linked(&other, &executable) == kRewireInvalidArgument);
-  CHECK(Message() == "no executable that vm-aot --bytecode has made for this library; make it again");
+  CHECK(LastError() == "no executable that vm-aot --bytecode has made for this library; make it again");
 }
 
 TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {
@@ -251,13 +249,13 @@ TEST_CASE("a model of a bundle opens by its name, or when it is the only one") {
 
   RewireExecutable* none = nullptr;
   CHECK(rewire_executable_open_bundled(several.c_str(), "encoders", nullptr, &none) == kRewireNotFound);
-  CHECK(Message() ==
+  CHECK(LastError() ==
         several +
             ": the bundle has no model 'encoders'; did you mean 'encoder'? The models: encoder, decoder");
   CHECK(rewire_executable_open_bundled(several.c_str(), nullptr, nullptr, &none) == kRewireNotFound);
-  CHECK(Message() == several + ": the bundle has several models, name one; the models: encoder, decoder");
+  CHECK(LastError() == several + ": the bundle has several models, name one; the models: encoder, decoder");
   CHECK(rewire_executable_open_bundled(plain.c_str(), "main", nullptr, &none) == kRewireInvalidFile);
-  CHECK(Message().find(plain + ": this is no bundle: it has section ") == 0);
+  CHECK(LastError().find(plain + ": this is no bundle: it has section ") == 0);
   CHECK(rewire_executable_open_bundled("/nonexistent.rwx", "m", nullptr, &none) == kRewireNotFound);
   CHECK(rewire_executable_open(several.c_str(), nullptr, &none) == kRewireInvalidFile);
   CHECK(none == nullptr);
@@ -288,7 +286,7 @@ TEST_CASE("a stripped executable gets its names back from a map") {
 
   RewireExecutable* none = nullptr;
   CHECK(rewire_executable_restore_names(opened, wrong.c_str(), &none) == kRewireInvalidArgument);
-  CHECK(Message() == wrong + ": the map of names is malformed: it has no 'rewire_names'");
+  CHECK(LastError() == wrong + ": the map of names is malformed: it has no 'rewire_names'");
   CHECK(rewire_executable_restore_names(opened, "/nonexistent.json", &none) == kRewireNotFound);
   CHECK(none == nullptr);
 }

@@ -20,10 +20,8 @@ int Add(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
   return 0;
 }
 
-std::string Message() { return rewire_last_error_message(); }
-
-struct Host {
-  Host() {
+struct SmallHost {
+  SmallHost() {
     RewireExecutable* executable = nullptr;
     RewireLinkOptions* options = nullptr;
     REQUIRE(rewire_executable_open_memory(ModelBytes().data(), ModelBytes().size(), nullptr, nullptr, nullptr,
@@ -37,9 +35,9 @@ struct Host {
     rewire_executable_destroy(executable);
     bound.struct_size = sizeof(bound);
   }
-  ~Host() { rewire_program_destroy(program); }
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
+  ~SmallHost() { rewire_program_destroy(program); }
+  SmallHost(const SmallHost&) = delete;
+  SmallHost& operator=(const SmallHost&) = delete;
 
   void Run(RewireVm* vm) {
     REQUIRE(rewire_vm_set_input_by_index(vm, 0, &vector, kRewireBorrow) == kRewireOk);
@@ -57,7 +55,7 @@ struct Host {
 };
 
 TEST_CASE("a VM in static memory and VMs in an arena, of the sizes that the bound says") {
-  Host host;
+  SmallHost host;
   REQUIRE(rewire_program_memory_bound(host.program, nullptr, 0, nullptr, 0, &host.bound) == kRewireOk);
   CHECK(host.bound.storage == 8);
   CHECK(host.bound.undeclared == 1);
@@ -72,7 +70,7 @@ TEST_CASE("a VM in static memory and VMs in an arena, of the sizes that the boun
   CHECK(peak <= host.bound.bytes);
   rewire_vm_destroy(vm);
   CHECK(rewire_vm_make_static(host.program, nullptr, aligned, 64, &vm) == kRewireOutOfMemory);
-  CHECK(Message() == "the static memory of 64 bytes is too small for a VM");
+  CHECK(LastError() == "the static memory of 64 bytes is too small for a VM");
 
   RewireArena* arena = nullptr;
   REQUIRE(rewire_arena_make(host.bound.arena_bytes, nullptr, &arena) == kRewireOk);
@@ -90,9 +88,9 @@ TEST_CASE("a VM in static memory and VMs in an arena, of the sizes that the boun
 }
 
 TEST_CASE("what is wrong with bounds and arenas is said") {
-  Host host;
+  SmallHost host;
   CHECK(rewire_program_memory_bound(host.program, "fail", 0, nullptr, 0, &host.bound) == kRewireUnsupported);
-  CHECK(Message() ==
+  CHECK(LastError() ==
         "the memory of a run has no bound because fail@0 (%0 = invoke_packed fail(), outputs=0): what memory "
         "the value takes that the kernel returns is not known");
   CHECK(rewire_program_memory_bound(host.program, "none", 0, nullptr, 0, &host.bound) == kRewireNotFound);
@@ -109,7 +107,7 @@ TEST_CASE("what is wrong with bounds and arenas is said") {
   std::uint64_t bytes = 0;
   CHECK(rewire_program_device_memory_bound(host.program, "batch", 1, &known, 1, 1, &bytes) ==
         kRewireInvalidArgument);
-  CHECK(Message() == "device 1: the executable has no device beside the host");
+  CHECK(LastError() == "device 1: the executable has no device beside the host");
   CHECK(rewire_program_device_memory_bound(host.program, "batch", 1, &known, 1, 1, nullptr) ==
         kRewireInvalidArgument);
   CHECK(rewire_vm_make_static(host.program, nullptr, nullptr, 64, &vm) == kRewireInvalidArgument);
@@ -120,7 +118,7 @@ TEST_CASE("what is wrong with bounds and arenas is said") {
 }
 
 TEST_CASE("the state of a VM through the C API") {
-  Host host;
+  SmallHost host;
   RewireVm* vm = nullptr;
   REQUIRE(rewire_vm_make(host.program, nullptr, &vm) == kRewireOk);
   host.Run(vm);
@@ -128,7 +126,7 @@ TEST_CASE("the state of a VM through the C API") {
   REQUIRE(rewire_vm_state(vm, nullptr, nullptr, 0, &size) == kRewireOk);
   std::vector<unsigned char> state(size);
   CHECK(rewire_vm_state(vm, "main", state.data(), size - 1, &size) == kRewireInvalidArgument);
-  CHECK(Message() ==
+  CHECK(LastError() ==
         "the state takes " + std::to_string(size) + " bytes, there is room for " + std::to_string(size - 1));
   REQUIRE(rewire_vm_state(vm, "main", state.data(), state.size(), &size) == kRewireOk);
   const TempFolder folder;

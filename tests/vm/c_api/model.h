@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
+
+#include "rewire/vm/c_api/status.h"
 
 namespace rewire::test {
 
@@ -14,5 +17,8 @@ namespace rewire::test {
 //   fail() -> value                           calls the kernel host.fail
 //   batch(b: f32[N, ?]) -> b: f32[N, ?]       returns its input
 const std::vector<std::byte>& ModelBytes();
+
+// The error message of this thread's last call that failed.
+inline std::string LastError() { return rewire_last_error_message(); }
 
 }  // namespace rewire::test

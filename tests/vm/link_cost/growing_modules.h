@@ -12,6 +12,9 @@
 
 namespace rewire::test {
 
+// How far from linear growth a cost may be.
+inline constexpr double kTolerance = 1.3;
+
 struct GrowingModule {
   std::string name;
   // With `n` of what the name says. Links with GrowingLinkOptions.

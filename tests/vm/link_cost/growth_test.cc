@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifying and linking a file cost work that is linear in the file in every direction in which it can grow,
 // and bounded where that is not possible.
-#include <time.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include "rewire/executable_format/module_size.h"
 #include "rewire/executable_format/verifier.h"
 #include "rewire/tests/executable_format/import/memory_watch.h"
+#include "rewire/tests/vm/link_cost/cpu_seconds.h"
 #include "rewire/tests/vm/link_cost/growing_modules.h"
 #include "rewire/vm/link/program_rep.h"
 #include "rewire/vm/plan/output_plan.h"
@@ -23,7 +22,6 @@ namespace {
 
 constexpr std::uint32_t kFewest = 1000;
 constexpr std::uint32_t kStep = 4;
-constexpr double kTolerance = 1.3;
 constexpr std::size_t kMostBytes = std::size_t{2} << 30;
 
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || !defined(NDEBUG)
@@ -43,12 +41,6 @@ struct Cost {
   std::string failure;
   bool in_place = false;
 };
-
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 Cost CostOf(const GrowingModule& growing, std::uint32_t n) {
   Cost cost;

@@ -15,8 +15,8 @@ namespace rewire::test {
 namespace {
 
 // main of kChain, with an input and both outputs bound.
-struct Chain {
-  explicit Chain(FakeDevice* fake) : device(*fake), vm(ProgramOf(kChain, WithKernels(*fake))) {
+struct RecordedChain {
+  explicit RecordedChain(FakeDevice* fake) : device(*fake), vm(ProgramOf(kChain, WithKernels(*fake))) {
     device.put_off = true;
     vm.SetInput("x", TensorView(x, {3}));
     vm.SetOutput(0, TensorView(h, {3}));
@@ -42,7 +42,7 @@ struct Chain {
 TEST_CASE("runs that repeat are recorded, and every change begins anew") {
   FakeDevice device;
   {
-    Chain chain(&device);
+    RecordedChain chain(&device);
     chain.Run(2);
     CHECK(device.replays == 0);
     chain.Run(4);
@@ -140,7 +140,7 @@ TEST_CASE("runs that repeat are recorded, and every change begins anew") {
 
 TEST_CASE("a deadline that passes while a run is recorded is that call's error, and the next one records") {
   FakeDevice device;
-  Chain chain(&device);
+  RecordedChain chain(&device);
   chain.Run(2);
   chain.vm.SetDeadline(std::chrono::steady_clock::now());
   CHECK(chain.vm.TryInvoke().code() == StatusCode::kDeadlineExceeded);
@@ -152,7 +152,7 @@ TEST_CASE("a deadline that passes while a run is recorded is that call's error, 
 
 TEST_CASE("a run is not recorded if a replay could not do the same") {
   FakeDevice device;
-  Chain chain(&device);
+  RecordedChain chain(&device);
   SECTION("an output that nobody has bound: earlier results stay as they were") {
     REQUIRE(chain.vm.TryClearOutput(1u));
     std::vector<Value> results;

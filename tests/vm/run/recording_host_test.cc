@@ -66,10 +66,10 @@ float y[3];
 std::int64_t n, first, second;
 const std::vector<std::int64_t> kScalar;
 
-enum class How : std::uint8_t { kPlain, kAutomatic, kRecorded };
+enum class HowHostRuns : std::uint8_t { kPlain, kAutomatic, kRecorded };
 
 // The answer of `outputs` after each of 6 runs but the fourth. The memory of outputs is cleared before each.
-std::string Runs(How how, const std::string& text, const std::function<void(VirtualMachine&)>& set_up,
+std::string Runs(HowHostRuns how, const std::string& text, const std::function<void(VirtualMachine&)>& set_up,
                  const std::function<std::string(VirtualMachine&)>& outputs) {
   FakeDevice device;
   VirtualMachine vm = MachineOf(device, text);
@@ -77,13 +77,13 @@ std::string Runs(How how, const std::string& text, const std::function<void(Virt
   vm.SetInput("x", TensorView(x, {3}));
   vm.SetOutput(0, TensorView(y, {3}));
   set_up(vm);
-  if (how == How::kAutomatic) vm.SetAutomaticRecording(true);
+  if (how == HowHostRuns::kAutomatic) vm.SetAutomaticRecording(true);
   std::string told;
   for (int i = 0; i < 6; ++i) {
     x[0] = static_cast<float>(i);
     y[0] = -1, first = second = -1;
     if (i == 3) {  // TryRecord is a run, but one whose results nobody gets
-      if (how != How::kRecorded) {
+      if (how != HowHostRuns::kRecorded) {
         vm.Invoke();
       } else if (const Status recorded = vm.TryRecord(); !recorded) {
         CHECK(recorded.error().code() == StatusCode::kUnsupported);
@@ -99,9 +99,9 @@ std::string Runs(How how, const std::string& text, const std::function<void(Virt
 
 void CheckAlike(const std::string& text, const std::function<void(VirtualMachine&)>& set_up,
                 const std::function<std::string(VirtualMachine&)>& outputs) {
-  const std::string plain = Runs(How::kPlain, text, set_up, outputs);
-  CHECK(Runs(How::kAutomatic, text, set_up, outputs) == plain);
-  CHECK(Runs(How::kRecorded, text, set_up, outputs) == plain);
+  const std::string plain = Runs(HowHostRuns::kPlain, text, set_up, outputs);
+  CHECK(Runs(HowHostRuns::kAutomatic, text, set_up, outputs) == plain);
+  CHECK(Runs(HowHostRuns::kRecorded, text, set_up, outputs) == plain);
 }
 
 std::string Integers(VirtualMachine&) { return std::to_string(first) + " " + std::to_string(second); }

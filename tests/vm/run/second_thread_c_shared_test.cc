@@ -276,7 +276,7 @@ std::vector<Row> OptionRows() {
   };
 }
 
-std::vector<Row> ProgramRows() {
+std::vector<Row> SharedProgramRows() {
   static std::uint32_t number = 0;
   static std::uint64_t bytes = 0;
   static std::int32_t rewired = 0;
@@ -476,7 +476,7 @@ std::vector<Row> ValueRows() {
 
 TEST_CASE("a second thread calls every function of the C API that takes no VM, on what a run uses") {
   std::vector<Row> rows = ExecutableRows();
-  for (const auto& more : {OptionRows(), ProgramRows(), ValueRows()})
+  for (const auto& more : {OptionRows(), SharedProgramRows(), ValueRows()})
     rows.insert(rows.end(), more.begin(), more.end());
   std::set<std::string> declared = DeclaredInC(R"(\b(rewire_\w+)\()");
   for (const std::string& name : DeclaredInC(kTakesVm)) declared.erase(name);
