@@ -172,8 +172,8 @@ HWY_INLINE V TanhOf(D d, V x) {
   return Held(d, hn::Div(dividend, divisor), 1.0f);
 }
 
-// erf(x) = 1 - exp(-x q(x)) for x above 0, where q is a polynomial, fitted to an error below 4e-8 of the
-// result up to 4, where it is 1 in floats. With the parts of exp(-x q(x)) that is (1 - 2^n) - tail * 2^n,
+// erf(x) = 1 - exp(-x q(x)) for x above 0. The polynomial q is fitted to an error below 4e-8 of the result up
+// to 4. From there on erf is 1 in floats. With the parts of exp(-x q(x)) that is (1 - 2^n) - tail * 2^n,
 // which loses no digits near 0. NaN stays.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ErfOf(D d, V x) {

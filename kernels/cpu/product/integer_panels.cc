@@ -356,7 +356,7 @@ HWY_NOINLINE void MultiplyWide(const std::int16_t* rows, std::int64_t depth, con
   sums.template Store<1>(is_first, products);
 }
 
-// Of a tile of one segment. Deep rows are widened in parts, which stay in the first cache with a part of the
+// The tile has one segment. Deep rows are widened in parts, which stay in the first cache with a part of the
 // panel.
 template <int kRows>
 HWY_NOINLINE void MultiplyWidened(const IntegerTile& tile, std::int32_t* products) {
