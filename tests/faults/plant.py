@@ -25,6 +25,7 @@ import time
 import zlib
 
 from faults import FAULTS
+from faults.fault import CTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "faults"
@@ -171,8 +172,14 @@ def build(targets, preset):
     return subprocess.run(command, cwd=COPY, capture_output=True, text=True, env=environment)
 
 
+def targets_of(test):
+    return test.targets if isinstance(test, CTest) else (test,)
+
+
 def environment_of(test, preset):
-    """Tests of devices run on the simulated CUDA driver, which is always there."""
+    """Tests of devices run on the simulated CUDA driver, which is always there. ctest itself knows what its tests need."""
+    if isinstance(test, CTest):
+        return {}
     if not test.startswith("device_"):
         return ENVIRONMENT
     built = COPY / "build" / preset
@@ -185,14 +192,21 @@ def environment_of(test, preset):
 ARGUMENTS = {"onnxruntime_api_test": ["../../lib/onnxruntime/libonnxruntime.so.1"]}
 
 
+def command_of(test):
+    """What runs the test, and in which folder of the build."""
+    if isinstance(test, CTest):
+        return ["ctest", "--output-on-failure", "--no-tests=error", "-R", f"^{re.escape(test.name)}$"], "."
+    return [f"./{test}", *ARGUMENTS.get(test, ["--abort", "--durations", "no"])], "tests/bin"
+
+
 def run_test(test, preset, number=0, limit=TIMEOUT):
     """None when the test passes, otherwise what failed."""
-    command = [f"./{test}", *ARGUMENTS.get(test, ["--abort", "--durations", "no"])]
+    command, folder = command_of(test)
     fixed = ["setarch", "--addr-no-randomize"]  # sanitizers of this age need it where it is allowed
     if subprocess.run([*fixed, "true"], capture_output=True).returncode == 0:
         command = fixed + command
     try:
-        done = subprocess.run(command, cwd=COPY / "build" / preset / "tests" / "bin", timeout=limit,
+        done = subprocess.run(command, cwd=COPY / "build" / preset / folder, timeout=limit,
                               capture_output=True, text=True, errors="replace", env=os.environ | environment_of(test, preset) | {"REWIRE_PLANTED_FAULT": str(number)})
     except subprocess.TimeoutExpired:
         return f"does not end in {limit:.0f} s"
@@ -222,8 +236,8 @@ def prepare(files, faults, preset, baseline):
     COPY.mkdir(parents=True, exist_ok=True)
     copy_tree(files, faults)
     subprocess.run(["cmake", "--preset", preset], cwd=COPY, check=True, stdout=subprocess.DEVNULL)
-    tests = sorted({test for fault in faults for test in fault.tests})
-    built = build(tests, preset)
+    tests = sorted({test for fault in faults for test in fault.tests}, key=str)
+    built = build(sorted({target for test in tests for target in targets_of(test)}), preset)
     if built.returncode != 0:
         sys.exit(f"the tree with its faults does not build\n{built.stdout[-4000:]}{built.stderr[-2000:]}")
     limits = {}
@@ -251,7 +265,7 @@ def main():
     faults = [fault for fault in FAULTS if options.area in (None, fault.area) and (options.only or "") in fault.rule]
     if options.check or options.list:
         for fault in faults if options.list else []:
-            print(f"{fault.area:9} {fault.rule} ({fault.file}; {', '.join(fault.tests)})")
+            print(f"{fault.area:9} {fault.rule} ({fault.file}; {', '.join(map(str, fault.tests))})")
         print(f"{len(faults)} faults can be planted")
         return
     if not faults:
@@ -262,7 +276,7 @@ def main():
         started = time.monotonic()
         noticed = notice(fault, options.preset, limits)
         verdict = "caught  " if noticed else "SURVIVED"
-        print(f"{verdict} {fault.area:9} {fault.rule} [{noticed or ', '.join(fault.tests)}] "
+        print(f"{verdict} {fault.area:9} {fault.rule} [{noticed or ', '.join(map(str, fault.tests))}] "
               f"{time.monotonic() - started:.0f} s", flush=True)
         if not noticed:
             survivors.append(fault)

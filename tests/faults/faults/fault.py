@@ -13,13 +13,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class CTest:
+    """A test that ctest knows how to run: several processes, or a script."""
+    name: str  # as ctest knows it
+    targets: tuple  # what must be built for it
+
+    def __str__(self):
+        return self.name
+
+
+@dataclass(frozen=True)
 class Fault:
     area: str  # which part of the library is weakened
     rule: str  # what the sound code guarantees
     file: str  # name of the source file, without its folder
     place: str  # stands once in the file
     weak: str  # what is there instead of what is marked; empty for a statement that is left out
-    tests: tuple  # targets of tests that must fail, the one most likely to notice first
+    tests: tuple  # that must fail, the one most likely to notice first: targets of executables, or CTests
 
 
 FORMAT = ("executable_format_test",)
@@ -46,3 +56,6 @@ PACKING = ("compiler_packing_test", "compiler_test")
 DEVICES = ("vm_async_test",)
 FAILING = ("vm_device_test", "vm_device_drill_test")
 PLACING = ("device_compiler_test",)
+# Jobs of several ranks.
+RANKS = (CTest("collective_test_3_ranks", ("collective_test",)),)
+LOST_RANKS = (CTest("collective_ranks", ("collective_rank",)),)
