@@ -208,7 +208,8 @@ struct PackedIntegerConv {
     const std::int64_t line = Times(image.sizes[2], image.channels, window.axes[1].stride);
     const std::int64_t block = RowsOfBlock(lines, 1, kBlock / std::max<std::int64_t>(1, line), panels);
     const std::int64_t blocks = (lines + block - 1) / block;
-    const LineParts parts(Times(blocks, panels), window.axes[2].output, BestIntegerPanelKernel().rows);
+    const LineParts parts(Times(blocks, panels), window.axes[2].output,
+                          BestIntegerPanelKernel().RowsFor(segments));
     return ParallelFor(Times(blocks, parts.count(), panels),
                        GrainOf(kTaskWork, block, window.axes[2].output / parts.count(),
                                Plus(Times(segments, depth), kIntegerSumWork), kPanelWidth),
@@ -240,7 +241,7 @@ struct PackedIntegerConv {
     const std::int64_t step = columns.stride * image.channels;
     const std::int64_t whole_depth = Times(tile.segments, tile.depth);
     for (std::int64_t o = of_line.begin; o < of_line.end; o += tile.count) {
-      tile.count = RowsOfTile(of_line.end - o, kernel.rows);
+      tile.count = RowsOfTile(of_line.end - o, kernel.RowsFor(tile.segments));
       if (!pace.Spend(ProductsOf(tile.count, whole_depth))) return;
       const std::uint8_t** to = pointers.data();
       for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {

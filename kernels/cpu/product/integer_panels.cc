@@ -422,7 +422,7 @@ void RunPanel(const IntegerTile& tile) {
 
 template <class Way>
 IntegerPanelKernel KernelOf() {
-  return {Way::kMostRows, &RunPanel<Way>, &SumRows, &Finish};
+  return {Way::kMostRows, Way::kMostInPlace, &RunPanel<Way>, &SumRows, &Finish};
 }
 
 IntegerPanelKernel IntegerPanelsOfTarget([[maybe_unused]] bool any_instruction) {

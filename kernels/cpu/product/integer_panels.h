@@ -47,7 +47,10 @@ struct IntegerTile {
 };
 
 struct IntegerPanelKernel {
-  int rows;  // the most rows, with which it is fastest; at most kMostPanelRows
+  int rows;              // the most rows, with which it is fastest; at most kMostPanelRows
+  int rows_in_segments;  // with so many it is fastest where they lie in several segments; at most `rows`
+  int RowsFor(std::int64_t segments) const { return segments == 1 ? rows : rows_in_segments; }
+
   void (*run)(const IntegerTile& tile);
   // Computes the tile's row_sums, of up to kMostPanelRows rows. Several panels can share them.
   void (*sum_rows)(const IntegerTile& tile, std::int32_t* row_sums);
