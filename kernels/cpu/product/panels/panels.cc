@@ -18,9 +18,11 @@ namespace rewire::kernel::cpu::HWY_NAMESPACE {
 using D = hn::CappedTag<float, kHalfPanel>;
 using V = hn::Vec<D>;
 
-// 32 registers or 16.
+// 32 registers or 16. CPUs of x86 without SSE4 are older than 2009: a third of the code for them is spared.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM
 constexpr int kMostRows = 8;
+#elif HWY_TARGET == HWY_SCALAR && HWY_ARCH_X86
+constexpr int kMostRows = kRowsInOneOrder;
 #else
 constexpr int kMostRows = 6;
 #endif
