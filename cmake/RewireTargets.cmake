@@ -137,6 +137,14 @@ if(REWIRE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(REWIRE_COUNT_BRANCHES ON)
 endif()
 
+# rewire_at_least_sixteen_as_one(<target>): more sources of it share a compilation than of others, where sources share any, since what they
+# all include is most of their compilation.
+function(rewire_at_least_sixteen_as_one target)
+  if(CMAKE_UNITY_BUILD_BATCH_SIZE GREATER 0 AND CMAKE_UNITY_BUILD_BATCH_SIZE LESS 16)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
+  endif()
+endfunction()
+
 # rewire_kernel_library(<suffix> SOURCES <.cc>... MODULE_SOURCES <.cc>... [PLAIN_LOOPS <.cc>...] [WIDE_SUMS <.cc>...]
 #                       [PRIVATE <target>...] [NOT_IN_MODULE <target>...])
 #
