@@ -78,6 +78,8 @@ std::shared_ptr<GrpcQuestion> GrpcLoop::TakeQuestion() {
 
 void GrpcLoop::LetGo(std::shared_ptr<GrpcQuestion> question) {
   if (question.use_count() > 1 || spare.size() >= kMostSpare) return;
+  // The count is read without an order, and another thread may have let its part go just now.
+  std::atomic_thread_fence(std::memory_order_acquire);
   question->Clear();
   spare.push_back(std::move(question));
 }
