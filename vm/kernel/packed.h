@@ -35,6 +35,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rewire/vm/kernel/compiled.h"
 #include "rewire/vm/kernel/kernel.h"
 #include "rewire/vm/kernel/status.h"
 #include "rewire/vm/kernel/tensor_view.h"
@@ -63,60 +64,10 @@ class TensorList {
 };
 
 // Names an argument's kind for messages: "int", "tensor", "None" and so on.
-inline const char* TypeIndexName(std::int32_t type_index) {
-  switch (type_index) {
-    case kRewireFFINone:
-      return "None";
-    case kRewireFFIInt:
-      return "int";
-    case kRewireFFIBool:
-      return "bool";
-    case kRewireFFIFloat:
-      return "float";
-    case kRewireFFIOpaquePtr:
-      return "pointer";
-    case kRewireFFIDataType:
-      return "dtype";
-    case kRewireFFIDevice:
-      return "device";
-    case kRewireFFIDLTensorPtr:
-    case kRewireFFITensor:
-      return "tensor";
-    case kRewireFFIRawStr:
-    case kRewireFFISmallStr:
-    case kRewireFFIStr:
-      return "string";
-    case kRewireFFIByteArrayPtr:
-    case kRewireFFISmallBytes:
-    case kRewireFFIBytes:
-      return "bytes";
-    case kRewireFFIError:
-      return "error";
-    case kRewireFFIFunction:
-      return "function";
-    case kRewireFFIShape:
-      return "shape";
-    case kRewireFFIArray:
-      return "array";
-    case kRewireFFIMap:
-      return "map";
-    case kRewireFFIModule:
-      return "module";
-    default:
-      return "object";
-  }
-}
+REWIRE_KERNEL_INLINE const char* TypeIndexName(std::int32_t type_index);
 
 // Returns the text of a string argument of any form, or nullopt. The text is borrowed from the argument.
-inline std::optional<std::string_view> StringOf(const RewireFFIAny& arg) {
-  if (arg.type_index == kRewireFFIRawStr) return std::string_view(arg.v_c_str);
-  if (arg.type_index == kRewireFFISmallStr) return std::string_view(arg.v_bytes, arg.small_str_len);
-  if (arg.type_index == kRewireFFIStr) {
-    const auto* cell = reinterpret_cast<const RewireFFIByteArray*>(arg.v_obj + 1);
-    return std::string_view(cell->data, cell->size);
-  }
-  return std::nullopt;
-}
+REWIRE_KERNEL_INLINE std::optional<std::string_view> StringOf(const RewireFFIAny& arg);
 
 namespace internal {
 
@@ -202,13 +153,7 @@ struct Cursor {
   int list_size;        // number of arguments of the TensorList parameter
   Status status;
 
-  void Refuse(int position, const char* expected) {
-    if (status.ok()) {
-      status = TypeError("argument ", position, ": expected ", expected, ", got ",
-                         TypeIndexName(args[position].type_index),
-                         args[position].type_index == kRewireFFIInt ? Text(" ", args[position].v_int64) : "");
-    }
-  }
+  [[gnu::cold]] void Refuse(int position, const char* expected);
 };
 
 // Holds the value for a parameter of type T between reading the arguments and calling the function.
@@ -295,10 +240,7 @@ void SetResult(RewireFFIAny* result, T value) {
   }
 }
 
-inline Status WrongCount(int given, int required, int optional, bool has_list) {
-  const std::string most = optional == 0 ? "" : " to " + std::to_string(required + optional);
-  return TypeError("expected ", has_list ? "at least " : "", required, most, " arguments, got ", given);
-}
+[[gnu::cold]] REWIRE_KERNEL_INLINE Status WrongCount(int given, int required, int optional, bool has_list);
 
 // Uses braces, because they guarantee that the parameters are read in order.
 template <typename... Each>
@@ -336,20 +278,19 @@ Status CheckAndCall(F& function, const RewireFFIAny* args, std::int32_t num_args
 
 // Reports a failure as "name: message", or as the message alone if `name` is null. Returns -1.
 template <typename Errors>
-int Raise(const char* name, Status failure) {
+[[gnu::cold]] int Raise(const char* name, Status failure) {
   if (failure.kind() == nullptr) return -1;
   if (name != nullptr) failure = std::move(failure).WithContext(name);
   Errors::Set(failure.kind(), failure.message().c_str());
   return -1;
 }
 
-// Calls `body`, which returns a Status, and converts the outcome for the ABI. No exception escapes.
-template <typename Errors, typename Body>
-int Guard(const char* name, const Body& body) {
 #if defined(__cpp_exceptions)
+// Reports the exception that is being handled. Returns -1.
+template <typename Errors>
+[[gnu::cold]] int RaiseCaught(const char* name) {
   try {
-    Status status = body();
-    return status.ok() ? 0 : Raise<Errors>(name, std::move(status));
+    throw;
   } catch (const std::bad_alloc&) {
     Errors::Set("MemoryError", "out of memory");
   } catch (const std::exception& thrown) {
@@ -358,6 +299,27 @@ int Guard(const char* name, const Body& body) {
     return Raise<Errors>(name, RuntimeError("an exception that is no std::exception"));
   }
   return -1;
+}
+#endif
+
+#ifdef REWIRE_KERNEL_COMPILED
+// A library compiles once what its kernels report to.
+extern template int Raise<ApiErrors>(const char* name, Status failure);
+#if defined(__cpp_exceptions)
+extern template int RaiseCaught<ApiErrors>(const char* name);
+#endif
+#endif
+
+// Calls `body`, which returns a Status, and converts the outcome for the ABI. No exception escapes.
+template <typename Errors, typename Body>
+int Guard(const char* name, const Body& body) {
+#if defined(__cpp_exceptions)
+  try {
+    Status status = body();
+    return status.ok() ? 0 : Raise<Errors>(name, std::move(status));
+  } catch (...) {
+    return RaiseCaught<Errors>(name);
+  }
 #else
   Status status = body();
   return status.ok() ? 0 : Raise<Errors>(name, std::move(status));
@@ -379,5 +341,80 @@ int Packed(void* /*handle*/, const RewireFFIAny* args, std::int32_t num_args, Re
   constexpr auto kPointer = kFunction;
   return CallPacked<Errors>(nullptr, kPointer, args, num_args, result);
 }
+
+#ifdef REWIRE_KERNEL_DEFINITIONS
+REWIRE_KERNEL_INLINE const char* TypeIndexName(std::int32_t type_index) {
+  switch (type_index) {
+    case kRewireFFINone:
+      return "None";
+    case kRewireFFIInt:
+      return "int";
+    case kRewireFFIBool:
+      return "bool";
+    case kRewireFFIFloat:
+      return "float";
+    case kRewireFFIOpaquePtr:
+      return "pointer";
+    case kRewireFFIDataType:
+      return "dtype";
+    case kRewireFFIDevice:
+      return "device";
+    case kRewireFFIDLTensorPtr:
+    case kRewireFFITensor:
+      return "tensor";
+    case kRewireFFIRawStr:
+    case kRewireFFISmallStr:
+    case kRewireFFIStr:
+      return "string";
+    case kRewireFFIByteArrayPtr:
+    case kRewireFFISmallBytes:
+    case kRewireFFIBytes:
+      return "bytes";
+    case kRewireFFIError:
+      return "error";
+    case kRewireFFIFunction:
+      return "function";
+    case kRewireFFIShape:
+      return "shape";
+    case kRewireFFIArray:
+      return "array";
+    case kRewireFFIMap:
+      return "map";
+    case kRewireFFIModule:
+      return "module";
+    default:
+      return "object";
+  }
+}
+
+REWIRE_KERNEL_INLINE std::optional<std::string_view> StringOf(const RewireFFIAny& arg) {
+  if (arg.type_index == kRewireFFIRawStr) return std::string_view(arg.v_c_str);
+  if (arg.type_index == kRewireFFISmallStr) return std::string_view(arg.v_bytes, arg.small_str_len);
+  if (arg.type_index == kRewireFFIStr) {
+    const auto* cell = reinterpret_cast<const RewireFFIByteArray*>(arg.v_obj + 1);
+    return std::string_view(cell->data, cell->size);
+  }
+  return std::nullopt;
+}
+
+REWIRE_KERNEL_INLINE void internal::Cursor::Refuse(int position, const char* expected) {
+  if (!status.ok()) return;
+  status = TypeError("argument ", position, ": expected ", expected, ", got ",
+                     TypeIndexName(args[position].type_index),
+                     args[position].type_index == kRewireFFIInt ? Text(" ", args[position].v_int64) : "");
+}
+
+REWIRE_KERNEL_INLINE Status internal::WrongCount(int given, int required, int optional, bool has_list) {
+  const std::string most = optional == 0 ? "" : " to " + std::to_string(required + optional);
+  return TypeError("expected ", has_list ? "at least " : "", required, most, " arguments, got ", given);
+}
+
+#ifdef REWIRE_KERNEL_COMPILED
+template int Raise<ApiErrors>(const char* name, Status failure);
+#if defined(__cpp_exceptions)
+template int RaiseCaught<ApiErrors>(const char* name);
+#endif
+#endif
+#endif
 
 }  // namespace rewire::kernel

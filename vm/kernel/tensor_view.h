@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rewire/vm/kernel/compiled.h"
 #include "rewire/vm/kernel/device_type.h"
 #include "rewire/vm/kernel/status.h"
 
@@ -36,24 +37,7 @@ constexpr std::uint32_t DTypeKey(DLDataType type) {
 constexpr bool SameDType(DLDataType a, DLDataType b) { return DTypeKey(a) == DTypeKey(b); }
 
 // Spells a dtype: "f32", "i64", "u8", "bool", "f8e4m3fn"; with lanes "f32x4".
-inline std::string DTypeName(DLDataType type) {
-  // DLPack's codes 10 to 17; each is one type.
-  static constexpr const char* kNarrowFloats[] = {"f8e4m3fn",  "f8e4m3fnuz", "f8e5m2",   "f8e5m2fnuz",
-                                                  "f8e8m0fnu", "f6e2m3fn",   "f6e3m2fn", "f4e2m1fn"};
-  static constexpr const char* kPrefixes[] = {"i", "u", "f", "h", "bf", "c"};
-  std::string name;
-  if (type.code == kBoolCode && type.bits == 8) {
-    name = "bool";
-  } else if (type.code < sizeof(kPrefixes) / sizeof(kPrefixes[0])) {
-    name = kPrefixes[type.code] + std::to_string(type.bits);
-  } else if (type.code >= 10 && type.code <= 17) {
-    name = kNarrowFloats[type.code - 10];
-  } else {
-    name = "dtype code " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits";
-  }
-  if (type.lanes != 1) name += "x" + std::to_string(type.lanes);
-  return name;
-}
+REWIRE_KERNEL_INLINE std::string DTypeName(DLDataType type);
 
 // One pointer; pass it by value. It borrows the tensor, which lives as long as the kernel's call. A const
 // view does not protect the elements: the import declares whether a kernel may write them.
@@ -115,5 +99,26 @@ class TensorView {
  private:
   const DLTensor* tensor_ = nullptr;
 };
+
+#ifdef REWIRE_KERNEL_DEFINITIONS
+REWIRE_KERNEL_INLINE std::string DTypeName(DLDataType type) {
+  // DLPack's codes 10 to 17; each is one type.
+  static constexpr const char* kNarrowFloats[] = {"f8e4m3fn",  "f8e4m3fnuz", "f8e5m2",   "f8e5m2fnuz",
+                                                  "f8e8m0fnu", "f6e2m3fn",   "f6e3m2fn", "f4e2m1fn"};
+  static constexpr const char* kPrefixes[] = {"i", "u", "f", "h", "bf", "c"};
+  std::string name;
+  if (type.code == kBoolCode && type.bits == 8) {
+    name = "bool";
+  } else if (type.code < sizeof(kPrefixes) / sizeof(kPrefixes[0])) {
+    name = kPrefixes[type.code] + std::to_string(type.bits);
+  } else if (type.code >= 10 && type.code <= 17) {
+    name = kNarrowFloats[type.code - 10];
+  } else {
+    name = "dtype code " + std::to_string(type.code) + " with " + std::to_string(type.bits) + " bits";
+  }
+  if (type.lanes != 1) name += "x" + std::to_string(type.lanes);
+  return name;
+}
+#endif
 
 }  // namespace rewire::kernel

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "rewire/kernels/cpu/support/checked.h"
+#include "rewire/vm/kernel/compiled.h"
 #include "rewire/vm/kernel/status.h"
 #include "rewire/vm/kernel/tensor_view.h"
 
@@ -43,32 +44,10 @@ class Dims {
 
 // True if all dimensions are at least 0 and their product, without zeros, is below kMostSize. Then no product
 // of some of them overflows. For most shapes, counting bits is enough to tell.
-[[gnu::cold]] inline bool IsModest(ShapeView dims) {
-  std::int64_t volume = 1;
-  for (const std::int64_t dim : dims) {
-    if (dim < 0) return false;
-    if (dim != 0) volume = Times(volume, dim);
-  }
-  return volume < kMostSize;
-}
+[[gnu::cold]] REWIRE_KERNEL_INLINE bool IsModest(ShapeView dims);
 
 // CheckHost for a tensor that its quick test does not let through.
-[[gnu::noinline]] inline Status CheckHostFully(const char* what, TensorView tensor) {
-  int bits = 0;
-  for (const std::int64_t dim : tensor.dims())
-    bits += static_cast<int>(std::bit_width(static_cast<std::uint64_t>(dim)));
-  if (bits > 56 && !IsModest(tensor.dims())) {
-    return ValueError(what, " has shape ", tensor.dims(),
-                      ", whose product is too large even without its zeros");
-  }
-  if (!tensor.IsOnHost()) {
-    return TypeError(what, " is on device type ", DeviceTypeOf(tensor.device()), ", expected host memory");
-  }
-  if (tensor.ndim() > kMaxKernelRank) {
-    return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxKernelRank);
-  }
-  return Status();
-}
+[[gnu::cold]] REWIRE_KERNEL_INLINE Status CheckHostFully(const char* what, TensorView tensor);
 
 // Checks that the tensor is on the host and has a rank and dimensions that kernels can handle. Elementwise
 // kernels call it. CheckDense, which the others call, makes the same checks.
@@ -83,15 +62,7 @@ inline Status CheckHost(const char* what, const TensorView& tensor) {
 }
 
 // CheckDense for a tensor that its quick test does not let through.
-[[gnu::noinline]] inline Status CheckDenseFully(const char* what, TensorView tensor) {
-  if (Status status = CheckHost(what, tensor); !status.ok()) return status;
-  if (!tensor.IsContiguous()) [[unlikely]] {
-    return ValueError(what, " has shape ", tensor.dims(), " and strides ",
-                      ShapeView(tensor.dl_tensor()->strides, static_cast<std::size_t>(tensor.ndim())),
-                      ", expected contiguous memory");
-  }
-  return Status();
-}
+[[gnu::cold]] REWIRE_KERNEL_INLINE Status CheckDenseFully(const char* what, TensorView tensor);
 
 // Checks that the tensor is on the host and contiguous. Every kernel except the elementwise ones checks every
 // tensor with it.
@@ -198,5 +169,43 @@ class Checks {
  private:
   Status status_;
 };
+
+#ifdef REWIRE_KERNEL_DEFINITIONS
+REWIRE_KERNEL_INLINE bool IsModest(ShapeView dims) {
+  std::int64_t volume = 1;
+  for (const std::int64_t dim : dims) {
+    if (dim < 0) return false;
+    if (dim != 0) volume = Times(volume, dim);
+  }
+  return volume < kMostSize;
+}
+
+REWIRE_KERNEL_INLINE Status CheckHostFully(const char* what, TensorView tensor) {
+  int bits = 0;
+  for (const std::int64_t dim : tensor.dims())
+    bits += static_cast<int>(std::bit_width(static_cast<std::uint64_t>(dim)));
+  if (bits > 56 && !IsModest(tensor.dims())) {
+    return ValueError(what, " has shape ", tensor.dims(),
+                      ", whose product is too large even without its zeros");
+  }
+  if (!tensor.IsOnHost()) {
+    return TypeError(what, " is on device type ", DeviceTypeOf(tensor.device()), ", expected host memory");
+  }
+  if (tensor.ndim() > kMaxKernelRank) {
+    return ValueError(what, " has rank ", tensor.ndim(), ", expected at most ", kMaxKernelRank);
+  }
+  return Status();
+}
+
+REWIRE_KERNEL_INLINE Status CheckDenseFully(const char* what, TensorView tensor) {
+  if (Status status = CheckHost(what, tensor); !status.ok()) return status;
+  if (!tensor.IsContiguous()) [[unlikely]] {
+    return ValueError(what, " has shape ", tensor.dims(), " and strides ",
+                      ShapeView(tensor.dl_tensor()->strides, static_cast<std::size_t>(tensor.ndim())),
+                      ", expected contiguous memory");
+  }
+  return Status();
+}
+#endif
 
 }  // namespace rewire::kernel::cpu

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/cpu/support/checked.h"
+#include "rewire/vm/kernel/compiled.h"
 #include "rewire/vm/kernel/kernel.h"
 #include "rewire/vm/kernel/status.h"
 
@@ -24,9 +25,7 @@ namespace rewire::kernel::cpu {
 // Simple operations between two questions: about 10 us, and below a millisecond if each is a call of pow.
 inline constexpr std::int64_t kPace = 16384;
 
-[[gnu::cold]] inline Status Stopped() {
-  return RuntimeError("stopped: the run was cancelled or its deadline has passed");
-}
+[[gnu::cold]] REWIRE_KERNEL_INLINE Status Stopped();
 
 // Counts the work of one thread and asks when enough has been done. Once told to stop, it always answers
 // stop.
@@ -94,13 +93,7 @@ class Pace {
     return !stopped_;
   }
 
-  [[gnu::noinline]] bool Ask() {
-    stopped_ = stopped_ || (shared_ != nullptr && shared_->load(std::memory_order_relaxed)) ||
-               __rewire_kernel_api->cancelled() != 0;
-    if (stopped_ && shared_ != nullptr) shared_->store(true, std::memory_order_relaxed);
-    left_ = stopped_ ? 0 : kPace;
-    return !stopped_;
-  }
+  [[gnu::cold]] bool Ask();
 
   std::int64_t left_ = kPace;
   std::atomic<bool>* shared_ = nullptr;
@@ -124,5 +117,19 @@ template <typename T>
   Pace pace;
   return pace.Copy(to, from, bytes) ? Status() : Stopped();
 }
+
+#ifdef REWIRE_KERNEL_DEFINITIONS
+REWIRE_KERNEL_INLINE Status Stopped() {
+  return RuntimeError("stopped: the run was cancelled or its deadline has passed");
+}
+
+REWIRE_KERNEL_INLINE bool Pace::Ask() {
+  stopped_ = stopped_ || (shared_ != nullptr && shared_->load(std::memory_order_relaxed)) ||
+             __rewire_kernel_api->cancelled() != 0;
+  if (stopped_ && shared_ != nullptr) shared_->store(true, std::memory_order_relaxed);
+  left_ = stopped_ ? 0 : kPace;
+  return !stopped_;
+}
+#endif
 
 }  // namespace rewire::kernel::cpu

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "rewire/kernels/cpu/support/half.h"
+#include "rewire/vm/kernel/compiled.h"
 #include "rewire/vm/kernel/status.h"
 #include "rewire/vm/kernel/tensor_view.h"
 
@@ -57,12 +58,13 @@ using AllTypes = Types<float, std::int64_t, std::int32_t, bool, double, std::int
 using Bools = Types<bool>;
 using Indices = Types<std::int64_t, std::int32_t>;
 
+// The error for a tensor whose dtype is none of `count` expected ones.
+[[gnu::cold]] REWIRE_KERNEL_INLINE Status WrongDType(const DLDataType* expected, int count, const char* what,
+                                                     TensorView tensor);
 template <typename... Ts>
 [[gnu::cold]] Status WrongDType(Types<Ts...>, const char* what, TensorView tensor) {
-  std::string expected;
-  ((expected += (expected.empty() ? "" : ", ") + DTypeName(DTypeOf<Ts>())), ...);
-  return TypeError(what, " has dtype ", DTypeName(tensor.dtype()), ", expected ",
-                   sizeof...(Ts) == 1 ? "" : "one of ", expected);
+  static constexpr DLDataType kExpected[] = {DTypeOf<Ts>()...};
+  return WrongDType(kExpected, static_cast<int>(sizeof...(Ts)), what, tensor);
 }
 
 // Calls body(Tag<T>()) for the T among `types` that is the tensor's element type. `what` is the argument's
@@ -91,5 +93,15 @@ Status ForElementSize(const char* what, TensorView tensor, const Body& body) {
   return TypeError(what, " has dtype ", DTypeName(tensor.dtype()),
                    ", expected elements of 1, 2, 4 or 8 bytes");
 }
+
+#ifdef REWIRE_KERNEL_DEFINITIONS
+REWIRE_KERNEL_INLINE Status WrongDType(const DLDataType* expected, int count, const char* what,
+                                       TensorView tensor) {
+  std::string names;
+  for (int i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + DTypeName(expected[i]);
+  return TypeError(what, " has dtype ", DTypeName(tensor.dtype()), ", expected ", count == 1 ? "" : "one of ",
+                   names);
+}
+#endif
 
 }  // namespace rewire::kernel::cpu
