@@ -74,6 +74,7 @@ class Instance {
                       const std::shared_ptr<Arena>& memory, Request* member, std::int64_t first) const;
   void RunTogether(Span<Request* const> members, std::int64_t padded, RunTimes* times);
   Status ClassifyResults(Request* request) const;
+  bool BindsAll(const Request& request) const;
   void Unbind();
   Clock::time_point LastDeadline(Span<Request* const> members) const;
 
@@ -85,6 +86,7 @@ class Instance {
   StateRows state_rows_;               // of steps that run together
   std::vector<bool> in_place_;         // of a running batch, in that order
   bool has_deadline_ = false;
+  bool is_bound_ = false;  // inputs and outputs are those of the last request, which BindsAll
 };
 
 }  // namespace rewire::serve

@@ -209,6 +209,7 @@ void Instance::RunTogether(Span<Request* const> members, std::int64_t padded, Ru
   Status run = vm_->TrySetDeadline(deadline);
   std::vector<Request*> rows(members.begin(), members.end());
   bool invoked = false;
+  if (is_bound_) Unbind();
   if (run) run = TryRunBatch(&rows, padded, times, &invoked);
   Unbind();
   if (run) return;

@@ -2,6 +2,10 @@
 // Tensors are used and made where they lie: the kernel itself tells its addresses.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "rewire/tests/serve/serve_fixture.h"
 
@@ -44,6 +48,55 @@ TEST_CASE("the kernel writes the client's region") {
   CHECK(served.gate.last_output() == region->data());
   CHECK((*region)[0] == 2);
   CHECK((*region)[4] == 0);
+}
+
+// Doubles x as `y`, and `z` is x times 3.
+constexpr char kTwoOutputs[] = R"(
+.kernel add = "rewire.add"
+.func main(x: f32[N, 4]) -> (y: f32[N, 4], z: f32[N, 4])
+  %shape = shape_of %x
+  %bytes = load_consti 65536
+  %storage = alloc_storage %bytes, alignment=64, f32, cpu
+  %y = alloc_tensor_reg %storage, _, %shape, f32
+  invoke_packed add(%x, %x, %y), outputs=1
+  %more = alloc_storage %bytes, alignment=64, f32, cpu
+  %z = alloc_tensor_reg %more, _, %shape, f32
+  invoke_packed add(%x, %y, %z), outputs=1
+  %result = alloc_adt tag=0 (%y, %z)
+  ret %result
+.end
+)";
+
+TEST_CASE("a run writes to no memory of the request before it, whichever outputs that has asked for") {
+  const rewire::test::TempFolder folder;
+  const auto service = ServiceOf(SettingsOf(WriteModel(folder, "double.rwx", kTwoOutputs)));
+  constexpr float kUntouched = -7;
+  const std::vector<std::vector<std::string>> asked = {{"y", "z"}, {"z"}, {"z", "y"}, {}, {"y"}, {"y", "z"}};
+  std::vector<std::pair<std::string, std::shared_ptr<std::vector<float>>>> regions;
+  for (int round = 0; round < 3; ++round) {
+    for (const std::vector<std::string>& names : asked) {
+      for (const auto& [name, region] : regions) region->assign(4, kUntouched);
+      const std::size_t before = regions.size();
+      // Other values for each.
+      TestRequest request(1, static_cast<float>(before) + 1);
+      for (const std::string& name : names) {
+        const auto& region = regions.emplace_back(name, std::make_shared<std::vector<float>>(4)).second;
+        request.wanted.push_back({name, 0, {reinterpret_cast<std::byte*>(region->data()), 16}, region});
+      }
+      service->Submit(&request, nullptr);
+      request.Wait();
+      REQUIRE(request.message().empty());
+      const float x = static_cast<float>(before) + 1;
+      for (std::size_t i = 0; i < regions.size(); ++i) {
+        const float expected = i < before ? kUntouched : x * (regions[i].first == "y" ? 2.0F : 3.0F);
+        CHECK(regions[i].second->front() == expected);
+      }
+      if (names.empty()) {
+        CHECK(request.Floats(0).front() == 2 * x);
+        CHECK(request.Floats(1).front() == 3 * x);
+      }
+    }
+  }
 }
 
 TEST_CASE("an input that is not aligned to its elements is copied, and right") {

@@ -14,6 +14,8 @@ FAULTS = [
           "if («*bytes != given.data.size()») {", "false", SERVE),
     Fault("serve", "a dimension's name has one size in all inputs of a request", "request_check.cc",
           "if («known >= 0 && size != known») {", "false", SERVE),
+    Fault("serve", "a run writes to no memory of the request before it", "instance.cc",
+          "if («is_bound_ && !binds_all») Unbind();", "false", SERVE),
     Fault("serve", "a part of a region lies inside it", "shared_regions.cc",
           "if («offset > size || bytes > size - offset») {", "false", SERVE),
     Fault("serve", "a region whose object has been made shorter is not touched", "shared_regions.cc",
