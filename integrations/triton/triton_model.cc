@@ -130,11 +130,20 @@ void TritonInstance::Execute(TRITONBACKEND_Request** requests, std::uint32_t cou
     }
   }
   while (!waiting_.empty()) {
+    if (waiting_.size() == 1) {
+      auto* const request = static_cast<TritonRequest*>(waiting_.front());
+      waiting_.clear();
+      End(request, RunOne(request, RowsOf(*request)));
+      return;
+    }
     // The queue is Triton's: what has come together runs together, if the shapes let it. Steps of sequences
     // run alone.
     serve::Batch batch;
     batch.members = {0};
-    if (version.state.empty()) batch = serve::ChooseBatch(model_->config().settings.batching, waiting_);
+    if (version.state.empty()) {
+      const serve::BatchSettings& settings = model_->config().settings.batching;
+      batch = serve::ChooseBatch(settings, settings.max_batch_size, waiting_);
+    }
     members_.clear();
     for (const std::size_t i : batch.members) members_.push_back(std::exchange(waiting_[i], nullptr));
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), nullptr), waiting_.end());
@@ -142,9 +151,15 @@ void TritonInstance::Execute(TRITONBACKEND_Request** requests, std::uint32_t cou
       RunBatch(batch.rows);
     } else {
       auto* const request = static_cast<TritonRequest*>(members_[0]);
-      End(request, RunOne(request, std::max<std::int64_t>(1, batch.rows)));
+      End(request, RunOne(request, RowsOf(*request)));
     }
   }
+}
+
+std::int64_t TritonInstance::RowsOf(const TritonRequest& request) const {
+  const bool counts =
+      model_->version().state.empty() && model_->config().settings.batching.max_batch_size != 0;
+  return counts ? std::max<std::int64_t>(1, request.rows) : 1;
 }
 
 Status TritonInstance::Admit(TritonRequest* request, TRITONBACKEND_Request* handle) {

@@ -67,6 +67,8 @@ class TritonInstance {
  private:
   // Reads and checks a request, so that it can run.
   Status Admit(TritonRequest* request, TRITONBACKEND_Request* handle);
+  // The rows of a run of this request alone, as statistics count them.
+  std::int64_t RowsOf(const TritonRequest& request) const;
   // A run of one request, and of all members.
   serve::RunTimes RunOne(TritonRequest* request, std::int64_t rows = 1);
   void RunBatch(std::int64_t rows);
