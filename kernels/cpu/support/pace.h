@@ -49,12 +49,18 @@ class Pace {
   // amount of work per index.
   template <typename Body>
   [[nodiscard]] bool For(std::int64_t count, std::int64_t work, const Body& body) {
-    if (count <= 0) return !stopped_;
-    const std::int64_t all = Times(count, work);
-    if (all > kPace) [[unlikely]]
-      return ForLong(count, work, body);
-    if (!Spend(all)) return false;
-    body(std::int64_t{0}, count);
+    std::int64_t piece = count, cost = Times(count, work);
+    if (cost > kPace) [[unlikely]] {
+      piece = std::max<std::int64_t>(1, kPace / std::max<std::int64_t>(1, work));
+      cost = Times(piece, work);
+    }
+    // One loop for short counts and long ones: the body, which is inlined, is compiled once.
+    for (std::int64_t begin = 0; begin < count;) {
+      if (!Spend(cost)) return false;
+      const std::int64_t end = count - begin <= piece ? count : begin + piece;
+      body(begin, end);
+      begin = end;
+    }
     return !stopped_;
   }
   // std::memcpy and std::fill_n for any size.
@@ -80,18 +86,6 @@ class Pace {
  private:
   // Bytes that can be copied in the time of kPace operations.
   static constexpr std::int64_t kCopied = 8 * kPace;
-
-  template <typename Body>
-  [[gnu::noinline]] bool ForLong(std::int64_t count, std::int64_t work, const Body& body) {
-    const std::int64_t piece = std::max<std::int64_t>(1, kPace / std::max<std::int64_t>(1, work));
-    for (std::int64_t begin = 0; begin < count;) {
-      const std::int64_t end = count - begin <= piece ? count : begin + piece;
-      if (!Spend(Times(end - begin, work))) return false;
-      body(begin, end);
-      begin = end;
-    }
-    return !stopped_;
-  }
 
   [[gnu::cold]] bool Ask();
 
