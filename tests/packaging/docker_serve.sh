@@ -28,6 +28,8 @@ trap clean EXIT
 make_root "$suite" || skip "$why_no_root"
 answer_apt
 in_root apt-get update >"$work/log" 2>&1 || { tail -n 5 "$work/log"; skip "apt finds no mirror"; }
+copy() { fail "COPY is not known in the stage serve"; }
+run() { in_root sh -c "cd $1 && $2" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "RUN $2"; }; }
 
 for bind in "${binds[@]}"; do
   IFS=: read -r stage source target <<<"$bind"
@@ -35,9 +37,7 @@ for bind in "${binds[@]}"; do
   mkdir -p "$root$target"
   cp "$build"/packages/*.deb "$root$target"
 done
-for run in "${runs[@]}"; do
-  in_root sh -c "$run" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "RUN $run"; }
-done
+steps
 for bind in "${binds[@]}"; do rm -r "${root:?}${bind##*:}"; done
 
 # The container's own port may be in use on this machine.

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Docker would do for a stage of packaging/Dockerfile, as lines for docker_serve.sh.
+"""What Docker would do for a stage of packaging/Dockerfile, as lines for docker_build.sh and docker_serve.sh.
 
     docker_stage.py DOCKERFILE STAGE
 
-Prints the variables of bash `image`, `user`, `port` and `runs`, a list of the commands of RUN, `binds`, what RUN binds (STAGE:SOURCE:TARGET), and
-`command`, the words of ENTRYPOINT and CMD. The stages below STAGE count, down to one that begins with an image. Refuses an instruction that
-it does not know, because the test would pass without it.
+Prints the variables of bash `image`, `user` and `port`, `binds`, what RUN binds (STAGE:SOURCE:TARGET), and `command`, the words of ENTRYPOINT
+and CMD. Prints the function `steps`, which calls the caller's `run FOLDER COMMAND` for each RUN and `copy FOLDER` for a COPY of all sources, in
+their order. The stages below STAGE count, down to one that begins with an image. Refuses an instruction that it does not know, because the
+test would pass without it.
 """
 
 import json
@@ -43,10 +44,12 @@ def add(made, instruction, rest):
             if options.pop("type", "bind") != "bind":
                 raise SystemExit(f"docker_stage.py: RUN --mount={mount}: only type=bind is known here")
             made["binds"].append("{from}:{source}:{target}".format(**options))
-        made["runs"].append(re.sub(r"--mount=\S+ ", "", rest))
+        made["steps"].append(["run", made["WORKDIR"], re.sub(r"--mount=\S+ ", "", rest)])
+    elif instruction == "COPY" and rest.startswith(". /"):
+        made["steps"].append(["copy", rest.removeprefix(". ")])
     elif instruction in ("ENTRYPOINT", "CMD"):
         made[instruction] = json.loads(rest)
-    elif instruction in ("USER", "EXPOSE"):
+    elif instruction in ("USER", "EXPOSE", "WORKDIR"):
         made[instruction] = rest
     else:
         raise SystemExit(f"docker_stage.py: the instruction {instruction} {rest} is not known here; teach it to this script")
@@ -59,7 +62,7 @@ def described(found, stage):
     while stage in found:
         chain.insert(0, stage)
         stage = found[stage][0]
-    made = {"image": stage, "runs": [], "binds": [], "ENTRYPOINT": [], "CMD": [], "USER": "0:0", "EXPOSE": ""}
+    made = {"image": stage, "steps": [], "binds": [], "ENTRYPOINT": [], "CMD": [], "USER": "0:0", "EXPOSE": "", "WORKDIR": "/"}
     for each in chain:
         for instruction, rest in found[each][1]:
             add(made, instruction, rest)
@@ -71,8 +74,9 @@ def main(path, stage):
         made = described(stages(file.read()), stage)
     for name, value in (("image", made["image"]), ("user", made["USER"]), ("port", made["EXPOSE"])):
         print(f"{name}={shlex.quote(value)}")
-    for name, value in (("runs", made["runs"]), ("binds", made["binds"]), ("command", made["ENTRYPOINT"] + made["CMD"])):
+    for name, value in (("binds", made["binds"]), ("command", made["ENTRYPOINT"] + made["CMD"])):
         print(f"{name}=({shlex.join(value)})")
+    print("steps() {", *map(shlex.join, made["steps"]), "}", sep="\n")
 
 
 if __name__ == "__main__":

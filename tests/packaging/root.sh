@@ -25,9 +25,17 @@ make_root() {
   cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
 }
 
+# bind_into_root FOLDER TARGET: the root has FOLDER, which is made if it is missing, at TARGET.
+bind_into_root() {
+  mkdir -p "$1" "$root$2"
+  mount --bind "$1" "$root$2"
+}
+
 clean_root() {
-  ! mountpoint -q "$root/proc" || umount "$root/proc"
-  rm -rf "$work"
+  local mounted
+  while read -r mounted; do umount --lazy "$mounted"; done < <(findmnt --list --noheadings --output TARGET | grep "^$root/" | tac)
+  # What a process in the root still uses stays mounted until that ends, and belongs to others.
+  rm -rf --one-file-system "$work"
 }
 
 # in_root COMMAND...: runs a command there, as its root. exec_in_root_as USER:GROUP COMMAND... becomes a command of another user.
@@ -36,7 +44,9 @@ exec_in_root_as() {
   exec chroot --userspec="$1" "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "${@:2}"
 }
 
-# Without it apt asks, and takes a user of its own that cannot read what a test has put there.
+# Without it apt asks, and takes a user of its own that cannot read what a test has put there. dpkg need not wait for the disk in a root that is
+# thrown away.
 answer_apt() {
+  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/99test"
   echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false"; APT::Sandbox::User "root";' >"$root/etc/apt/apt.conf.d/99test"
 }
