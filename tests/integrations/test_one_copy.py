@@ -11,6 +11,7 @@ import pytest
 import rewire
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench/engines"))
+import measured_models  # noqa: E402
 import side_by_side  # noqa: E402
 
 WORKERS, ROWS, BATCH = 4, 1024, 16
@@ -22,8 +23,7 @@ MEGABYTES_A_WORKER = 25  # the libraries of Rewire, its program and the arrays o
 def job(tmp_path_factory):
     """The folder of a model of 256 MB, its rows, and what it gives for them in one process."""
     folder = tmp_path_factory.mktemp("job")
-    side_by_side.make_model(folder, MEGABYTES)
-    side_by_side.make_rows(folder, ROWS)
+    measured_models.products(folder, ROWS, MEGABYTES)
     program = rewire.load(str(folder / "model.rwx"))
     return folder, program(numpy.load(folder / "x.npy"))["y"]
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four worker processes of an engine over one model: what they need in memory, and how fast they are, beside ONNX Runtime.
 
-    side_by_side.py [--engine ray_data|beam|spark] [--megabytes N] [--rows N] [--batch N] [--workers N] [--rounds N] [--json FILE]
+    side_by_side.py [--engine none|ray_data|beam|spark] [--model products|encoder] [--megabytes N] [--rows N] [--batch N] [--workers N] [--rounds N] [--json FILE]
 
 Runs in an environment with the engines, rewire and rewire-integrations: `tests/integrations/run.sh BUILD PYTHON ENGINES -- SCRIPT` makes
-one. The model is a chain of products of 2048 x 2048 with `--megabytes` of weights. A round of an engine runs the same job in fresh
+one. `--model` is a chain of products of 2048 x 2048 with `--megabytes` of weights, or an encoder of texts, of the sizes of DistilBERT
+(66 million parameters) over rows of 32 tokens. The engine "none" is processes that take batches from memory. A round of an engine runs the same job in fresh
 processes: with workers that pass rows on (idle), with Rewire, and with ONNX Runtime, which gets the same arrays. Each worker of both
 has one thread, as more would share the cores of the others. ONNX Runtime has all optimizations of graphs. It runs twice: as most
 programs use it, and "mapped", where its workers share weights, too: they lie in a file beside the model and are not packed anew.
@@ -14,7 +15,7 @@ tests/integrations/test_one_copy.py holds the memory of Rewire.
 memory   the sum over all workers of the proportional set size (Pss of /proc/PID/smaps_rollup), less that of idle workers. It is read
          while all workers have run three batches and hold still.
 rows/s   rows after that moment, by the time from it to the end of the last batch. On a machine with other work it is a lower bound;
-CPU      the workers' own CPU time for these rows, in microseconds a row, depends on it less.
+CPU      the workers' own CPU time for these rows, in microseconds a row, depends on it less. That of idle workers is the engine's share.
 ratio    ONNX Runtime's CPU time a row by Rewire's, and Rewire's rows/s by ONNX Runtime's, in one round. Above 1, Rewire is faster.
 
 A figure is the median of the rounds, and the range that they span. `tests/bench/results.py --take FILE engines` makes the page of them.
@@ -31,48 +32,13 @@ import subprocess
 import sys
 import tempfile
 
+import measured_models
 import numpy
 
 HERE = pathlib.Path(__file__).resolve().parent
-WIDTH = 2048
 ENGINES = ("ray_data", "beam", "spark")
 PEERS = ("onnxruntime", "onnxruntime_mapped")
 KINDS = ("idle", "rewire", *PEERS)
-
-
-def make_model(folder, megabytes):
-    """model.onnx, mapped.onnx with its weights in a file, and model.rwx: h = relu(h @ w) again and again, and 8 columns of the last one."""
-    import onnx
-    import rewire
-    from onnx import TensorProto, helper, numpy_helper
-
-    random = numpy.random.default_rng(0)
-    layers = max(1, round(megabytes * 1e6 / (4 * WIDTH * WIDTH)))
-    nodes, weights, value = [], [], "x"
-    for layer in range(layers):
-        weights.append(numpy_helper.from_array((random.standard_normal((WIDTH, WIDTH), numpy.float32) * (2 / WIDTH) ** 0.5), f"w{layer}"))
-        nodes += [helper.make_node("MatMul", [value, f"w{layer}"], [f"p{layer}"]), helper.make_node("Relu", [f"p{layer}"], [f"h{layer}"])]
-        value = f"h{layer}"
-    weights += [numpy_helper.from_array(numpy.array([part]), name) for name, part in (("from", 0), ("to", 8), ("axis", 1))]
-    nodes.append(helper.make_node("Slice", [value, "from", "to", "axis"], ["y"]))
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("rows", WIDTH))],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rows", 8))], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, str(folder / "model.onnx"))
-    onnx.save(model, str(folder / "mapped.onnx"), save_as_external_data=True, location="mapped.weights")
-    rewire.compile(folder / "model.onnx", folder / "model.rwx")
-
-
-def make_rows(folder, rows):
-    """x.npy and rows.parquet: numbers of rows, and 2048 floats for each."""
-    import pyarrow
-    import pyarrow.parquet
-
-    x = numpy.random.default_rng(1).standard_normal((rows, WIDTH), dtype=numpy.float32)
-    numpy.save(folder / "x.npy", x)
-    starts = pyarrow.array(numpy.arange(rows + 1, dtype=numpy.int32) * WIDTH)
-    table = pyarrow.table({"id": numpy.arange(rows), "x": pyarrow.ListArray.from_arrays(starts, pyarrow.array(x.reshape(-1)))})
-    pyarrow.parquet.write_table(table, folder / "rows.parquet", row_group_size=max(1, rows // 16))
 
 
 def job(engine, kind, folder, batch, workers):
@@ -120,7 +86,8 @@ def summary_of(values):
 
 def summaries(rounds, workers, megabytes):
     """The row of an engine for docs/results: a summary of each figure of its rounds."""
-    row = {"workers": workers, "megabytes": megabytes, "rounds": len(rounds)}
+    row = {"workers": workers, "megabytes": megabytes, "rounds": len(rounds),
+           "idle": {"cpu": summary_of([each["idle"].cpu_us_per_row for each in rounds])}}
     for kind in KINDS[1:]:
         row[kind] = {"memory": summary_of([each[kind].megabytes - each["idle"].megabytes for each in rounds]),
                      "rows": summary_of([each[kind].rows_per_second for each in rounds]),
@@ -142,7 +109,7 @@ def measure(engine, folder, arguments):
         for kind, each in results.items():
             print(f"{engine} round {number + 1}: {kind:18} {each.megabytes - results['idle'].megabytes:8.1f} MB beyond idle  "
                   f"{each.rows_per_second:8.1f} rows/s  {each.cpu_us_per_row:8.0f} us of CPU a row", flush=True)
-    row = {"engine": engine, "difference": max(differences.values()),
+    row = {"engine": engine, "model": arguments.model, "difference": max(differences.values()),
            **summaries(rounds, arguments.workers, os.path.getsize(folder / "model.rwx") / 1e6)}
     for peer in PEERS:
         ratio = row["ratio"][peer]
@@ -153,7 +120,8 @@ def measure(engine, folder, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=ENGINES)
+    parser.add_argument("--engine", choices=("none", *ENGINES))
+    parser.add_argument("--model", choices=tuple(measured_models.MODELS), default="products")
     parser.add_argument("--megabytes", type=float, default=256)
     parser.add_argument("--rows", type=int, default=2048)
     parser.add_argument("--batch", type=int, default=32)
@@ -167,9 +135,9 @@ def main():
         job(arguments.engine, arguments.job, arguments.folder, arguments.batch, arguments.workers)
         return
     with tempfile.TemporaryDirectory() as folder:
-        make_model(pathlib.Path(folder), arguments.megabytes)
-        make_rows(pathlib.Path(folder), arguments.rows)
-        rows = [measure(engine, pathlib.Path(folder), arguments) for engine in ([arguments.engine] if arguments.engine else ENGINES)]
+        measured_models.MODELS[arguments.model](pathlib.Path(folder), arguments.rows, arguments.megabytes)
+        engines = [arguments.engine] if arguments.engine else ("none", *ENGINES)
+        rows = [measure(engine, pathlib.Path(folder), arguments) for engine in engines]
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
 

@@ -7,6 +7,8 @@ import pathlib
 import resource
 import time
 
+import numpy
+
 WARM_BATCHES = 3
 LONGEST_WAIT = 200  # seconds that a worker waits for the others
 
@@ -33,7 +35,7 @@ class Worker:
         self.folder, self.workers, self.batches, self.rows = folder, workers, 0, 0
         self.marks = folder / kind
         self.marks.mkdir(exist_ok=True)
-        self.run = {"idle": lambda: lambda x: x[:, :8].copy(), "rewire": self.rewire, "onnxruntime": self.onnxruntime,
+        self.run = {"idle": lambda: lambda x: x[:, :8].astype(numpy.float32), "rewire": self.rewire, "onnxruntime": self.onnxruntime,
                     "onnxruntime_mapped": self.onnxruntime_mapped}[kind]()
         self.told, self.began = None, 0.0
 
