@@ -10,7 +10,7 @@ namespace hwy {
 // The compilers' functions also check whether the operating system supports the registers.
 int64_t SupportedTargets() {
 #if HWY_ARCH_X86
-  int64_t targets = HWY_SCALAR;
+  int64_t targets = HWY_ENABLED_BASELINE;
   const auto add = [&](int64_t target, bool supported) {
     if (supported) targets |= target;
     return supported;

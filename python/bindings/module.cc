@@ -11,6 +11,14 @@
 #include "rewire/python/bindings/running.h"
 
 NB_MODULE(_rewire, module) {
+#ifdef REWIRE_X86_64_LEVEL
+  // The kernels would end the process by an instruction that the CPU does not know.
+  if (__builtin_cpu_supports(REWIRE_X86_64_LEVEL) == 0) {
+    throw nanobind::import_error("this CPU is below the level " REWIRE_X86_64_LEVEL
+                                 ", which the wheels of rewire need (SSE4.2, CPUs since 2009); "
+                                 "build rewire from its sources, which make kernels for every CPU");
+  }
+#endif
   // Its objects belong to one interpreter.
   static const std::int64_t owner = PyInterpreterState_GetID(PyInterpreterState_Get());
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != owner) {
