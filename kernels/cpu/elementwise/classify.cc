@@ -7,6 +7,7 @@
 #include "rewire/kernels/contract/elementwise_attributes.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/registry.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -47,12 +48,8 @@ struct IsNaN {
   }
 };
 
-struct IsInf : contract::IsInfAttributes {
+struct IsInf : WithAttributes<contract::IsInfAttributes> {
   static constexpr const char* kName = names::kIsInf;
-  static Status Make(Attributes& attributes, IsInf* isinf) {
-    isinf->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     if (!positive && !negative)  // x need not be read
       return Classify(x, out, [](auto, auto) { return false; });

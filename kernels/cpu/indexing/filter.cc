@@ -11,6 +11,7 @@
 #include "rewire/kernels/cpu/support/pace.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -150,32 +151,22 @@ struct CompressAttributes {
   }
 };
 
-struct CompressShape {
+struct CompressShape : WithAttributes<CompressAttributes> {
   static constexpr const char* kName = names::kShapeCompress;
-  CompressAttributes attributes;
-  static Status Make(Attributes& given, CompressShape* compress) {
-    compress->attributes.Read(given);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView condition, TensorView out) const {
     std::int64_t sizes[3];
     Dims result;
-    if (Status s = attributes.Resolve(x, condition, sizes, &result); !s.ok()) return s;
+    if (Status s = Resolve(x, condition, sizes, &result); !s.ok()) return s;
     return WriteShape(result, out);
   }
 };
 
-struct Compress {
+struct Compress : WithAttributes<CompressAttributes> {
   static constexpr const char* kName = names::kCompress;
-  CompressAttributes attributes;
-  static Status Make(Attributes& given, Compress* compress) {
-    compress->attributes.Read(given);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView condition, TensorView out) const {
     std::int64_t sizes[3];
     Dims expected;
-    if (Status s = attributes.Resolve(x, condition, sizes, &expected); !s.ok()) return s;
+    if (Status s = Resolve(x, condition, sizes, &expected); !s.ok()) return s;
     Checks checks;
     checks.Dense("out", out).SameDType("out", out, "x", x).Shape("out", out, expected.view());
     checks.NoOverlap("out", out, "x", x).NoOverlap("out", out, "condition", condition);

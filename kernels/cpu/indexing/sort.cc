@@ -212,18 +212,13 @@ struct TopKShape {
 
 using UniqueTypes = Types<float, std::int64_t, std::int32_t, double, std::int8_t, std::uint8_t>;
 
-struct UniqueShape {
+struct UniqueShape : WithAttributes<UniqueAttributes> {
   static constexpr const char* kName = names::kShapeUnique;
-  UniqueAttributes attributes;
-  static Status Make(Attributes& given, UniqueShape* unique) {
-    unique->attributes.Read(given);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     if (Status s = CheckDense("x", x); !s.ok()) return s;
     return ForType(UniqueTypes(), "x", x, [&](auto tag) -> Status {
       Slices<typename decltype(tag)::type> slices;
-      if (Status s = SlicesOf(attributes, x, &slices); !s.ok()) return s;
+      if (Status s = SlicesOf(*this, x, &slices); !s.ok()) return s;
       EqualSlices equal(slices);
       if (Status s = equal.TakeForCount(); !s.ok()) return s;
       std::int64_t different = 0;
@@ -233,17 +228,12 @@ struct UniqueShape {
     });
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    return EqualSlices<float>::DeclareCount(attributes, sizes);
+    return EqualSlices<float>::DeclareCount(*this, sizes);
   }
 };
 
-struct Unique {
+struct Unique : WithAttributes<UniqueAttributes> {
   static constexpr const char* kName = names::kUnique;
-  UniqueAttributes attributes;
-  static Status Make(Attributes& given, Unique* unique) {
-    unique->attributes.Read(given);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out, TensorView out_indices, TensorView out_inverse,
                     TensorView out_counts) const {
     Checks checks;
@@ -266,13 +256,11 @@ struct Unique {
     return ForType(UniqueTypes(), "x", x, [&](auto tag) -> Status {
       using T = typename decltype(tag)::type;
       Slices<T> slices;
-      if (Status s = SlicesOf(attributes, x, &slices); !s.ok()) return s;
+      if (Status s = SlicesOf(*this, x, &slices); !s.ok()) return s;
       return Run(slices, x, out, out_indices, out_inverse, out_counts);
     });
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const {
-    return EqualSlices<float>::DeclareFind(attributes, sizes);
-  }
+  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return EqualSlices<float>::DeclareFind(*this, sizes); }
 
  private:
   template <typename T>
@@ -281,16 +269,15 @@ struct Unique {
     EqualSlices equal(slices);
     if (Status s = equal.TakeForFind(); !s.ok()) return s;
     Pace pace;
-    if (!equal.Find(attributes.sorted, pace)) return Stopped();
+    if (!equal.Find(sorted, pace)) return Stopped();
     const std::int64_t count = slices.count, different = equal.groups();
-    const auto place_of = [&, sorted = attributes.sorted](std::int64_t group) {
+    const auto place_of = [&, sorted = sorted](std::int64_t group) {
       return sorted ? equal.rank(group) : group;
     };
     Dims expected(ShapeView(&different, 1));
-    if (attributes.has_axis) {
+    if (has_axis) {
       expected = Dims(x.dims());
-      expected[static_cast<int>(attributes.axis < 0 ? attributes.axis + x.ndim() : attributes.axis)] =
-          different;
+      expected[static_cast<int>(axis < 0 ? axis + x.ndim() : axis)] = different;
     }
     Checks checks;
     checks.Shape("out", out, expected.view()).Shape("out_indices", indices, ShapeView(&different, 1));

@@ -12,6 +12,7 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -135,21 +136,13 @@ struct Running : contract::RunningAttributes {
   }
 };
 
-struct CumSum : Running {
+struct CumSum : WithAttributes<Running> {
   static constexpr const char* kName = names::kCumSum;
-  static Status Make(Attributes& attributes, CumSum* sum) {
-    sum->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<false>(x, axis, out); }
 };
 
-struct CumProd : Running {
+struct CumProd : WithAttributes<Running> {
   static constexpr const char* kName = names::kCumProd;
-  static Status Make(Attributes& attributes, CumProd* product) {
-    product->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView axis, TensorView out) const { return Run<true>(x, axis, out); }
 };
 

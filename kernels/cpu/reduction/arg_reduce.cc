@@ -11,6 +11,7 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -162,12 +163,8 @@ struct Positions {
 };
 
 template <bool kMax>
-struct ArgReduce : contract::ArgReduceAttributes {
+struct ArgReduce : WithAttributes<contract::ArgReduceAttributes> {
   static constexpr const char* kName = kMax ? names::kArgMax : names::kArgMin;
-  static Status Make(Attributes& attributes, ArgReduce* reduce) {
-    reduce->Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView x, TensorView out) const {
     Checks checks;
     checks.Dense("x", x).Dense("out", out).NoOverlap("out", out, "x", x);

@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/support/paced_sort.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/with_attributes.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -118,13 +119,8 @@ struct Suppression {
   }
 };
 
-struct Nms {
+struct Nms : WithAttributes<Suppression> {
   static constexpr const char* kName = names::kNms;
-  Suppression suppression;
-  static Status Make(Attributes& attributes, Nms* nms) {
-    nms->suppression.Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView boxes, TensorView scores, std::optional<TensorView> most,
                     std::optional<TensorView> iou, std::optional<TensorView> least_score,
                     TensorView out) const {
@@ -135,31 +131,24 @@ struct Nms {
     if (!out.Is<std::int64_t>()) return WrongDType(Types<std::int64_t>(), "out", out);
     const std::int64_t room = out.dim(1) == 3 ? out.dim(0) : 0;
     std::int64_t count = 0;
-    Status s = suppression.Run(boxes, scores, most, iou, least_score, out.data<std::int64_t>(), room, &count);
+    Status s = Run(boxes, scores, most, iou, least_score, out.data<std::int64_t>(), room, &count);
     if (!s.ok()) return s;
     const std::int64_t expected[] = {count, 3};
     return CheckShape("out", out, ShapeView(expected, 2));
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return Suppression::DeclareWorkspace(sizes); }
 };
 
-struct NmsShape {
+struct NmsShape : WithAttributes<Suppression> {
   static constexpr const char* kName = names::kShapeNms;
-  Suppression suppression;
-  static Status Make(Attributes& attributes, NmsShape* nms) {
-    nms->suppression.Read(attributes);
-    return Status();
-  }
   Status operator()(TensorView boxes, TensorView scores, std::optional<TensorView> most,
                     std::optional<TensorView> iou, std::optional<TensorView> least_score,
                     TensorView out) const {
     std::int64_t count = 0;
-    Status s = suppression.Run(boxes, scores, most, iou, least_score, nullptr, 0, &count);
+    Status s = Run(boxes, scores, most, iou, least_score, nullptr, 0, &count);
     if (!s.ok()) return s;
     const std::int64_t shape[] = {count, 3};
     return WriteShape(Dims(ShapeView(shape, 2)), out);
   }
-  bool DeclareWorkspace(WorkspaceSizes& sizes) const { return Suppression::DeclareWorkspace(sizes); }
 };
 
 constexpr const char kArguments[] =
