@@ -14,6 +14,7 @@
 #include "rewire/base/atomic_file.h"
 #include "rewire/base/mapped_file.h"
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/library_operators.h"
 #include "rewire/tools/compile/parameter_options.h"
 #include "rewire/tools/compile/places_report.h"
 #include "rewire/tools/compile/precision_report.h"
@@ -285,16 +286,16 @@ Result<int> Run(const CompileCommand& options) {
   compile->external_folders = options.allow_external;
   if (options.check_passes) compile->check_passes = true;
   for (const std::string& library : options.kernels) {
-    if (std::error_code failed; !std::filesystem::exists(SchemasBeside(library), failed)) {
+    if (std::error_code failed; !std::filesystem::exists(OperatorsBeside(library), failed)) {
       return Fail(
           StatusCode::kNotFound,
           fmt::format("--kernels {0}: the operators of a library are read from {1} beside it, which is not "
                       "there; write it, or give --operators FILE.json",
-                      library, SchemasBeside(library)));
+                      library, OperatorsBeside(library)));
     }
   }
   std::vector<std::string> schema_files;
-  for (const std::string& library : options.kernels) schema_files.push_back(SchemasBeside(library));
+  for (const std::string& library : options.kernels) schema_files.push_back(OperatorsBeside(library));
   schema_files.insert(schema_files.end(), options.operators.begin(), options.operators.end());
   Result<std::vector<OperatorSchema>> operators = ReadOperatorFiles(schema_files);
   if (!operators) return Forward(operators);

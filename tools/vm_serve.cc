@@ -51,6 +51,7 @@ struct Options {
   std::string token_file;
   std::string trace_file;
   std::string cache;
+  std::vector<std::string> kernels;
   serve::TlsFiles tls;
   std::uint32_t loops = 0;
   std::uint32_t instances = 0;
@@ -81,6 +82,11 @@ Result<serve::ServeSettings> Settings(const Options& options) {
   if (options.sandbox) {
     defaults.sandbox.enabled = true;
     for (auto& [name, model] : settings.models) model.sandbox.enabled = true;
+  }
+  for (const std::string& library : options.kernels) {
+    const std::string file = serve::LibraryFile(".", library);
+    defaults.kernels.push_back(file);
+    for (auto& [name, model] : settings.models) model.kernels.push_back(file);
   }
   if (!options.trace_file.empty()) settings.trace_file = options.trace_file;
   if (!options.cache.empty()) settings.cache = options.cache;
@@ -228,6 +234,12 @@ int main(int argc, char** argv) {
          "keep compiled models in this folder, so that each .onnx file is compiled once; otherwise the "
          "folder that REWIRE_MODEL_CACHE names, if it is set")
       ->type_name("FOLDER");
+  app.add_option(
+         "--kernels", options.kernels,
+         "load a shared library of kernels for all models, with its operators in the .json beside it; "
+         "loading it runs its code, with --sandbox in the processes of models alone")
+      ->allow_extra_args(false)
+      ->type_name("LIBRARY");
   app.add_option(
          "--tls-cert", options.tls.certificate,
          "serve by TLS alone, with the certificate in this file (PEM); gRPC then also at the port of HTTP")

@@ -119,8 +119,8 @@ Result<std::vector<StatePair>> FindState(const ModelSignature& signature, const 
 // The program that stands for an executable in a sandbox, and its kernel.
 Result<Executable> Sandboxed(const std::string& path, bool is_onnx, const ModelSettings& settings,
                              const Limits& limits, KernelSet* kernels) {
-  Result<SandboxedModel> model =
-      OpenSandboxed(path, {is_onnx, settings.parameters, settings.sandbox, limits, settings.threads});
+  Result<SandboxedModel> model = OpenSandboxed(
+      path, {is_onnx, settings.parameters, settings.kernels, settings.sandbox, limits, settings.threads});
   if (!model) return Forward(model);
   *kernels = std::move(model->kernels);
   return std::move(model->executable);
@@ -152,9 +152,9 @@ Result<ParameterSet> ModelLoader::Parameters(const std::string& path) {
   return set;
 }
 
-Result<Executable> ModelLoader::Compiled(const std::string& path, std::string* origin,
-                                         std::string* cache_problem) const {
-  Result<CompiledOnnx> compiled = OpenOnnx(path, cache_);
+Result<Executable> ModelLoader::Compiled(const std::string& path, const std::vector<std::string>& kernels,
+                                         std::string* origin, std::string* cache_problem) const {
+  Result<CompiledOnnx> compiled = OpenOnnx(path, kernels, cache_);
   if (!compiled) return Forward(compiled);
   *origin = std::move(compiled->origin);
   *cache_problem = std::move(compiled->cache_problem);
@@ -186,14 +186,17 @@ Result<std::shared_ptr<const ModelVersion>> ModelLoader::Load(const std::string&
   link.kernels = kernels_;
   SharedBytes file_bytes;
   std::string origin, cache_problem;
-  const Result<Executable> executable = settings.sandbox.enabled
-                                            ? Sandboxed(file.path, onnx, settings, limits, &link.kernels)
-                                        : onnx ? Compiled(file.path, &origin, &cache_problem)
-                                               : Opened(file.path, &file_bytes);
+  const Result<Executable> executable =
+      settings.sandbox.enabled ? Sandboxed(file.path, onnx, settings, limits, &link.kernels)
+      : onnx                   ? Compiled(file.path, settings.kernels, &origin, &cache_problem)
+                               : Opened(file.path, &file_bytes);
   if (!executable) return Forward(executable, file.path);
   link.threads = Threads(settings.threads);
   // The process of a sandbox has them itself.
   if (!settings.sandbox.enabled) {
+    for (const std::string& library : settings.kernels) {
+      if (Status added = link.kernels.AddLibrary(library); !added) return Forward(added, file.path);
+    }
     for (const std::string& path : settings.parameters) {
       Result<ParameterSet> set = Parameters(path);
       if (!set) return Forward(set);

@@ -54,7 +54,8 @@ class ModelLoader {
                                                    const ModelSettings& settings);
 
  private:
-  Result<Executable> Compiled(const std::string& path, std::string* origin, std::string* cache_problem) const;
+  Result<Executable> Compiled(const std::string& path, const std::vector<std::string>& kernels,
+                              std::string* origin, std::string* cache_problem) const;
   Result<ParameterSet> Parameters(const std::string& path);
   std::shared_ptr<ThreadPool> Threads(std::int32_t count);
 

@@ -4,18 +4,22 @@
 #if REWIRE_SERVE_COMPILES
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/library_operators.h"
 #include "rewire/serve/models/unsupported_nodes.h"
 #endif
 
 namespace rewire::serve {
 
 #if REWIRE_SERVE_COMPILES
-Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache) {
+Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::vector<std::string>& kernels,
+                              const std::string& cache) {
   std::vector<UnsupportedNode> unsupported;
   CompileOptions options;
+  Result<std::vector<OperatorSchema>> operators = ReadLibraryOperators(kernels);
+  if (!operators) return Forward(operators);
+  options.operators = *std::move(operators);
   options.bound_memory = false;
   options.compress = false;  // as libonnxruntime does, so that both find one entry of a cache
   options.cache = cache;
@@ -31,7 +35,7 @@ Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache)
   return Fail(compiled.error().code(), "{}", WithNodes(compiled.error(), unsupported));
 }
 #else
-Result<CompiledOnnx> OpenOnnx(const std::string&, const std::string&) {
+Result<CompiledOnnx> OpenOnnx(const std::string&, const std::vector<std::string>&, const std::string&) {
   return Fail(StatusCode::kUnsupported,
               "this server was built without the compiler of ONNX: compile the model to a .rwx file");
 }

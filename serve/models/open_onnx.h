@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rewire/base/status.h"
 #include "rewire/executable_format/executable.h"
@@ -15,8 +16,10 @@ struct CompiledOnnx {
 };
 
 // Compiles a model of ONNX, unless the folder `cache` has its executable (CompileOptions::cache); empty:
-// there is none. Errors: kUnsupported, with a line for each node that cannot be compiled, or if this server
-// was built without the compiler.
-Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::string& cache);
+// there is none. Libraries of `kernels` have operators of the model (compiler/library_operators.h). Errors:
+// kUnsupported, with a line for each node that cannot be compiled, or if this server was built without the
+// compiler. Those of ReadLibraryOperators.
+Result<CompiledOnnx> OpenOnnx(const std::string& path, const std::vector<std::string>& kernels,
+                              const std::string& cache);
 
 }  // namespace rewire::serve

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "rewire/base/near_names.h"
@@ -227,6 +228,7 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
                 [&](std::int64_t n) { model->instances = static_cast<std::uint32_t>(n); });
   reader.Number("threads", 1, 1024, [&](std::int64_t n) { model->threads = static_cast<std::int32_t>(n); });
   reader.Texts("parameters", &model->parameters);
+  reader.Texts("kernels", &model->kernels);
   reader.Number("max_queue_size", 0, 1 << 24,
                 [&](std::int64_t n) { model->max_queue_size = static_cast<std::uint32_t>(n); });
   unsigned_number("timeout_us", &model->timeout_us);
@@ -252,6 +254,13 @@ Status ReadModel(const toml::table& table, const std::string& where, ModelSettin
 
 void FromFolder(const std::filesystem::path& folder, std::string* path) {
   if (!path->empty()) *path = (folder / *path).lexically_normal().string();
+}
+
+void ModelFromFolder(const std::filesystem::path& folder, ModelSettings* model) {
+  FromFolder(folder, &model->file);
+  FromFolder(folder, &model->generator.tokenizer);
+  for (std::string& one : model->parameters) FromFolder(folder, &one);
+  for (std::string& one : model->kernels) one = LibraryFile(folder.string(), one);
 }
 
 }  // namespace
@@ -306,13 +315,19 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     FromFolder(folder, &one);
     settings->paths.push_back(one);
   }
+  ModelFromFolder(folder, &settings->defaults);
   for (auto& [name, model] : settings->models) {
-    FromFolder(folder, &model.file);
-    FromFolder(folder, &model.generator.tokenizer);
-    for (std::string& one : model.parameters) FromFolder(folder, &one);
+    ModelFromFolder(folder, &model);
     if (Status good = CheckSettings(name, model); !good) return Forward(good, path);
   }
   return {};
+}
+
+std::string LibraryFile(const std::string& folder, const std::string& name) {
+  const bool is_path = name.find('/') != std::string::npos;
+  const std::filesystem::path file = std::filesystem::path(folder.empty() ? "." : folder) / name;
+  std::error_code failed;
+  return is_path || std::filesystem::exists(file, failed) ? file.string() : name;
 }
 
 Status CheckSettings(const std::string& model, const ModelSettings& settings) {

@@ -19,6 +19,7 @@ struct ModelSettings {
   std::uint32_t instances = 0;          // runs at once; 0: one per core
   std::int32_t threads = 1;             // of one run
   std::vector<std::string> parameters;  // files of parameters; models that name the same file share it
+  std::vector<std::string> kernels;     // libraries of kernels, as LibraryFile gives them
   BatchSettings batching;
   SequenceSettings sequence;
   GeneratorSettings generator;
@@ -55,6 +56,10 @@ struct ServeSettings {
 // kInvalidFile, with line and column, for text that is no TOML. kInvalidArgument for a key that does not
 // exist, with similar ones, and for a value of another kind or out of range.
 Status ReadSettings(const std::string& path, ServeSettings* settings);
+
+// The library that a setting or an option names: a file of this folder, if there is one of this name, or else
+// one that KernelSet::AddLibrary searches.
+std::string LibraryFile(const std::string& folder, const std::string& name);
 
 // Fails with kInvalidArgument if settings contradict each other.
 Status CheckSettings(const std::string& model, const ModelSettings& settings);

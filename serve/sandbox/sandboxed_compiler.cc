@@ -13,11 +13,14 @@
 namespace rewire::serve {
 
 Result<Descriptor> CompileSandboxed(const Descriptor& model, const std::string& name,
+                                    const std::vector<std::string>& kernels,
                                     const SandboxSettings& settings) {
   Result<std::string> program = FindSandboxProgram(kSandboxCompiler);
   if (!program) return Forward(program);
-  const Result<std::unique_ptr<WorkerProcess>> started = WorkerProcess::Start(
-      {*std::move(program), {std::to_string(settings.memory_bytes), name}, {model.get()}, settings});
+  std::vector<std::string> arguments = {std::to_string(settings.memory_bytes), name};
+  arguments.insert(arguments.end(), kernels.begin(), kernels.end());
+  const Result<std::unique_ptr<WorkerProcess>> started =
+      WorkerProcess::Start({*std::move(program), std::move(arguments), {model.get()}, settings});
   if (!started) return Forward(started);
   WorkerProcess* const process = started->get();
   Patience patience;

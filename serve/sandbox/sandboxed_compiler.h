@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rewire/base/standalone/descriptor.h"
 #include "rewire/base/status.h"
@@ -11,9 +12,10 @@ namespace rewire::serve {
 
 // Compiles a model of ONNX that is not trusted in a process that can compute and nothing else. Returns the
 // executable in memory that nobody can change, which this process does not read. `model` is the model's open
-// file, and `name` stands in messages. External data cannot be read. Errors: kUnsupported if this server has
+// file, and `name` stands in messages. External data cannot be read. Of libraries of `kernels` the process
+// reads the operators (compiler/library_operators.h), and loads none. Errors: kUnsupported if this server has
 // no sandbox or no compiler; kIo if the process ends; those of compiling.
 Result<Descriptor> CompileSandboxed(const Descriptor& model, const std::string& name,
-                                    const SandboxSettings& settings);
+                                    const std::vector<std::string>& kernels, const SandboxSettings& settings);
 
 }  // namespace rewire::serve

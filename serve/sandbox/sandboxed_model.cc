@@ -190,7 +190,8 @@ Result<std::vector<Descriptor>> OpenFiles(const std::string& path, const Sandbox
   Result<Descriptor> model = OpenFile(path);
   if (!model) return Forward(model);
   if (start.is_onnx) {
-    Result<Descriptor> compiled = CompileSandboxed(*model, path.substr(path.rfind('/') + 1), start.settings);
+    Result<Descriptor> compiled =
+        CompileSandboxed(*model, path.substr(path.rfind('/') + 1), start.kernels, start.settings);
     if (!compiled) return Forward(compiled);
     model = std::move(compiled);
   }
@@ -216,6 +217,7 @@ Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxStart
         start.limits.bytes, start.limits.steps, static_cast<std::uint64_t>(start.limits.depth),
         static_cast<std::uint64_t>(start.parameters.size())})
     worker.arguments.push_back(std::to_string(number));
+  worker.arguments.insert(worker.arguments.end(), start.kernels.begin(), start.kernels.end());
   const auto starter = std::make_shared<Starter>(std::move(worker), *std::move(files));
   RemoteCall call;
   call.text = "sandbox of '" + path + "'";

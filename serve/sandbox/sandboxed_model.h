@@ -27,15 +27,17 @@ struct SandboxedModel {
 struct SandboxStart {
   bool is_onnx = false;                 // the file is a model of ONNX, which is compiled first
   std::vector<std::string> parameters;  // files
+  std::vector<std::string> kernels;     // libraries that the host trusts
   SandboxSettings settings;
   Limits limits;  // of a run
   std::int32_t threads = 1;
 };
 
 // Starts a process with the executable of a file, or with what another one compiles of a model of ONNX. Files
-// of parameters are mapped there, so all processes share them. Errors: kUnsupported if this server has no
-// sandbox; kNotFound and kIo for files; kIo if no process can be started, or if it ends; those of compiling,
-// opening and linking.
+// of parameters are mapped there, so all processes share them. Libraries of kernels are loaded there before
+// the process gives up anything, and this process does not load them. Errors: kUnsupported if this server has
+// no sandbox; kNotFound and kIo for files; kIo if no process can be started, or if it ends. Those of
+// KernelSet::AddLibrary, of compiling, opening and linking.
 Result<SandboxedModel> OpenSandboxed(const std::string& path, const SandboxStart& start);
 
 }  // namespace rewire::serve

@@ -3,7 +3,9 @@
 // starts it with these descriptors: a socket, the memory of tensors, the executable, and so many files of
 // parameters.
 //
-//   rewire-sandbox MEMORY_BYTES THREADS BYTES STEPS DEPTH FILES      BYTES to DEPTH are limits of a run
+//   rewire-sandbox MEMORY_BYTES THREADS BYTES STEPS DEPTH FILES [LIBRARY]...
+//
+// BYTES to DEPTH are limits of a run. The libraries are those of the host's kernels.
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,13 +121,16 @@ class Worker {
   std::vector<SandboxTensor> results_;
 };
 
-// The stock kernels that run untrusted executables. They are opened here, because nothing can be opened
-// later.
-KernelSet OpenKernels(Status* status) {
+// The stock kernels that run untrusted executables, and those of the host, which trusts them. They are opened
+// here, because nothing can be opened later.
+Result<KernelSet> OpenKernels(const std::vector<std::string>& libraries) {
   KernelSet kernels;
-  *status = kernels.AddLibrary("librewire_kernels_cpu.so");
+  if (Status opened = kernels.AddLibrary("librewire_kernels_cpu.so"); !opened) return Forward(opened);
   for (const char* const other : {"librewire_kernels_re2.so", "librewire_kernels_image.so"})
     [[maybe_unused]] const Status opened = kernels.AddLibrary(other);  // an import that needs it says so
+  for (const std::string& library : libraries) {
+    if (Status opened = kernels.AddLibrary(library); !opened) return Forward(opened);
+  }
   return kernels;
 }
 
@@ -161,11 +166,11 @@ Status ReadParameters(const std::vector<std::size_t>& sizes, LinkOptions* link) 
   return {};
 }
 
-Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
-  Status opened;
+Result<std::unique_ptr<Worker>> MakeWorker(char** arguments, const std::vector<std::string>& libraries) {
+  Result<KernelSet> kernels = OpenKernels(libraries);
+  if (!kernels) return Forward(kernels);
   LinkOptions link;
-  link.kernels = OpenKernels(&opened);
-  if (!opened) return Forward(opened);
+  link.kernels = *std::move(kernels);
   link.stock_kernels = false;
   link.stock_devices = false;
   link.threads = ThreadPool::Make(static_cast<std::int32_t>(NumberOf(arguments[2])));
@@ -199,11 +204,11 @@ Result<std::unique_ptr<Worker>> MakeWorker(char** arguments) {
 
 int main(int argc, char** argv) {
   using namespace rewire::serve;  // NOLINT(google-build-using-namespace)
-  if (argc != 7) return 2;
+  if (argc < 7) return 2;
   const auto first_other =
       static_cast<unsigned>(kSandboxFiles) + 1 + static_cast<unsigned>(NumberOf(argv[6]));
   if (close_range(first_other, ~0U, 0) != 0) return 2;
-  const rewire::Result<std::unique_ptr<Worker>> worker = MakeWorker(argv);
+  const rewire::Result<std::unique_ptr<Worker>> worker = MakeWorker(argv, {argv + 7, argv + argc});
   if (!worker) SendToServer(EncodeFailed(worker.error()));
   while (worker) {
     const std::string_view message = NextMessage();

@@ -288,7 +288,7 @@ TEST_CASE("remote: models that the server has compiled give over every transport
   const std::filesystem::path root = rewire::test::SourceDir();
   for (const char* const file : {"examples/digits/digits.onnx", "tests/packaging/first_screen.onnx"}) {
     const std::filesystem::path path = root / file;
-    const Result<CompiledOnnx> compiled = OpenOnnx(path.string(), "");
+    const Result<CompiledOnnx> compiled = OpenOnnx(path.string(), {}, "");
     if (!compiled) FAIL(compiled.error().message());
     const Program local = *Program::Link(compiled->executable);
     const ModelSignature signature = *ReadSignature(local);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iterator>
 
 #include "rewire/tools/io/cli.h"
@@ -47,10 +46,6 @@ Result<std::vector<OperatorSchema>> ReadOperatorFiles(const std::vector<std::str
                    std::make_move_iterator(read->end()));
   }
   return schemas;
-}
-
-std::string SchemasBeside(const std::string& library) {
-  return std::filesystem::path(library).replace_extension(".json").string();
 }
 
 std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes) {

@@ -19,8 +19,6 @@ Result<CompileOptions> ParseCompileOptions(const std::vector<std::string>& dims,
 
 // The schemas of these JSON files. Later ones count before earlier ones.
 Result<std::vector<OperatorSchema>> ReadOperatorFiles(const std::vector<std::string>& files);
-// The file acme.json beside the kernel library acme.so, which has the schemas of its operators.
-std::string SchemasBeside(const std::string& library);
 
 // One line per node; empty for an empty list.
 std::string UnsupportedText(const std::vector<UnsupportedNode>& nodes);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tools/io/open_onnx.h"
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "rewire/compiler/compiler.h"
+#include "rewire/compiler/library_operators.h"
 #include "rewire/tools/io/compile_report.h"
 
 namespace rewire::tools {
@@ -16,13 +15,7 @@ Result<Module> OpenOnnx(const std::string& path, const std::vector<std::string>&
   std::vector<UnsupportedNode> unsupported;
   CompileOptions options;
   options.bound_memory = false;
-  std::vector<std::string> schema_files;
-  for (const std::string& library : kernels) {
-    std::error_code ignored;
-    if (const std::string file = SchemasBeside(library); std::filesystem::is_regular_file(file, ignored))
-      schema_files.push_back(file);
-  }
-  Result<std::vector<OperatorSchema>> operators = ReadOperatorFiles(schema_files);
+  Result<std::vector<OperatorSchema>> operators = ReadLibraryOperators(kernels);
   if (!operators) return Forward(operators);
   options.operators = *std::move(operators);
   const Result<Compilation> compiled = Compile(path, options, &unsupported);
