@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Multiplies rows by weights of 4 or 8 bits with a scale for each block of a column (blocked_panels.h). The
-// weights stay packed: few rows multiply them as they are, and then a row has the same sums alone and with
-// others; many rows share weights that are expanded for them, a piece that the caches hold at a time.
+// weights stay packed: few rows multiply them as they are, and many rows share weights that are expanded for
+// them, a piece that the caches hold at a time. A row has the same sums alone and with any others, so a text
+// that a decoder continues does not depend on the texts that a server runs beside it.
 #include <algorithm>
 #include <optional>
 
@@ -39,11 +40,12 @@ struct BlockedMatMul {
   bool DeclareWorkspace(WorkspaceSizes& sizes) const {
     const DLTensor* x = sizes.Tensor(0);
     if (x == nullptr) return false;
+    if (!bytes) return true;
     const std::int64_t size = SizeOf(x), blocks = Plus(size / block, 1);
-    if (bytes && BestBlockedKernels().multiply_bytes != nullptr)
+    if (BestBlockedKernels().multiply_bytes != nullptr)
       sizes.Take(Plus(size, Times(blocks, 8)), 1);
     else
-      sizes.Take(Plus(bytes ? size : 0, blocks), sizeof(float));
+      sizes.Take(size, sizeof(float));
     return true;
   }
 
@@ -92,7 +94,7 @@ class BlockedProduct {
         columns_(columns),
         rows_(out.size() / columns),
         depth_(panels.depth),
-        blocks_(panels.depth / panels.block),
+        blocks_(panels.blocks()),
         panels_(panels),
         bias_(bias),
         addend_(addend),
@@ -108,18 +110,8 @@ class BlockedProduct {
   }
 
  private:
-  static constexpr std::int64_t kTaskWork = 65536;    // products that are worth a thread's while
-  static constexpr std::int64_t kExpandedRows = 256;  // of weights, at once: 32 KiB
-  static_assert(kExpandedRows % kBlockedRows == 0);
-
-  BlockedPanel Panel(std::int64_t i) const {
-    BlockedPanel panel = panels_;
-    panel.codes += i * BlockedBytes(depth_, panel.bits);
-    const std::int64_t term = i * blocks_ * kBlockedWidth;
-    panel.scales = static_cast<const char*>(panel.scales) + term * (panel.half_scales ? 2 : 4);
-    if (panel.offsets != nullptr) panel.offsets += term;
-    return panel;
-  }
+  static constexpr std::int64_t kTaskWork = 65536;  // products that are worth a thread's while
+  static constexpr std::int64_t kGroupWidth = kMostBlockedPanels * kBlockedWidth;
 
   void Store(std::int64_t row, std::int64_t panel, const float* sums) const {
     const std::int64_t first = panel * kBlockedWidth, at = row * columns_ + first;
@@ -132,10 +124,11 @@ class BlockedProduct {
     }
   }
 
-  // Calls run(panel, pace) for each panel, until it returns false.
+  // Calls run(number, pace) for each group of so many panels, until it returns false.
   template <typename Body>
-  Status ForPanels(const Body& run) const {
-    return ParallelFor(BlockedPanels(columns_), GrainOf(kTaskWork, rows_, depth_, kBlockedWidth),
+  Status ForPanels(std::int64_t of_group, const Body& run) const {
+    return ParallelFor((BlockedPanels(columns_) + of_group - 1) / of_group,
+                       GrainOf(kTaskWork, rows_, depth_, of_group * kBlockedWidth),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                          for (std::int64_t i = begin; i < end; ++i) {
                            if (!run(i, pace)) return;
@@ -158,8 +151,8 @@ class BlockedProduct {
           }
         });
     if (!quantized.ok()) return quantized;
-    return ForPanels([&](std::int64_t i, Pace& pace) {
-      const BlockedPanel panel = Panel(i);
+    return ForPanels(1, [&](std::int64_t i, Pace& pace) {
+      const BlockedPanel panel = panels_.Next(i);
       for (std::int64_t row = 0; row < rows_; row += kMostBlockedCount) {
         const int count = static_cast<int>(std::min<std::int64_t>(kMostBlockedCount, rows_ - row));
         if (!pace.Spend(16 + 2 * count * depth_)) return false;
@@ -177,8 +170,7 @@ class BlockedProduct {
   // Rounds the rows as quantizing does, for a CPU that multiplies bytes no faster than floats.
   Status RoundRows() {
     float* rounded = nullptr;
-    if (Status s = Workspace(Plus(Times(rows_, depth_), Times(rows_, blocks_)), &rounded); !s.ok()) return s;
-    block_sums_ = rounded + rows_ * depth_;
+    if (Status s = Workspace(Times(rows_, depth_), &rounded); !s.ok()) return s;
     const float* x = x_;
     const std::int64_t block = panels_.block;
     x_ = rounded;
@@ -195,34 +187,34 @@ class BlockedProduct {
                        });
   }
 
-  Status RunRows() {
-    if (panels_.offsets != nullptr) {
-      if (block_sums_ == nullptr) {
-        if (Status s = Workspace(Times(rows_, blocks_), &block_sums_); !s.ok()) return s;
-      }
-      Status summed =
-          SerialFor(Times(rows_, blocks_), panels_.block, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              float sum = 0;
-              for (std::int64_t k = 0; k < panels_.block; ++k) sum += x_[i * panels_.block + k];
-              block_sums_[i] = sum;
-            }
-          });
-      if (!summed.ok()) return summed;
-    }
-    return ForPanels([&](std::int64_t i, Pace& pace) {
-      const BlockedPanel panel = Panel(i);
+  Status RunRows() const {
+    return ForPanels(kMostBlockedPanels, [&](std::int64_t group, Pace& pace) {
+      const std::int64_t first = group * kMostBlockedPanels;
+      const BlockedPanel panel = panels_.Next(first);
+      BlockedSums sums{};
+      sums.panels =
+          static_cast<int>(std::min<std::int64_t>(kMostBlockedPanels, BlockedPanels(columns_) - first));
+      const std::int64_t column = first * kBlockedWidth, width = sums.panels * kBlockedWidth;
+      const std::int64_t used = std::min(width, columns_ - column);
+      // Copies, because the last panel may have more columns than there are.
+      float bias[kGroupWidth] = {}, addend[kMostBlockedCount * kGroupWidth] = {};
+      float out[kMostBlockedCount * kGroupWidth];
+      if (bias_ != nullptr) std::copy_n(bias_ + column, used, bias);
+      sums.bias = bias_ == nullptr ? nullptr : bias;
+      sums.addend = addend_ == nullptr ? nullptr : addend;
+      sums.out = out;
       for (std::int64_t row = 0; row < rows_; row += kMostBlockedCount) {
         const int count = static_cast<int>(std::min<std::int64_t>(kMostBlockedCount, rows_ - row));
-        if (!pace.Spend(16 + 4 * count * depth_)) return false;
-        BlockedRow rows[kMostBlockedCount];
+        if (!pace.Spend(64 + 16 * count * depth_)) return false;
+        const float* rows[kMostBlockedCount];
         for (int r = 0; r < count; ++r) {
-          rows[r] = {x_ + (row + r) * depth_,
-                     block_sums_ == nullptr ? nullptr : block_sums_ + (row + r) * blocks_};
+          rows[r] = x_ + (row + r) * depth_;
+          if (addend_ != nullptr)
+            std::copy_n(addend_ + (row + r) * columns_ + column, used, addend + r * width);
         }
-        float out[kMostBlockedCount * kBlockedWidth];
-        kernels_.multiply(panel, rows, count, out);
-        for (int r = 0; r < count; ++r) Store(row + r, i, out + r * kBlockedWidth);
+        kernels_.multiply(panel, rows, count, sums);
+        for (int r = 0; r < count; ++r)
+          std::copy_n(out + r * width, used, out_ + (row + r) * columns_ + column);
       }
       return true;
     });
@@ -240,7 +232,7 @@ class BlockedProduct {
   }
 
   bool ExpandPair(std::int64_t pair, Pace& pace) const {
-    alignas(64) float expanded[kExpandedRows * kPanelWidth];
+    alignas(64) float expanded[kBlockedSegment * kPanelWidth];
     const std::int64_t column = pair * kPanelWidth, width = WidthOfPanel(pair, columns_);
     const PanelKernel& kernel = BestPanelKernel();
     const float* rows[kMostPanelRows];
@@ -250,23 +242,49 @@ class BlockedProduct {
     tile.panel = expanded;
     tile.columns = UsedOfPanel(pair, columns_);
     tile.step = columns_;
-    for (std::int64_t first = 0; first < depth_; first += kExpandedRows) {
-      tile.depth = std::min(kExpandedRows, depth_ - first);
+    std::int64_t first = 0;
+    do {
+      tile.depth = std::min(kBlockedSegment, depth_ - first);
       if (!pace.Spend(tile.depth * 8)) return false;
       for (std::int64_t half = 0; half < width / kBlockedWidth; ++half)
-        kernels_.expand(Panel(pair * 2 + half), first, tile.depth, expanded + half * kBlockedWidth, width);
+        kernels_.expand(panels_.Next(pair * 2 + half), first, tile.depth, expanded + half * kBlockedWidth,
+                        width);
       tile.bias = first == 0 && bias_ != nullptr ? bias_ + column : nullptr;
       for (std::int64_t row = 0; row < rows_; row += tile.count) {
         tile.count = RowsOfTile(rows_ - row, kernel.rows);
-        if (!pace.Spend(ProductsOf(tile.count, tile.depth))) return false;
+        if (!pace.Spend(ProductsOf(std::max(tile.count, kRowsInOneOrder), tile.depth))) return false;
         for (int r = 0; r < tile.count; ++r) rows[r] = x_ + (row + r) * depth_ + first;
         const std::int64_t at = row * columns_ + column;
         tile.addend = first > 0 ? out_ + at : addend_ != nullptr ? addend_ + at : nullptr;
         tile.out = out_ + at;
-        kernel.run(tile);
+        if (tile.count < kRowsInOneOrder)
+          RunShort(tile);
+        else
+          kernel.run(tile);
       }
-    }
+      first += tile.depth;
+    } while (first < depth_);
     return true;
+  }
+
+  // Tiles of few rows add in another order, so the last row stands for those that are missing.
+  static void RunShort(const PanelTile& few) {
+    const float* rows[kRowsInOneOrder];
+    float addend[kRowsInOneOrder * kPanelWidth] = {}, out[kRowsInOneOrder * kPanelWidth];
+    PanelTile tile = few;
+    tile.rows = rows;
+    tile.count = kRowsInOneOrder;
+    tile.step = kPanelWidth;
+    tile.out = out;
+    for (int r = 0; r < tile.count; ++r) {
+      rows[r] = few.rows[std::min(r, few.count - 1)];
+      if (few.addend.floats != nullptr && r < few.count)
+        std::copy_n(few.addend.floats + r * few.step, few.columns, addend + r * kPanelWidth);
+    }
+    if (few.addend.floats != nullptr) tile.addend = addend;
+    BestPanelKernel().run(tile);
+    for (int r = 0; r < few.count; ++r)
+      std::copy_n(out + r * kPanelWidth, few.columns, few.out + r * few.step);
   }
 
   const BlockedKernels& kernels_ = BestBlockedKernels();
@@ -275,7 +293,6 @@ class BlockedProduct {
   BlockedPanel panels_;  // the first one
   const float *bias_, *addend_;
   float* out_;
-  float* block_sums_ = nullptr;
 };
 
 Status BlockedMatMul::operator()(TensorView x, TensorView w, TensorView scales,

@@ -2,6 +2,7 @@
 // Compiled once for each instruction set; see Highway's foreach_target.h.
 #include "rewire/kernels/cpu/product/blocked_panels.h"
 
+#include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -27,25 +28,20 @@ constexpr std::int64_t kBlockedAhead = 2048;
 constexpr std::int64_t kWordBytes = 4;
 constexpr std::int64_t kWordsBytes = kWordBytes * kBlockedWidth;  // of one word of each column
 
-// The weights less their zero that the lowest kBits of each word stand for. Bits above them are ignored.
+// The codes that the lowest kBits of each word are, as floats. Bits above them are ignored.
 template <int kBits>
 struct Decoder {
 #if HWY_TARGET <= HWY_AVX3
   // Four bits select one of a vector's 16 elements.
   hn::Vec<BlockedF> table;
-  HWY_INLINE Decoder() {
-    HWY_ALIGN static constexpr float kTable[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-    table = hn::Load(BlockedF(), kTable);
-  }
+  HWY_INLINE Decoder() { table = hn::Iota(BlockedF(), 0.0F); }
 #endif
   HWY_INLINE hn::Vec<BlockedF> operator()(hn::Vec<BlockedW> words) const {
 #if HWY_TARGET <= HWY_AVX3
     if constexpr (kBits == 4) return hn::TableLookupLanes(table, hn::Indices512<float>{words.raw});
 #endif
-    const BlockedW d;
-    const auto codes = hn::And(words, hn::Set(d, (1U << kBits) - 1));
-    return hn::Sub(hn::ConvertTo(BlockedF(), hn::BitCast(BlockedI(), codes)),
-                   hn::Set(BlockedF(), static_cast<float>(1 << (kBits - 1))));
+    const auto codes = hn::And(words, hn::Set(BlockedW(), (1U << kBits) - 1));
+    return hn::ConvertTo(BlockedF(), hn::BitCast(BlockedI(), codes));
   }
 };
 
@@ -66,94 +62,171 @@ HWY_INLINE hn::Vec<BlockedF> ScalesAt(const BlockedPanel& panel, std::int64_t at
   return hn::PromoteTo(BlockedF(), hn::LoadU(BlockedHalf(), from));
 }
 
-// The rows whose sums the CPU's registers hold beside each other, four of each.
+// The weights of one block in one vector of columns: code * scale - zero.
+struct BlockTerms {
+  hn::Vec<BlockedF> scale, zero;
+
+  template <int kBits>
+  HWY_INLINE void Load(const BlockedPanel& panel, std::int64_t at) {
+    scale = ScalesAt(panel, at);
+    zero = hn::Mul(scale, hn::Set(BlockedF(), static_cast<float>(1 << (kBits - 1))));
+    if (panel.offsets != nullptr) zero = hn::Add(zero, hn::LoadU(BlockedF(), panel.offsets + at));
+  }
+  HWY_INLINE hn::Vec<BlockedF> operator()(hn::Vec<BlockedF> codes) const {
+    return hn::MulSub(codes, scale, zero);
+  }
+};
+
+// A multiplier finishes a product about four cycles after it has begun, so the sums of four vectors run side
+// by side: of one row, or of two where registers hold no more of both.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kRowsAtOnce = 4;
+constexpr int kVectorsOfRows = 4;
 constexpr std::int64_t kRowsToExpand = 12;
 #else
 constexpr int kRowsAtOnce = 2;
+constexpr int kVectorsOfRows = 2;
 constexpr std::int64_t kRowsToExpand = 4;
 #endif
 static_assert(kRowsAtOnce <= kMostBlockedCount);
 
-template <int kBits, int kShift, int kCount>
-HWY_INLINE void AddCode(const Decoder<kBits>& decode, hn::Vec<BlockedW> words, const BlockedRow* rows,
-                        std::int64_t k, hn::Vec<BlockedF> (*sums)[4]) {
-  const auto weight = decode(kShift == 0 ? words : hn::ShiftRight<kShift * kBits>(words));
-  for (int i = 0; i < kCount; ++i) {
-    auto& sum = sums[i][kShift % 4];
-    sum = hn::MulAdd(weight, hn::Set(BlockedF(), rows[i].x[k + RowInWord(kShift, kBits)]), sum);
+// kVectors vectors of columns that lie side by side, of one panel or of several.
+template <int kVectors>
+struct BlockedColumns {
+  const std::uint8_t* codes[kVectors];
+  std::int64_t terms[kVectors];  // where their scales begin
+
+  HWY_INLINE BlockedColumns(const BlockedPanel& panel, std::int64_t column) {
+    for (int v = 0; v < kVectors; ++v, column += static_cast<std::int64_t>(hn::Lanes(BlockedF()))) {
+      const std::int64_t number = column / kBlockedWidth, part = column % kBlockedWidth;
+      codes[v] = panel.codes + number * BlockedBytes(panel.depth, panel.bits) + part * kWordBytes;
+      terms[v] = number * panel.blocks() * kBlockedWidth + part;
+    }
+  }
+};
+
+// The products of row kRow of the rows of a word.
+template <int kBits, int kRow, int kCount, int kVectors>
+HWY_INLINE void AddRowOfWord(const Decoder<kBits>& decode, const hn::Vec<BlockedW>* words,
+                             const BlockTerms* terms, const float* const* rows, std::int64_t k,
+                             hn::Vec<BlockedF> (*sums)[kVectors]) {
+  // This is RowInWord, turned around.
+  constexpr int kShift = kBits * (kBits == 4 ? 2 * (kRow % 4) + kRow / 4 : kRow);
+  hn::Vec<BlockedF> x[kCount];
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Set(BlockedF(), rows[i][k + kRow]);
+  for (int v = 0; v < kVectors; ++v) {
+    const auto weight = terms[v](decode(kShift == 0 ? words[v] : hn::ShiftRight<kShift>(words[v])));
+    for (int i = 0; i < kCount; ++i) sums[i][v] = hn::MulAdd(x[i], weight, sums[i][v]);
   }
 }
 
-// Columns [part, part + lanes) of a panel.
-template <int kBits, int kCount>
-HWY_INLINE void MultiplyPart(const BlockedPanel& panel, const BlockedRow* HWY_RESTRICT all, std::int64_t part,
-                             float* HWY_RESTRICT out) {
+// The products of rows [k, end) of the weights, which are of one block.
+template <int kBits, int kCount, int kVectors>
+HWY_INLINE void AddWords(const Decoder<kBits>& decode, const BlockTerms* terms, const float* const* rows,
+                         std::int64_t k, std::int64_t end, BlockedColumns<kVectors>& columns,
+                         hn::Vec<BlockedF> (*sums)[kVectors]) {
   constexpr int kRows = 32 / kBits;  // of a word
+  for (; k < end; k += kRows) {
+    hn::Vec<BlockedW> words[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      // Once for the vectors of a panel, which share lines.
+      if (v * hn::MaxLanes(BlockedF()) % kBlockedWidth == 0) hwy::Prefetch(columns.codes[v] + kBlockedAhead);
+      words[v] = WordsAt(columns.codes[v]);
+      columns.codes[v] += kWordsBytes;
+    }
+    AddRowOfWord<kBits, 0, kCount, kVectors>(decode, words, terms, rows, k, sums);
+    AddRowOfWord<kBits, 1, kCount, kVectors>(decode, words, terms, rows, k, sums);
+    AddRowOfWord<kBits, 2, kCount, kVectors>(decode, words, terms, rows, k, sums);
+    AddRowOfWord<kBits, 3, kCount, kVectors>(decode, words, terms, rows, k, sums);
+    if constexpr (kBits == 4) {
+      AddRowOfWord<kBits, 4, kCount, kVectors>(decode, words, terms, rows, k, sums);
+      AddRowOfWord<kBits, 5, kCount, kVectors>(decode, words, terms, rows, k, sums);
+      AddRowOfWord<kBits, 6, kCount, kVectors>(decode, words, terms, rows, k, sums);
+      AddRowOfWord<kBits, 7, kCount, kVectors>(decode, words, terms, rows, k, sums);
+    }
+  }
+}
+
+// kCount rows by the vectors of columns from `column` on.
+template <int kBits, int kCount, int kVectors>
+HWY_NOINLINE void MultiplyColumns(const BlockedPanel& panel, const float* const* rows, std::int64_t column,
+                                  const BlockedSums& of) {
   const BlockedF d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t width = of.panels * kBlockedWidth;
   const Decoder<kBits> decode;
-  BlockedRow rows[kCount];
-  hn::Vec<BlockedF> totals[kCount];
-  for (int i = 0; i < kCount; ++i) {
-    rows[i] = all[i];
-    totals[i] = hn::Zero(d);
-  }
-  const std::uint8_t* codes = panel.codes + part * kWordBytes;
-  const std::int64_t blocks = panel.depth / panel.block;
+  BlockedColumns<kVectors> columns(panel, column);
+  float* const out = of.out + column;
+  const float* addend = of.addend == nullptr ? nullptr : of.addend + column;
   std::int64_t k = 0;
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    // A multiplier finishes a product about four cycles after it has begun, so four sums run side by side.
-    hn::Vec<BlockedF> sums[kCount][4];
-    for (int i = 0; i < kCount; ++i) sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = hn::Zero(d);
-    for (const std::int64_t end = k + panel.block; k < end; k += kRows, codes += kWordsBytes) {
-      hwy::Prefetch(codes + kBlockedAhead);
-      const auto words = WordsAt(codes);
-      AddCode<kBits, 0, kCount>(decode, words, rows, k, sums);
-      AddCode<kBits, 1, kCount>(decode, words, rows, k, sums);
-      AddCode<kBits, 2, kCount>(decode, words, rows, k, sums);
-      AddCode<kBits, 3, kCount>(decode, words, rows, k, sums);
-      if constexpr (kBits == 4) {
-        AddCode<kBits, 4, kCount>(decode, words, rows, k, sums);
-        AddCode<kBits, 5, kCount>(decode, words, rows, k, sums);
-        AddCode<kBits, 6, kCount>(decode, words, rows, k, sums);
-        AddCode<kBits, 7, kCount>(decode, words, rows, k, sums);
-      }
+  do {
+    hn::Vec<BlockedF> sums[kCount][kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const bool biased = k == 0 && of.bias != nullptr;
+      sums[0][v] = biased ? hn::LoadU(d, of.bias + column + v * lanes) : hn::Zero(d);
+      for (int i = 1; i < kCount; ++i) sums[i][v] = sums[0][v];
     }
-    const std::int64_t at = b * kBlockedWidth + part;
-    const auto scale = ScalesAt(panel, at);
+    for (const std::int64_t end = std::min(k + kBlockedSegment, panel.depth); k < end;) {
+      const std::int64_t block = k / panel.block;
+      const std::int64_t last = std::min(end, (block + 1) * panel.block);
+      BlockTerms terms[kVectors];
+      for (int v = 0; v < kVectors; ++v)
+        terms[v].template Load<kBits>(panel, columns.terms[v] + block * kBlockedWidth);
+      AddWords<kBits, kCount, kVectors>(decode, terms, rows, k, last, columns, sums);
+      k = last;
+    }
     for (int i = 0; i < kCount; ++i) {
-      const auto& sum = sums[i];
-      totals[i] = hn::MulAdd(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])), scale, totals[i]);
-      if (panel.offsets != nullptr) {
-        const auto of_row = hn::Set(d, rows[i].block_sums[b]);
-        totals[i] = hn::NegMulAdd(hn::LoadU(d, panel.offsets + at), of_row, totals[i]);
+      for (int v = 0; v < kVectors; ++v) {
+        const std::int64_t at = i * width + v * lanes;
+        const auto sum = addend == nullptr ? sums[i][v] : hn::Add(sums[i][v], hn::LoadU(d, addend + at));
+        hn::StoreU(sum, d, out + at);
       }
     }
+    addend = out;
+  } while (k < panel.depth);
+}
+
+// kCount rows by all columns.
+template <int kBits, int kCount>
+HWY_INLINE void MultiplyPanels(const BlockedPanel& panel, const float* const* rows, const BlockedSums& sums) {
+  constexpr int kMost = kCount == 1 ? 4 : kVectorsOfRows;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(BlockedF()));
+  const std::int64_t width = sums.panels * kBlockedWidth;
+  std::int64_t column = 0;
+  for (; column + kMost * lanes <= width; column += kMost * lanes)
+    MultiplyColumns<kBits, kCount, kMost>(panel, rows, column, sums);
+  if constexpr (kMost > 2) {
+    for (; column + 2 * lanes <= width; column += 2 * lanes)
+      MultiplyColumns<kBits, kCount, 2>(panel, rows, column, sums);
   }
-  for (int i = 0; i < kCount; ++i) hn::StoreU(totals[i], d, out + i * kBlockedWidth + part);
+  // A panel of one vector.
+  if constexpr (hn::MaxLanes(BlockedF()) == kBlockedWidth) {
+    for (; column < width; column += lanes) MultiplyColumns<kBits, kCount, 1>(panel, rows, column, sums);
+  }
 }
 
 template <int kBits>
-HWY_INLINE void MultiplyRows(const BlockedPanel& panel, const BlockedRow* rows, int count, std::int64_t part,
-                             float* out) {
-  for (; count >= kRowsAtOnce; count -= kRowsAtOnce, rows += kRowsAtOnce, out += kRowsAtOnce * kBlockedWidth)
-    MultiplyPart<kBits, kRowsAtOnce>(panel, rows, part, out);
-  if constexpr (kRowsAtOnce > 2) {
-    if (count == 3) MultiplyPart<kBits, 3>(panel, rows, part, out);
-    if (count == 2) MultiplyPart<kBits, 2>(panel, rows, part, out);
+HWY_INLINE void MultiplyRows(const BlockedPanel& panel, const float* const* rows, int count,
+                             BlockedSums sums) {
+  const std::int64_t width = sums.panels * kBlockedWidth;
+  for (; count >= kRowsAtOnce; count -= kRowsAtOnce, rows += kRowsAtOnce) {
+    MultiplyPanels<kBits, kRowsAtOnce>(panel, rows, sums);
+    sums.out += kRowsAtOnce * width;
+    if (sums.addend != nullptr) sums.addend += kRowsAtOnce * width;
   }
-  if (count == 1) MultiplyPart<kBits, 1>(panel, rows, part, out);
+  if constexpr (kRowsAtOnce > 2) {
+    if (count == 3) MultiplyPanels<kBits, 3>(panel, rows, sums);
+    if (count == 2) MultiplyPanels<kBits, 2>(panel, rows, sums);
+  }
+  if (count == 1) MultiplyPanels<kBits, 1>(panel, rows, sums);
 }
 
-void MultiplyBlocked(const BlockedPanel& panel, const BlockedRow* rows, int count, float* out) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(BlockedF()));
-  for (std::int64_t part = 0; part < kBlockedWidth; part += lanes) {
-    if (panel.bits == 4)
-      MultiplyRows<4>(panel, rows, count, part, out);
-    else
-      MultiplyRows<8>(panel, rows, count, part, out);
-  }
+void MultiplyBlocked(const BlockedPanel& panel, const float* const* rows, int count,
+                     const BlockedSums& sums) {
+  if (panel.bits == 4)
+    MultiplyRows<4>(panel, rows, count, sums);
+  else
+    MultiplyRows<8>(panel, rows, count, sums);
 }
 
 template <int kBits>
@@ -163,14 +236,17 @@ HWY_INLINE void ExpandPart(const BlockedPanel& panel, std::int64_t first, std::i
   const BlockedF d;
   const Decoder<kBits> decode;
   const std::uint8_t* codes = panel.codes + first / kRows * kWordsBytes + part * kWordBytes;
-  for (std::int64_t k = first; k < first + count; k += kRows, to += kRows * step, codes += kWordsBytes) {
-    const std::int64_t at = k / panel.block * kBlockedWidth + part;
-    const auto scale = ScalesAt(panel, at);
-    const auto offset = panel.offsets != nullptr ? hn::LoadU(d, panel.offsets + at) : hn::Zero(d);
-    auto words = WordsAt(codes);
-    for (int n = 0; n < kRows; ++n) {
-      hn::StoreU(hn::MulSub(decode(words), scale, offset), d, to + RowInWord(n, kBits) * step);
-      words = hn::ShiftRight<kBits>(words);
+  for (std::int64_t k = first; k < first + count;) {
+    const std::int64_t block = k / panel.block;
+    const std::int64_t last = std::min(first + count, (block + 1) * panel.block);
+    BlockTerms terms;
+    terms.Load<kBits>(panel, block * kBlockedWidth + part);
+    for (; k < last; k += kRows, to += kRows * step, codes += kWordsBytes) {
+      auto words = WordsAt(codes);
+      for (int n = 0; n < kRows; ++n) {
+        hn::StoreU(terms(decode(words)), d, to + RowInWord(n, kBits) * step);
+        words = hn::ShiftRight<kBits>(words);
+      }
     }
   }
 }

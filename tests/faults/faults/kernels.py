@@ -50,6 +50,8 @@ FAULTS = [
           "units.peepholes + gate * units.gate_step + «i», left, peepholes", "0", KERNELS),
     Fault("kernels", "a GRU resets what the state brings to its candidate", "unit_cells.cc",
           "hn::Div(hn::LoadU(d, units.products + at), «SigmoidDivisor(Sum(units, 1, i))»)", "SigmoidDivisor(Sum(units, 0, i))", KERNELS),
+    Fault("kernels", "a product of blocks adds all its segments", "blocked_panels.cc",
+          "«addend = out;»", "", KERNELS),
     Fault("kernels", "a reflection is shorter than its axis", "pad_attributes.h",
           "mode == PadMode::kReflect ? «most < x[i]»", "most <= x[i]", KERNELS),
     Fault("kernels", "a softmax is shifted by its maximum", "softmax.cc",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rewire/kernels/cpu/product/blocked_panels.h"
+#include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
@@ -17,7 +18,7 @@ using kernel::cpu::BlockedBytesRow;
 using kernel::cpu::BlockedKernels;
 using kernel::cpu::BlockedPanel;
 using kernel::cpu::BlockedPanels;
-using kernel::cpu::BlockedRow;
+using kernel::cpu::BlockedSums;
 using kernel::cpu::ChooseBlockedKernels;
 using kernel::cpu::Float16;
 using kernel::cpu::kBlockedWidth;
@@ -134,6 +135,50 @@ TEST_CASE("blocked products: 4 and 8 bits, any number of rows and columns") {
                bytes, false);
 }
 
+// A decoder's texts are rows: none of them may change with those that run beside it.
+TEST_CASE("blocked products: a row has the same sums alone and among any number of rows") {
+  const std::int64_t bits = GENERATE(4, 8);
+  const bool bytes = GENERATE(false, true), zeros = GENERATE(false, true), added = GENERATE(false, true);
+  // Blocks that segments cut, a last panel that is not whole, and two segments and a half.
+  BlockedCase blocked{.columns = 83, .depth = 336, .block = 48, .bits = bits, .half = !zeros, .zeros = zeros};
+  blocked.Make();
+  constexpr std::int64_t kMost = 27;
+  const std::vector<float> x = HostTensor::Random({kMost, blocked.depth}, 3).values<float>();
+  const std::vector<float> addend = HostTensor::Random({kMost, blocked.columns}, 5).values<float>();
+  HostTensor bias = HostTensor::Random({blocked.columns}, 4);
+  const auto product = [&](std::int64_t first, std::int64_t rows) {
+    const auto part = [&](const std::vector<float>& all, std::int64_t width) {
+      return HostTensor::Of<float>({rows, width},
+                                   {all.begin() + first * width, all.begin() + (first + rows) * width});
+    };
+    HostTensor given = part(x, blocked.depth), terms = part(addend, blocked.columns);
+    HostTensor out = HostTensor::Empty<float>({rows, blocked.columns});
+    REQUIRE(blocked.Multiply(&given, added ? &bias : nullptr, added ? &terms : nullptr, bytes, &out) == "");
+    return out.values<float>();
+  };
+  std::vector<float> alone;
+  for (std::int64_t row = 0; row < kMost; ++row) {
+    const std::vector<float> one = product(row, 1);
+    alone.insert(alone.end(), one.begin(), one.end());
+  }
+  for (std::int64_t rows = 2; rows <= kMost; ++rows) {
+    CAPTURE(bits, bytes, zeros, added, rows);
+    CHECK(product(0, rows) == std::vector<float>(alone.begin(), alone.begin() + rows * blocked.columns));
+  }
+}
+
+TEST_CASE("blocked products: no rows of weights give the bias and the addend") {
+  BlockedCase blocked{.columns = 20, .depth = 0, .block = 8, .bits = 4};
+  blocked.Make();
+  HostTensor bias = HostTensor::Random({20}, 4);
+  for (const std::int64_t rows : {1, 5, 13}) {
+    HostTensor x = HostTensor::Empty<float>({rows, 0}), out = HostTensor::Empty<float>({rows, 20});
+    REQUIRE(blocked.Multiply(&x, &bias, nullptr, false, &out) == "");
+    const std::vector<float> values = out.values<float>();
+    for (std::int64_t i = 0; i < rows * 20; ++i) CHECK(values[At(i)] == bias.values<float>()[At(i % 20)]);
+  }
+}
+
 TEST_CASE("blocked products: zeros of packed bits") {
   HostTensor scales = HostTensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   HostTensor zeros = HostTensor::Of<std::uint8_t>({4}, {0x98, 0x07, 0x80, 0x0F});
@@ -188,22 +233,28 @@ TEST_CASE("blocked products: every instruction set") {
   const std::vector<float> of_blocks = scales.values<float>();
   const BlockedPanel panel = {codes.data(), of_blocks.data(), nullptr, kDepth, kBlock, bits, false};
   const std::vector<float> x = HostTensor::Random({kMostBlockedCount * kDepth}, 9).values<float>();
-  BlockedRow rows[kMostBlockedCount];
-  for (int i = 0; i < kMostBlockedCount; ++i) rows[i] = {x.data() + i * kDepth, nullptr};
+  const float* rows[kMostBlockedCount];
+  for (int i = 0; i < kMostBlockedCount; ++i) rows[i] = x.data() + i * kDepth;
   const std::vector<double> rounded = Rounded(x, kBlock);
   ForEachTarget([&] {
     const BlockedKernels kernels = ChooseBlockedKernels();
     std::vector<float> expanded(At(kDepth * 16));
     kernels.expand(panel, 0, kDepth, expanded.data(), 16);
-    float out[16];
-    kernels.multiply(panel, rows, 1, out);
-    for (int count = 2; count <= kMostBlockedCount; ++count) {
-      float alone[16], beside[kMostBlockedCount * 16];
-      kernels.multiply(panel, rows, count, beside);
-      for (int i = 0; i < count; ++i) {
-        kernels.multiply(panel, rows + i, 1, alone);
-        CHECK(std::equal(alone, alone + 16, beside + 16 * i));
-      }
+    // The panels of floats add in the same order.
+    float out[kMostBlockedCount * 16];
+    kernel::cpu::PanelTile tile{};
+    tile.rows = rows;
+    tile.count = kMostBlockedCount;
+    tile.segments = 1;
+    tile.depth = kDepth;
+    tile.panel = expanded.data();
+    tile.columns = tile.step = 16;
+    tile.out = out;
+    kernel::cpu::ChoosePanelKernel().run(tile);
+    for (int count = 1; count <= kMostBlockedCount; ++count) {
+      float beside[kMostBlockedCount * 16];
+      kernels.multiply(panel, rows, count, BlockedSums{1, nullptr, nullptr, beside});
+      CHECK(std::equal(beside, beside + 16 * count, out));
     }
     std::int8_t bytes[kDepth];
     float row_scales[2], of_bytes[16];
