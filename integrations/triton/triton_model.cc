@@ -80,8 +80,9 @@ Result<std::unique_ptr<TritonModel>> TritonModel::Load(TritonBackend* backend, T
   if (!config) return Forward(config);
   Result<std::string> path = FileOf(folder, config->file);
   if (!path) return Forward(path);
+  auto settings = std::make_unique<const serve::ModelSettings>(config->settings);
   Result<std::shared_ptr<const serve::ModelVersion>> loaded =
-      backend->loader->Load(name, {static_cast<std::int64_t>(version), *std::move(path)}, config->settings);
+      backend->loader->Load(name, {static_cast<std::int64_t>(version), *std::move(path)}, *settings);
   if (!loaded) return Forward(loaded);
   if (complete) {
     json = CompleteConfig(*json, **loaded, backend->settings.default_max_batch_size);
@@ -91,7 +92,8 @@ Result<std::unique_ptr<TritonModel>> TritonModel::Load(TritonBackend* backend, T
   Result<ModelConfig> completed = ReadModelConfig(*json, folder);
   if (!completed) return Forward(completed);
   if (Status good = CheckConfig(*json, *completed, **loaded); !good) return Forward(good);
-  return std::unique_ptr<TritonModel>(new TritonModel(backend, *std::move(loaded), *std::move(completed)));
+  return std::unique_ptr<TritonModel>(
+      new TritonModel(backend, std::move(settings), *std::move(loaded), *std::move(completed)));
 }
 
 Status TritonModel::Join(TritonRequest* request) {

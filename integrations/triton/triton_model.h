@@ -42,10 +42,16 @@ class TritonModel {
   void Leave(TritonRequest* request);
 
  private:
-  TritonModel(TritonBackend* backend, std::shared_ptr<const serve::ModelVersion> version, ModelConfig config)
-      : backend_(backend), version_(std::move(version)), config_(std::move(config)), sequences_(*version_) {}
+  TritonModel(TritonBackend* backend, std::unique_ptr<const serve::ModelSettings> settings,
+              std::shared_ptr<const serve::ModelVersion> version, ModelConfig config)
+      : backend_(backend),
+        settings_(std::move(settings)),
+        version_(std::move(version)),
+        config_(std::move(config)),
+        sequences_(*version_) {}
 
   TritonBackend* const backend_;
+  const std::unique_ptr<const serve::ModelSettings> settings_;  // the version refers to them
   const std::shared_ptr<const serve::ModelVersion> version_;
   const ModelConfig config_;
   std::mutex mutex_;
