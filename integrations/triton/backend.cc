@@ -10,6 +10,7 @@
 #include "rewire/base/status.h"
 #include "rewire/integrations/triton/backend_api.h"
 #include "rewire/integrations/triton/status.h"
+#include "rewire/integrations/triton/triton_instance.h"
 #include "rewire/integrations/triton/triton_model.h"
 #include "rewire/vm/kernel_set.h"
 
@@ -146,6 +147,6 @@ REWIRE_TRITON_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
   void* state = nullptr;
   if (TRITONSERVER_Error* const error = TRITONBACKEND_ModelInstanceState(instance, &state); error != nullptr)
     return error;
-  static_cast<TritonInstance*>(state)->Execute(requests, count);
+  static_cast<TritonInstance*>(state)->Execute({requests, count});
   return nullptr;
 }

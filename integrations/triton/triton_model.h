@@ -14,7 +14,6 @@
 #include "rewire/integrations/triton/model_config.h"
 #include "rewire/integrations/triton/triton_request.h"
 #include "rewire/serve/models/model_version.h"
-#include "rewire/serve/run/instance.h"
 #include "rewire/serve/run/sequences.h"
 
 namespace rewire::triton {
@@ -57,45 +56,6 @@ class TritonModel {
   std::mutex mutex_;
   std::mutex placing_;
   serve::Sequences sequences_;
-};
-
-// Runs requests on a VM of its own, one thread at a time.
-class TritonInstance {
- public:
-  TritonInstance(TritonModel* model, TRITONBACKEND_ModelInstance* handle)
-      : model_(model), handle_(handle), instance_(model->version(), model->placing()) {
-    instance_.Prepare();
-  }
-
-  // Answers and releases all requests. Those that fit together run as one batch.
-  void Execute(TRITONBACKEND_Request** requests, std::uint32_t count);
-
- private:
-  // Reads and checks a request, so that it can run.
-  Status Admit(TritonRequest* request, TRITONBACKEND_Request* handle);
-  // The rows of a run of this request alone, as statistics count them.
-  std::int64_t RowsOf(const TritonRequest& request) const;
-  // A run of one request, and of all members.
-  serve::RunTimes RunOne(TritonRequest* request, std::int64_t rows = 1);
-  void RunBatch(std::int64_t rows);
-  // Several steps of one request, with a response each. Errors: kInvalidArgument, kUnsupported.
-  Status BeginSteps(TritonRequest* request);
-  void RunSteps(TritonRequest* request);
-  Status NextStep(TritonRequest* request);
-  // Whether an output of the state says that it was the last step.
-  bool IsStopped(const serve::Sequence& sequence) const;
-  // Answers and releases a request that has its status.
-  void End(TritonRequest* request, const serve::RunTimes& times);
-  void ReportRun(std::int64_t rows, const serve::RunTimes& times);
-
-  TritonModel* const model_;
-  TRITONBACKEND_ModelInstance* const handle_;
-  serve::Instance instance_;
-  std::vector<std::unique_ptr<TritonRequest>> requests_;  // used again
-  std::vector<serve::Request*> waiting_;
-  std::vector<serve::Request*> members_;
-  std::vector<std::int64_t> sizes_;
-  std::uint64_t steps_ = 0;  // that the last request read asks for; 0: it does not say
 };
 
 }  // namespace rewire::triton

@@ -11,6 +11,7 @@
 #include "rewire/integrations/triton/backend_api.h"
 #include "rewire/serve/core/request.h"
 #include "rewire/serve/models/model_version.h"
+#include "rewire/serve/run/instance.h"
 
 namespace rewire::triton {
 
@@ -35,6 +36,11 @@ class TritonRequest : public serve::Request {
   void Release();
 
   TRITONBACKEND_Request* handle() const { return handle_; }
+
+  // The instance's own: how many steps are left, and when the first one ran.
+  std::uint64_t steps_left = 0;
+  std::optional<serve::RunTimes> first_run;
+
   void Finish() override {}
 
  private:

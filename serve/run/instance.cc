@@ -211,18 +211,7 @@ Status Instance::KeepState(Request* request) {
     if (!next.in_place) sequence.state[i] = std::move(next.tensor);
     for (OutputTensor& result : request->results) {
       if (result.name != output.name) continue;
-      const StateTensor& state = sequence.state[i];
-      const WantedOutput& wanted = request->wanted[result.wanted];
-      result.shape = state.shape;
-      result.bytes = state.bytes;
-      const auto bytes = static_cast<std::size_t>(state.bytes);
-      std::byte* copy = wanted.place.data();
-      if (wanted.owner == nullptr) copy = request->memory.Allocate(std::max<std::size_t>(bytes, 1));
-      if (copy == nullptr) return NoMemoryFor(output.name, state.bytes);
-      if (wanted.owner != nullptr && wanted.place.size() < bytes)
-        return PlaceTooSmall(output.name, bytes, wanted.place.size());
-      if (bytes > 0) std::memcpy(copy, state.data, bytes);
-      result.data = copy;
+      if (Status copied = CopyState(i, request, &result); !copied) return copied;
     }
   }
   sequence.begun = true;
@@ -230,15 +219,26 @@ Status Instance::KeepState(Request* request) {
   return {};
 }
 
+Status Instance::CopyState(std::size_t tensor, Request* request, OutputTensor* result) {
+  const StateTensor& state = request->sequence->state[tensor];
+  const WantedOutput& wanted = request->wanted[result->wanted];
+  result->shape = state.shape;
+  result->bytes = state.bytes;
+  const auto bytes = static_cast<std::size_t>(state.bytes);
+  std::byte* copy = wanted.place.data();
+  if (wanted.owner == nullptr) copy = request->memory.Allocate(std::max<std::size_t>(bytes, 1));
+  if (copy == nullptr) return NoMemoryFor(std::string(result->name), state.bytes);
+  if (wanted.owner != nullptr && wanted.place.size() < bytes)
+    return PlaceTooSmall(std::string(result->name), bytes, wanted.place.size());
+  if (bytes > 0) std::memcpy(copy, StateOf(*request->sequence, tensor), bytes);
+  result->data = copy;
+  return {};
+}
+
 void Instance::KeepPrefix(Request* request) {
   if (request->cache.keep_to <= request->cache.keep_from) return;
-  const Sequence& sequence = *request->sequence;
   std::vector<const std::byte*> data;
-  for (std::size_t i = 0; i < model_.state.size(); ++i) {
-    const StateTensor& tensor = sequence.state[i];
-    data.push_back(sequence.rows == nullptr ? tensor.data
-                                            : state_rows_.past(i) + sequence.row * tensor.bytes);
-  }
+  for (std::size_t i = 0; i < model_.state.size(); ++i) data.push_back(StateOf(*request->sequence, i));
   KeepBlocks(model_, data, request);
 }
 

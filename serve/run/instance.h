@@ -34,6 +34,11 @@ class Instance {
   // Runs the members together: `rows` in all, filled up to `padded`. Sets status and results of each. If a
   // batch fails, its members run one by one, so that none fails for another.
   RunTimes Run(Span<Request* const> members, std::int64_t rows, std::int64_t padded);
+  // A tensor of the state of a sequence whose step has run here last, in the order of ModelVersion::state.
+  const std::byte* StateOf(const Sequence& sequence, std::size_t tensor) {
+    const StateTensor& own = sequence.state[tensor];
+    return sequence.rows == nullptr ? own.data : state_rows_.past(tensor) + sequence.row * own.bytes;
+  }
   // Whether it was the last to run steps of this sequence together with others. Any thread.
   bool HasStateOf(const Sequence& sequence) const { return sequence.rows == &state_rows_; }
   // Ends the run, from any thread. Does nothing if none goes on.
@@ -61,6 +66,8 @@ class Instance {
   // Both are for steps of sequences.
   Status BindState(Request* request);
   Status KeepState(Request* request);
+  // Behind a step: copies a tensor of its state, which the client wants as well.
+  Status CopyState(std::size_t tensor, Request* request, OutputTensor* result);
   bool IsState(const ModelOutput& output) const;
   // Behind a step: copies what it is to keep of its state, which may be a row.
   void KeepPrefix(Request* request);
@@ -71,7 +78,7 @@ class Instance {
   Status GatherInputs(const std::vector<Request*>& members, std::int64_t padded, Arena* memory);
   Status BindBatch(const std::vector<Request*>& members, Arena* memory, std::vector<OutputTensor>* whole);
   void ScatterOutputs(const std::vector<OutputTensor>& whole, std::int64_t padded,
-                      const std::shared_ptr<Arena>& memory, Request* member, std::int64_t first) const;
+                      const std::shared_ptr<Arena>& memory, Request* member, std::int64_t first);
   void RunTogether(Span<Request* const> members, std::int64_t padded, RunTimes* times);
   Status ClassifyResults(Request* request) const;
   bool BindsAll(const Request& request) const;

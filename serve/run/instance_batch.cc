@@ -139,8 +139,7 @@ Status Instance::BindBatch(const std::vector<Request*>& members, Arena* memory,
 
 // Gives a member its results: rows from `first` on.
 void Instance::ScatterOutputs(const std::vector<OutputTensor>& whole, std::int64_t padded,
-                              const std::shared_ptr<Arena>& memory, Request* member,
-                              std::int64_t first) const {
+                              const std::shared_ptr<Arena>& memory, Request* member, std::int64_t first) {
   member->results.clear();
   member->batch = memory;
   member->status = {};
@@ -152,10 +151,19 @@ void Instance::ScatterOutputs(const std::vector<OutputTensor>& whole, std::int64
                           : *std::find_if(whole.begin(), whole.end(), [&](const OutputTensor& output) {
                               return output.name == wanted->name;
                             });
-    if (all.data == nullptr) continue;  // state, which the server keeps
+    if (all.data == nullptr && wanted == nullptr) continue;  // state, which the server keeps
     OutputTensor& result = member->results.emplace_back(all);
-    const std::uint64_t row_bytes = padded == 0 ? 0 : all.bytes / static_cast<std::uint64_t>(padded);
     result.wanted = i;
+    if (all.data == nullptr) {
+      const auto& state = model_.state;
+      const auto pair = std::find_if(state.begin(), state.end(), [&](const StatePair& one) {
+        return model_.signature.outputs[one.output].name == all.name;
+      });
+      member->status = CopyState(static_cast<std::size_t>(pair - state.begin()), member, &result);
+      if (!member->status) return;
+      continue;
+    }
+    const std::uint64_t row_bytes = padded == 0 ? 0 : all.bytes / static_cast<std::uint64_t>(padded);
     result.shape[0] = member->rows;
     result.bytes = row_bytes * static_cast<std::uint64_t>(member->rows);
     result.data = all.data + row_bytes * static_cast<std::uint64_t>(first);

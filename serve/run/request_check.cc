@@ -143,12 +143,8 @@ bool FitTogether(const Request& a, const Request& b) {
 
 bool MayShareRun(const ModelVersion& model, const Request& request) {
   if (request.sequence == nullptr || request.sequence->alone || request.rows != 1) return false;
-  return std::all_of(model.state.begin(), model.state.end(), [&](const StatePair& pair) {
-    const std::string& output = model.signature.outputs[pair.output].name;
-    return request.inputs[pair.input].is_state &&
-           std::none_of(request.wanted.begin(), request.wanted.end(),
-                        [&](const WantedOutput& wanted) { return wanted.name == output; });
-  });
+  return std::all_of(model.state.begin(), model.state.end(),
+                     [&](const StatePair& pair) { return request.inputs[pair.input].is_state; });
 }
 
 }  // namespace rewire::serve

@@ -27,7 +27,7 @@ inline std::int64_t SizeOf(Dim dim, const std::vector<std::int64_t>& sizes) {
 // none yet. Steps of sequences do not mix with other requests.
 bool FitTogether(const Request& a, const Request& b);
 
-// Whether a step of a sequence, of one row, may run together with those of others: the server alone has its
+// Whether a step of a sequence, of one row, may run together with those of others: the server has all of its
 // state.
 bool MayShareRun(const ModelVersion& model, const Request& request);
 

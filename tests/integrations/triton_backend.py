@@ -95,11 +95,28 @@ done:
   ret %y
 .end
 """,
+    # The same for rows of a batch, slowly.
+    "slow": """.kernel add = "triton_slow_add"
+.func main(by: i64[N, 1], before: i64[N, 1]) -> total: i64[N, 1]
+  %shape = shape_of %by
+  %bytes = load_consti 65536
+  %s = alloc_storage %bytes, alignment=64, i64, cpu
+  %y = alloc_tensor_reg %s, _, %shape, i64
+  invoke_packed add(%by, %before, %y), outputs=1
+  ret %y
+.end
+""",
 }
 STATE = 'parameters: { key: "state.total" value: { string_value: "before" } }\n'
 SEVERAL = """model_transaction_policy { decoupled: true }
 parameters: { key: "stop.total" value: { string_value: "10" } }
 parameters: { key: "most_steps" value: { string_value: "64" } }
+"""
+TOGETHER = """max_batch_size: 8
+sequence_batching {
+  oldest { max_candidate_sequences: 8 preferred_batch_size: 8 max_queue_delay_microseconds: 60000000 }
+  max_sequence_idle_microseconds: 60000000
+}
 """
 
 
@@ -353,6 +370,55 @@ class Tests:
         refused(lambda: self._http.infer("steps", given, sequence_id=8, sequence_start=True, sequence_end=True, parameters={"steps": 2}),
                 "model 'steps' gives one response a request")
 
+    def steps_of_sequences_are_one_batch(self):
+        """The delay is longer than any load of the machine, so a batch runs because all sequences have a step in it."""
+        self._http.load_model("slow")
+
+        def step(number, of_sequence):
+            given = [tensor(tritonclient.grpc, "by", np.array([[of_sequence]]))]
+            answer = self._grpc.infer("slow", given, sequence_id=of_sequence, sequence_start=number == 0, sequence_end=number == 3)
+            return answer.as_numpy("total").tolist()
+
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            for number in range(4):
+                answers = list(clients.map(lambda of_sequence, number=number: step(number, of_sequence), range(1, 9)))
+                assert answers == [[[(number + 1) * of_sequence]] for of_sequence in range(1, 9)], answers
+        statistics = self._statistics("slow")
+        assert [(each["batch_size"], each["compute_infer"]["count"]) for each in statistics["batch_stats"]] == [(8, 4)], statistics
+
+    def requests_for_several_steps_join_between_steps(self):
+        self._http.load_model("joined")
+        answers = {name: queue.Queue() for name in ("first", "second", "third")}
+        clients = {}
+
+        def ask(name, by, steps):
+            clients[name] = tritonclient.grpc.InferenceServerClient(self._server.address("grpc"))
+            clients[name].start_stream(lambda result, error: answers[name].put((result, error)))
+            clients[name].async_stream_infer("joined", [tensor(tritonclient.grpc, "by", np.array([[by]]))], parameters={"steps": steps})
+
+        def totals(name, count):
+            found = []
+            while len(found) < count:
+                result, error = answers[name].get(timeout=60)
+                assert error is None, error
+                found += result.as_numpy("total").reshape(-1).tolist()
+            return found
+
+        ask("first", 1, 200)  # six seconds
+        assert totals("first", 2) == [1, 2]
+        ask("second", 5, 20)
+        ask("third", 7, 20)
+        # The second and the third ones are answered while the first one goes on.
+        assert totals("second", 20) == [5 * step for step in range(1, 21)]
+        assert totals("third", 20) == [7 * step for step in range(1, 21)]
+        assert totals("first", 198) == list(range(3, 201))
+        for client in clients.values():
+            client.stop_stream()
+            client.close()
+        runs = {each["batch_size"]: each["compute_infer"]["count"] for each in self._statistics("joined")["batch_stats"]}
+        assert sum(size * count for size, count in runs.items()) == 240, runs
+        assert sum(count for size, count in runs.items() if size > 1) >= 20 and sum(runs.values()) <= 220, runs
+
     def what_cannot_be_loaded_says_why(self):
         for name, words in [
             ("no_file", ["no_file/1: model.rwx or model.onnx is expected"]),
@@ -403,7 +469,7 @@ def main(build, model):
         folder = pathlib.Path(name)
         models = Repository(folder, build)
         for each in PROGRAMS:
-            models.add(each, {"steps": STATE, "count": STATE + SEVERAL}.get(each, ""))
+            models.add(each, {"steps": STATE, "count": STATE + SEVERAL, "slow": STATE + TOGETHER}.get(each, ""))
         models.add("double32", "max_batch_size: 32\ndynamic_batching { max_queue_delay_microseconds: 60000000 }", program="double")
         for each in ("classifier", "reloaded"):
             models.add(each, file=model)
@@ -421,6 +487,7 @@ def main(build, model):
         for each, config in addresses.items():
             models.add(each, config, program="addresses")
         models.add("counted", STATE + SEVERAL + "sequence_batching { oldest { max_candidate_sequences: 4 } }", program="count")
+        models.add("joined", STATE + "max_batch_size: 8\nmodel_transaction_policy { decoupled: true }", program="slow")
         models.add("wrong_stop", STATE + SEVERAL, program="steps")
         models.add("wrong_state", STATE.replace("total", "sum"), program="steps")
         state = 'state { input_name: "before" output_name: "total" data_type: TYPE_FP32 dims: [4] }'

@@ -191,7 +191,7 @@ TEST_CASE("sequence batches: a step that fails ends its own sequence, and none o
 TEST_CASE("sequence batches: a row moves only when sequences come or go, and a client still gets its state") {
   SequenceModels models({}, 1, UpTo(4));
   for (std::int64_t id = 1; id <= 3; ++id) (void)models.Step(id, 1, "s");
-  const auto together = [&](const std::vector<std::int64_t>& ids) {
+  const auto together = [&](const std::vector<std::int64_t>& ids, std::int64_t asking = 0) {
     const int begun = models.kernels.runs();
     models.kernels.SetShut(true);
     StepRequest blocker(9, 1, "s");
@@ -200,6 +200,7 @@ TEST_CASE("sequence batches: a row moves only when sequences come or go, and a c
     std::vector<std::unique_ptr<StepRequest>> steps;
     for (const std::int64_t id : ids) {
       steps.push_back(std::make_unique<StepRequest>(id, 1));
+      if (id == asking) steps.back()->wanted.push_back({"present", 0, {}, nullptr});
       models.service()->Submit(steps.back().get(), nullptr);
     }
     models.kernels.SetShut(false);
@@ -216,15 +217,16 @@ TEST_CASE("sequence batches: a row moves only when sequences come or go, and a c
   CHECK(together({3, 1, 2}) == std::vector<float>{3, 3, 3});
   CHECK(together({2, 3}) == std::vector<float>{4, 4});
   CHECK(together({1, 3}) == std::vector<float>{4, 5});
-  // A client that wants the state gets a copy from a run of its own.
+  // A client that wants the state gets a copy, from a run of its own or with others.
   StepRequest asks(3, 1);
   asks.wanted.push_back({"present", 0, {}, nullptr});
   models.Run(&asks);
   REQUIRE(asks.status);
   CHECK(asks.Floats()[0] == 6);
-  CHECK(together({1, 2, 3}) == std::vector<float>{5, 5, 7});
+  CHECK(together({1, 2, 3}, 3) == std::vector<float>{5, 5, 7});
+  CHECK(together({2, 1}, 1) == std::vector<float>{6, 6});
   CHECK(models.RunsOf(3) == 3);
-  CHECK(models.RunsOf(2) == 2);
+  CHECK(models.RunsOf(2) == 3);
 }
 
 // Its state is the last input.

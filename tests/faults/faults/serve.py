@@ -128,6 +128,8 @@ FAULTS = [
           "MakeWorker(argv, «{argv + 7, argv + argc}»);", "{}", SERVE),
     Fault("serve", "operators of the host's libraries are compiled in a sandbox", "sandboxed_model.cc",
           "path.substr(path.rfind('/') + 1), «start.kernels», start.settings);", "{}", SERVE),
+    Fault("serve", "a client that wants the state gets the row of its own sequence", "instance.h",
+          "state_rows_.past(tensor) + «sequence.row» * own.bytes;", "0", SERVE),
     Fault("serve", "a process that has ended is not asked again", "worker_process.cc",
           "return «poll(&wait, 1, 0) == 0»;", "true", SERVE),
     Fault("serve", "an entry of the cache is used", "open_onnx.cc", "options.cache = «cache»;", "std::string()", SERVE),
