@@ -19,11 +19,12 @@ inline constexpr char kAddQuantized[] = "rewire.add_quantized";
 inline constexpr char kMapBytes[] = "rewire.map_bytes";
 inline constexpr char kRequantize[] = "rewire.requantize";
 
-// Quantized activations.
+// Quantized activations and means.
 inline constexpr char kPReluQuantized[] = "rewire.prelu_quantized";
+inline constexpr char kMeanQuantized[] = "rewire.mean_quantized";
 
 inline constexpr Cost kQuantizationCosts[] = {
-    {kAddQuantized, 4},   {kDequantizeLinear, 2}, {kMapBytes, 1},
+    {kAddQuantized, 4},   {kDequantizeLinear, 2}, {kMapBytes, 1},   {kMeanQuantized, 1},
     {kPReluQuantized, 4}, {kQuantizeLinear, 4},   {kRequantize, 4},
 };
 

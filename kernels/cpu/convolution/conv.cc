@@ -109,10 +109,8 @@ struct Conv {
       if (!pace.Spend(1) || !pace.Fill(out.data<T>() + i * outputs, outputs, first)) return Stopped();
     }
     if (group_channels < kLeastGemmChannels) {
-      const auto image = [from = x.data<T>()](std::int64_t i) { return from[i]; };
-      const auto weights = [from = w.data<T>()](std::int64_t i) { return from[i]; };
       const ConvSizes sizes{out.dim(0), channels, in_channels, attributes.groups};
-      return DirectConv(window, sizes, image, weights, out.data<T>()).Run();
+      return DirectConv<T>(window, sizes, x.data<T>(), w.data<T>(), out.data<T>()).Run();
     }
     const std::int64_t depth = Times(in_channels, window.taps());
     GemmScratch<T> scratch;

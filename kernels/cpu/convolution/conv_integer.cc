@@ -36,10 +36,7 @@ struct ConvInteger {
     if (Status s = FillAll(to, out.size(), 0u); !s.ok()) return s;
     if (out.size() == 0) return Status();
     const ConvSizes sizes{out.dim(0), out.dim(1), w.dim(1), attributes.groups};
-    return DirectConv(
-               window, sizes, [from](std::int64_t i) { return from[i]; },
-               [by](std::int64_t i) { return by[i]; }, to)
-        .Run();
+    return DirectConv<std::uint32_t>(window, sizes, from, by, to).Run();
   }
   bool DeclareWorkspace(WorkspaceSizes& sizes) const { return DeclareWidened(sizes); }
 };

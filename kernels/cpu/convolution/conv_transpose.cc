@@ -13,6 +13,7 @@
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
+#include "rewire/kernels/cpu/support/wide_loop.h"
 
 namespace rewire::kernel::cpu {
 namespace {
@@ -56,6 +57,7 @@ struct ConvTranspose {
       if (!pace.Spend(1) || !pace.Fill(out.data<T>() + i * plane, plane, first)) return Stopped();
     }
     if (x.size() == 0) return Status();
+    if (in_channels <= kFewInputs) return AddTaps(x, w.data<T>(), out, window);
     GemmScratch<T> scratch;
     T* columns = nullptr;
     if (Status s = Workspace(Times(rows, positions), &columns); !s.ok()) return s;
@@ -76,6 +78,69 @@ struct ConvTranspose {
       if (!s.ok()) return s;
     }
     return Status();
+  }
+
+  // Groups of so few input channels (above all depthwise) are added tap by tap: a product of matrices would
+  // mostly move memory.
+  static constexpr std::int64_t kFewInputs = 2;
+  template <typename T>
+  Status AddTaps(TensorView x, const T* w, TensorView out, const Window& window) const {
+    const std::int64_t channels = out.dim(1), of_group = channels / attributes.groups;
+    const std::int64_t inputs = x.dim(1) / attributes.groups, taps = window.taps();
+    const std::int64_t positions = window.outputs();
+    return ParallelFor(Times(out.dim(0), channels), GrainOf(4 * kGrain, inputs, taps, positions),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         for (; begin < end; ++begin) {
+                           const std::int64_t image = begin / channels, channel = begin % channels;
+                           const std::int64_t first =
+                               channel / of_group * inputs;  // input channel of the group
+                           T* const to = out.data<T>() + begin * window.inputs();
+                           for (std::int64_t c = first; c < first + inputs; ++c) {
+                             const T* from = x.data<T>() + (image * x.dim(1) + c) * positions;
+                             const T* factors = w + (c * of_group + channel % of_group) * taps;
+                             for (std::int64_t tap = 0; tap < taps; ++tap) {
+                               if (!AddTap(window, tap, factors[tap], from, to, pace)) return;
+                             }
+                           }
+                         }
+                       });
+  }
+
+  // Adds a plane of x times a weight where the window's tap lies in the result. Returns false if told to
+  // stop.
+  template <typename T>
+  static bool AddTap(const Window& window, std::int64_t tap, T factor, const T* from, T* to, Pace& pace) {
+    const WindowAxis &depth = window.axes[0], &rows = window.axes[1], &columns = window.axes[2];
+    const std::int64_t kx = tap % columns.kernel, ky = tap / columns.kernel % rows.kernel;
+    const std::int64_t kz = tap / columns.kernel / rows.kernel;
+    std::int64_t z0, z1, y0, y1, first, last;
+    depth.Reached(kz, &z0, &z1);
+    rows.Reached(ky, &y0, &y1);
+    columns.Reached(kx, &first, &last);
+    for (; first < last; first += kPace) {
+      const std::int64_t count = std::min(kPace, last - first);
+      for (std::int64_t z = z0; z < z1; ++z) {
+        const std::int64_t plane = (depth.start(z) + kz * depth.dilation) * rows.input;
+        const bool done = pace.For(y1 - y0, 4 + count, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t y = y0 + begin, line = plane + rows.start(y) + ky * rows.dilation;
+          WideLoop([=, lines = end - begin, next = rows.stride * columns.input, width = columns.output,
+                    stride = columns.stride, x = from + (z * rows.output + y) * columns.output + first,
+                    out = to + line * columns.input + columns.start(first) + kx * columns.dilation] {
+            for (std::int64_t i = 0; i < lines; ++i) {
+              const T* HWY_RESTRICT row = x + i * width;
+              T* HWY_RESTRICT sums = out + i * next;
+              if (stride == 1) {
+                for (std::int64_t j = 0; j < count; ++j) sums[j] += factor * row[j];
+              } else {
+                for (std::int64_t j = 0; j < count; ++j) sums[j * stride] += factor * row[j];
+              }
+            }
+          });
+        });
+        if (!done) return false;
+      }
+    }
+    return pace.Spend(1);
   }
 };
 

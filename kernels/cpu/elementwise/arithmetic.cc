@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
 #include "rewire/kernels/cpu/elementwise/integer_division.h"
 #include "rewire/kernels/cpu/elementwise/pair_rows.h"
+#include "rewire/kernels/cpu/elementwise/whole_powers.h"
 #include "rewire/kernels/cpu/math/pair_math.h"
 #include "rewire/kernels/cpu/math/scalar_forms.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -201,9 +202,12 @@ struct Pow {
       return ForType(Types<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(), "b", b,
                      [&](auto tag) {
                        using Exponent = typename decltype(tag)::type;
-                       return loop.Run<Base, Base, Exponent>([](Base x, Exponent y) {
-                         return ToType<Base>(std::pow(static_cast<double>(x), static_cast<double>(y)));
-                       });
+                       if constexpr (std::is_same_v<Base, float> && std::is_integral_v<Exponent>)
+                         return loop.Run<float, float, Exponent>(OnWholeExponents<Exponent>());
+                       else
+                         return loop.Run<Base, Base, Exponent>([](Base x, Exponent y) {
+                           return ToType<Base>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+                         });
                      });
     });
   }

@@ -45,26 +45,25 @@ T FromQuotient(T quotient, T a, T b) {
   return defined;
 }
 
-// One element, without a branch for numbers of at most 32 bits.
+// For integers from -2^23 to 2^23, without a branch.
 template <typename T>
-T QuotientInFloats(T a, T b) {
-  if constexpr (sizeof(T) <= 2) {
-    const float divisor = b == 0 ? 1.0F : static_cast<float>(b);
-    const auto quotient = ToTypeInRange<std::int32_t>(static_cast<float>(a) / divisor);
-    return b == 0 ? T{0} : static_cast<T>(quotient);
-  } else {
-    static_assert(std::is_same_v<T, std::int32_t>);
-    const bool is_unit = (b == 0) | (b == -1);
-    const auto quotient = ToTypeInRange<T>(static_cast<double>(a) / static_cast<double>(is_unit ? T{1} : b));
-    const T signed_quotient = b == -1 ? static_cast<T>(0U - static_cast<std::uint32_t>(a)) : quotient;
-    return b == 0 ? T{0} : signed_quotient;
-  }
+T QuotientOfSmall(T a, T b) {
+  const auto dividend = static_cast<float>(static_cast<std::int32_t>(a));
+  const float divisor = b == 0 ? 1.0F : static_cast<float>(static_cast<std::int32_t>(b));
+  const auto quotient = ToTypeInRange<std::int32_t>(dividend / divisor);
+  return b == 0 ? T{0} : static_cast<T>(quotient);
 }
 
 // For integers from -2^51 to 2^51. Next to 1.5 * 2^52 the last bit of an f64 is worth 1, so that the bits of
 // such a number are an integer and a constant.
 template <typename T>
 T QuotientOfModerate(T a, T b) {
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    const bool is_unit = (b == 0) | (b == -1);
+    const auto quotient = ToTypeInRange<T>(static_cast<double>(a) / static_cast<double>(is_unit ? T{1} : b));
+    const T signed_quotient = b == -1 ? static_cast<T>(0U - static_cast<std::uint32_t>(a)) : quotient;
+    return b == 0 ? T{0} : signed_quotient;
+  }
   constexpr double kOffset = 0x1.8p52;
   constexpr auto kOffsetBits = std::bit_cast<std::uint64_t>(kOffset);
   const double dividend = std::bit_cast<double>(static_cast<std::uint64_t>(a) + kOffsetBits) - kOffset;
@@ -74,25 +73,26 @@ T QuotientOfModerate(T a, T b) {
   return b == 0 ? T{0} : whole;
 }
 
-// Whether all are from -2^51 to 2^51.
-template <typename T>
-bool AreModerate(RowOf<const T> row, std::int64_t count) {
-  if constexpr (sizeof(T) < 8) return true;
-  std::uint64_t bits = 0;
+// Whether all are from -2^kBits to 2^kBits.
+template <int kBits, typename T>
+bool AreWithin(RowOf<const T> row, std::int64_t count) {
+  if constexpr (sizeof(T) * 8 <= kBits) return true;
+  using Bits = Wrapping<T>;
+  Bits bits = 0;
   const auto magnitude_of = [](T x) {
-    const auto sign = std::is_signed_v<T> && x < 0 ? ~std::uint64_t{0} : std::uint64_t{0};
-    return static_cast<std::uint64_t>(x) ^ sign;
+    const Bits sign = std::is_signed_v<T> && x < 0 ? static_cast<Bits>(-1) : Bits{0};
+    return static_cast<Bits>(static_cast<Bits>(x) ^ sign);
   };
   if (row.step == 0) {
     bits = magnitude_of(*row.data);
   } else {
     WideLoop([=, &bits] {
-      std::uint64_t all = 0;
+      Bits all = 0;
       for (std::int64_t i = 0; i < count; ++i) all |= magnitude_of(row.data[i]);
       bits = all;
     });
   }
-  return bits < std::uint64_t{1} << 51;
+  return std::uint64_t{bits} < std::uint64_t{1} << kBits;
 }
 
 template <typename T, DivisionResult kResult>
@@ -100,15 +100,14 @@ struct OnDivision {
   T operator()(T a, T b) const { return FromQuotient<kResult>(DivideIntegers(a, b), a, b); }
 };
 
-// The same, for rows whose elements are moderate.
+// The same, for rows whose elements are small or moderate.
+template <typename T, DivisionResult kResult>
+struct OnSmallDivision {
+  T operator()(T a, T b) const { return FromQuotient<kResult>(QuotientOfSmall(a, b), a, b); }
+};
 template <typename T, DivisionResult kResult>
 struct OnModerateDivision {
-  T operator()(T a, T b) const {
-    if constexpr (sizeof(T) <= 2 || std::is_same_v<T, std::int32_t>)
-      return FromQuotient<kResult>(QuotientInFloats(a, b), a, b);
-    else
-      return FromQuotient<kResult>(QuotientOfModerate(a, b), a, b);
-  }
+  T operator()(T a, T b) const { return FromQuotient<kResult>(QuotientOfModerate(a, b), a, b); }
 };
 
 template <typename T, DivisionResult kResult>
@@ -121,12 +120,20 @@ void RunRow(const OnDivision<T, kResult> op, std::int64_t count, RowOf<T> out, R
     const std::int64_t size = std::min(count - at, kBlock);
     const RowOf<T> to{out.data + at * out.step, out.step};
     const RowOf<const T> from_a{a.data + at * a.step, a.step}, from_b{b.data + at * b.step, b.step};
-    if (vectors && AreModerate(from_a, size) && AreModerate(from_b, size)) {
-      RunRow(OnModerateDivision<T, kResult>(), size, to, from_a, from_b);
-    } else {
-      for (std::int64_t i = 0; i < size; ++i)
-        to.data[i * to.step] = op(from_a.data[i * a.step], from_b.data[i * b.step]);
+    if constexpr (sizeof(T) <= 4) {
+      if (vectors && AreWithin<23>(from_a, size) && AreWithin<23>(from_b, size)) {
+        RunRow(OnSmallDivision<T, kResult>(), size, to, from_a, from_b);
+        continue;
+      }
     }
+    if constexpr (sizeof(T) >= 4) {
+      if (vectors && AreWithin<51>(from_a, size) && AreWithin<51>(from_b, size)) {
+        RunRow(OnModerateDivision<T, kResult>(), size, to, from_a, from_b);
+        continue;
+      }
+    }
+    for (std::int64_t i = 0; i < size; ++i)
+      to.data[i * to.step] = op(from_a.data[i * a.step], from_b.data[i * b.step]);
   }
 }
 

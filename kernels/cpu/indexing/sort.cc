@@ -131,6 +131,10 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
     if constexpr (sizeof(T) <= 4) {
       if (HasKeyedPositions<T>(count)) return SortKeyed(in, step, count, k, order, pace);
     }
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (HasKeyedPositions<std::int32_t>(count) && AreNarrow(in, step, count, pace))
+        return SortKeyed(in, step, count, k, order, pace);
+    }
     const auto key_at = [](const void* from, std::int64_t at) {
       return static_cast<std::int64_t>(OrderedKeyOf(static_cast<const T*>(from)[at]));
     };
@@ -152,13 +156,24 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
     return PacedSort(is_before, 1, pace).SortFirst(order, k, order + count);
   }
 
-  // The same by integers that hold an element's key and its position.
+  // Whether std::int32_t holds all elements, as it does most. False if told to stop.
+  static bool AreNarrow(const std::int64_t* in, std::int64_t step, std::int64_t count, Pace& pace) {
+    constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;
+    std::uint64_t high = 0;
+    const bool read = pace.For(count, 1, [=, &high](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) high |= (static_cast<std::uint64_t>(in[i * step]) + kHalf) >> 32;
+    });
+    return read && high == 0;
+  }
+
+  // The same by integers that hold an element's key, which 32 bits hold, and its position.
   template <typename T>
   bool SortKeyed(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
                  Pace& pace) const {
     const std::int32_t flip = largest ? -1 : 0;
     const bool read = pace.For(count, 2, [=](std::int64_t i, std::int64_t end) {
-      for (; i < end; ++i) order[i] = KeyedPosition(OrderedKeyOf(in[i * step]) ^ flip, i);
+      for (; i < end; ++i)
+        order[i] = KeyedPosition(static_cast<std::int32_t>(OrderedKeyOf(in[i * step])) ^ flip, i);
     });
     if (!read || !PacedSort(PositionOrder(), 1, pace).SortFirst(order, k, order + count)) return false;
     return KeepPositions(order, k, pace);

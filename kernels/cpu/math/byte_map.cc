@@ -2,6 +2,8 @@
 // Compiled once for each instruction set; see Highway's foreach_target.h.
 #include "rewire/kernels/cpu/math/byte_map.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rewire/kernels/cpu/math/byte_map.cc"
 #include <hwy/foreach_target.h>
@@ -20,6 +22,47 @@ void MapEach(const std::uint8_t* HWY_RESTRICT from, std::int64_t count,
 
 #if HWY_TARGET == HWY_SCALAR
 MapBytes OfMap() { return &MapEach; }
+#else
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+
+// Looks each byte up in 16 rows of 16 bytes. These CPUs take the last four bits of a place alone, and give
+// zero to places of 128 and more. So a byte meets every row of its half of the table up to its own, if 16 is
+// taken off for each. What the rows before have given is taken back: each row has the difference from the one
+// before it.
+void MapRows(const std::uint8_t* HWY_RESTRICT from, std::int64_t count,
+             const std::uint8_t* HWY_RESTRICT table, std::uint8_t* HWY_RESTRICT to) {
+  const hn::ScalableTag<std::uint8_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr int kRow = 16, kHalf = 128;
+  HWY_ALIGN std::uint8_t differences[2 * kHalf];
+  for (int half = 0; half < 2 * kHalf; half += kHalf) {
+    std::copy_n(table + half, kRow, differences + half);
+    for (int i = half + kRow; i < half + kHalf; ++i)
+      differences[i] = static_cast<std::uint8_t>(table[i] ^ table[i - kRow]);
+  }
+  // With a sign, so that what is 128 or more stays below zero.
+  const hn::RebindToSigned<decltype(d)> with_sign;
+  const auto step = hn::Set(with_sign, std::int8_t{kRow});
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto bytes = hn::LoadU(d, from + i);
+    auto low = hn::BitCast(with_sign, bytes);
+    auto high = hn::BitCast(with_sign, hn::Xor(bytes, hn::Set(d, std::uint8_t{kHalf})));
+    auto found_low = hn::Zero(d), found_high = hn::Zero(d);
+    for (int row = 0; row < kHalf; row += kRow) {
+      const auto of_low = hn::LoadDup128(d, differences + row);
+      const auto of_high = hn::LoadDup128(d, differences + kHalf + row);
+      found_low = hn::Xor(found_low, hn::TableLookupBytesOr0(of_low, hn::BitCast(d, low)));
+      found_high = hn::Xor(found_high, hn::TableLookupBytesOr0(of_high, hn::BitCast(d, high)));
+      low = hn::SaturatedSub(low, step);
+      high = hn::SaturatedSub(high, step);
+    }
+    hn::StoreU(hn::Or(found_low, found_high), d, to + i);
+  }
+  MapEach(from + i, count - i, table, to + i);
+}
+
 #else
 
 // Looks each byte up in 16 rows of 16 bytes. A row gives zero to the bytes of the other rows.
@@ -42,6 +85,8 @@ void MapRows(const std::uint8_t* HWY_RESTRICT from, std::int64_t count,
   }
   MapEach(from + i, count - i, table, to + i);
 }
+
+#endif
 
 #if HWY_TARGET == HWY_AVX3
 

@@ -215,61 +215,86 @@ struct Trilu : WithAttributes<contract::TriluAttributes> {
     }
     const std::int64_t columns = x.dim(x.ndim() - 1);
     const std::int64_t rows = x.dim(x.ndim() - 2);
+    if (x.size() == 0) return Status();
     diagonal = std::clamp(diagonal, -rows, columns);
-    const std::int64_t bytes = x.element_bytes();
+    const std::int64_t line = columns * x.element_bytes();
+    // Rows before the band lie on one side of the diagonal, rows behind it on the other. A row's edge is the
+    // first column of the upper part, and behind the last one of the lower part.
+    const std::int64_t shift = diagonal + (upper ? 0 : 1);
+    const Band band{x.element_bytes(),
+                    line,
+                    columns,
+                    shift,
+                    std::clamp<std::int64_t>(1 - shift, 0, rows),
+                    std::clamp<std::int64_t>(columns - shift, 0, rows),
+                    rows};
     const auto* in = static_cast<const char*>(x.raw_data());
     auto* to = static_cast<char*>(out.raw_data());
-    const std::int64_t lines = columns == 0 ? 0 : x.size() / columns;
+    const std::int64_t matrices = x.size() / (rows * columns);
+    if (line > kShortLine || (band.end - band.begin) * line > kMask) return KeepLines(band, matrices, in, to);
+    return KeepByMask(band, matrices, in, to);
+  }
+
+ private:
+  // A matrix of rows of `line` bytes, of which [begin, end) have the diagonal inside.
+  struct Band {
+    std::int64_t element, line, columns, shift, begin, end, rows;
+    std::int64_t Edge(std::int64_t row) const {  // in bytes
+      return std::clamp<std::int64_t>(row + shift, 0, columns) * element;
+    }
+  };
+
+  // Rows that are kept or not as a whole.
+  static bool TakeRows(bool kept, const char* in, std::int64_t bytes, char* to, Pace& pace) {
+    return kept ? pace.Copy(to, in, bytes) : pace.Fill(to, bytes, '\0');
+  }
+
+  Status KeepLines(const Band& band, std::int64_t matrices, const char* in, char* to) const {
     Pace pace;
-    const std::int64_t matrix = Times(rows, columns, bytes);
-    if (columns * bytes <= kShortLine && matrix <= kSmallMatrix)
-      return KeepPart(in, lines * columns * bytes, rows, columns, bytes, diagonal, to);
-    for (std::int64_t i = 0; i < lines; ++i) {
-      // Column i + diagonal is the first of the upper part, the last of the lower one.
-      const std::int64_t edge = Edge(i % rows, columns, diagonal);
-      const std::int64_t left = edge * bytes;
-      const std::int64_t right = (columns - edge) * bytes;
-      char* line = to + i * columns * bytes;
-      const char* from = in + i * columns * bytes;
-      const bool done = upper ? pace.Fill(line, left, '\0') && pace.Copy(line + left, from + left, right)
-                              : pace.Copy(line, from, left) && pace.Fill(line + left, right, '\0');
-      if (!done || !pace.Spend(1)) return Stopped();
+    for (std::int64_t i = 0; i < matrices; ++i, in += band.rows * band.line, to += band.rows * band.line) {
+      bool done = TakeRows(upper, in, band.begin * band.line, to, pace);
+      for (std::int64_t row = band.begin; done && row < band.end; ++row) {
+        const std::int64_t at = row * band.line, edge = band.Edge(row);
+        done = TakeRows(!upper, in + at, edge, to + at, pace) &&
+               TakeRows(upper, in + at + edge, band.line - edge, to + at + edge, pace);
+      }
+      const std::int64_t at = band.end * band.line, rest = (band.rows - band.end) * band.line;
+      if (!done || !TakeRows(!upper, in + at, rest, to + at, pace)) return Stopped();
     }
     return Status();
   }
 
- private:
-  // Returns where the part that is kept begins in a row, or ends if it is the lower one.
-  std::int64_t Edge(std::int64_t row, std::int64_t columns, std::int64_t diagonal) const {
-    return std::clamp<std::int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
-  }
-
-  // Small matrices with short lines, of `size` bytes in all. Several of them have one mask, since a call for
-  // each line would take longer than its elements.
-  static constexpr std::int64_t kShortLine = 256, kSmallMatrix = 4096, kMask = 8192;  // bytes
-  Status KeepPart(const char* in, std::int64_t size, std::int64_t rows, std::int64_t columns,
-                  std::int64_t bytes, std::int64_t diagonal, char* to) const {
-    if (size == 0) return Status();
-    const std::int64_t matrix = rows * columns * bytes;
-    const std::int64_t masked = std::min(size, kMask / matrix * matrix);
-    char mask[kMask];
-    for (std::int64_t row = 0; row < rows; ++row) {
-      char* line = mask + row * columns * bytes;
-      const std::int64_t edge = Edge(row, columns, diagonal) * bytes;
-      std::fill(line, line + edge, static_cast<char>(upper ? 0 : -1));
-      std::fill(line + edge, line + columns * bytes, static_cast<char>(upper ? -1 : 0));
+  // Short lines of the band have a mask, since a call for each would take longer than its elements. Several
+  // matrices that are small are one.
+  static constexpr std::int64_t kShortLine = 512, kMask = 8192;  // bytes
+  Status KeepByMask(Band band, std::int64_t matrices, const char* in, char* to) const {
+    const std::int64_t matrix = band.rows * band.line;
+    std::int64_t at_once = 1;
+    if (matrix <= kMask) {
+      band.begin = 0;
+      band.end = band.rows;
+      at_once = std::min(matrices, kMask / matrix);
     }
-    for (std::int64_t done = matrix; done < masked; done += matrix) std::copy_n(mask, matrix, mask + done);
-    return SerialFor((size + masked - 1) / masked, masked / 8,
-                     [=, &mask](std::int64_t block, std::int64_t end) {
-                       for (; block < end; ++block) {
-                         const std::int64_t first = block * masked, count = std::min(masked, size - first);
-                         WideLoop([from = in + first, result = to + first, count, kept = &mask[0]] {
-                           for (std::int64_t i = 0; i < count; ++i)
-                             result[i] = static_cast<char>(from[i] & kept[i]);
-                         });
-                       }
-                     });
+    const std::int64_t first = band.begin * band.line, size = (band.end - band.begin) * band.line;
+    char mask[kMask];
+    for (std::int64_t row = band.begin; row < band.end; ++row) {
+      char* line = mask + row * band.line - first;
+      std::fill(line, line + band.Edge(row), static_cast<char>(upper ? 0 : -1));
+      std::fill(line + band.Edge(row), line + band.line, static_cast<char>(upper ? -1 : 0));
+    }
+    for (std::int64_t i = 1; i < at_once; ++i) std::copy_n(mask, size, mask + i * size);
+    Pace pace;
+    for (std::int64_t i = 0; i < matrices; i += at_once, in += at_once * matrix, to += at_once * matrix) {
+      const std::int64_t masked = std::min(at_once, matrices - i) * size;
+      if (!TakeRows(upper, in, first, to, pace) || !pace.Spend(1 + masked / 8)) return Stopped();
+      WideLoop([from = in + first, result = to + first, masked, kept = &mask[0]] {
+        for (std::int64_t j = 0; j < masked; ++j) result[j] = static_cast<char>(from[j] & kept[j]);
+      });
+      const std::int64_t behind = first + size;
+      if (at_once == 1 && !TakeRows(!upper, in + behind, matrix - behind, to + behind, pace))
+        return Stopped();
+    }
+    return Status();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "rewire/kernels/cpu/movement/transposed_block.h"
 
@@ -45,8 +46,29 @@ void CopyTransposed(T* out, std::int64_t out_row, const T* in, std::int64_t in_c
   }
 }
 
+// The innermost dimension of the output may read a line of the cache for each element. Another one, whose
+// elements lie side by side in the input, is moved next to it then, so that such lines are used whole.
+// Returns false if there is none.
+bool MoveRowsInside(const Layout<2>& given, Layout<2>* moved) {
+  constexpr std::int64_t kFewRows = 4;
+  const int last = given.rank - 1;
+  if (last < 2 || given.strides[last][0] != 1 || given.strides[last][1] <= 1) return false;
+  for (int i = 0; i < last - 1; ++i) {
+    if (given.strides[i][1] != 1 || given.dims[i] < kFewRows) continue;
+    *moved = given;
+    for (int k = i; k < last - 1; ++k) {
+      std::swap(moved->dims[k], moved->dims[k + 1]);
+      std::swap(moved->strides[k], moved->strides[k + 1]);
+    }
+    return true;
+  }
+  return false;
+}
+
 template <typename T>
-Status Copy(const Layout<2>& layout, T* out, const T* in) {
+Status Copy(const Layout<2>& given, T* out, const T* in) {
+  Layout<2> moved;
+  const Layout<2>& layout = MoveRowsInside(given, &moved) ? moved : given;
   const int last = layout.rank - 1;
   const bool transposed = last > 0 && layout.strides[last][0] == 1 && layout.strides[last - 1][1] == 1;
   if (!transposed) {

@@ -55,6 +55,10 @@ void PackRows(const Matrix<T>& a, std::int64_t i0, std::int64_t rows, std::int64
 // Whether std::int32_t holds all elements of a matrix of 64-bit integers, as it does most.
 bool IsNarrow(const Matrix<std::uint64_t>& x, std::int64_t rows, std::int64_t columns) {
   constexpr std::uint64_t kHalf = std::uint64_t{1} << 31;
+  if (x.column == 1 && x.row == columns) {  // one row, since a call for each would take longer
+    columns = Times(rows, columns);
+    rows = 1;
+  }
   std::uint64_t high = 0;
   Pace pace;
   for (std::int64_t i = 0; i < rows && high >> 32 == 0; ++i) {

@@ -10,8 +10,10 @@
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/math/byte_map.h"
 #include "rewire/kernels/cpu/math/quantized_math.h"
+#include "rewire/kernels/cpu/quantization/quantized_mean.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
+#include "rewire/kernels/cpu/quantization/scale_runs.h"
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/shape/shapes.h"
 #include "rewire/kernels/cpu/support/convert.h"
@@ -79,15 +81,6 @@ void DequantizePlainly(const Q* from, std::int64_t count, const float* scales, c
   }
 }
 
-// Shorter runs are not worth a call of QuantizedMath.
-constexpr std::int64_t kShortRun = 8;
-
-template <typename Q>
-Quantization QuantizationOf(float scale, std::int64_t zero) {
-  using Limits = std::numeric_limits<Q>;
-  return {scale, static_cast<std::int32_t>(zero), Limits::min(), Limits::max()};
-}
-
 Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
   Checks checks;
   checks.Dense("zero", zero).Shape("zero", zero, scale.dims()).SameDType("zero", zero, as_name, as);
@@ -96,19 +89,6 @@ Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorV
 
 Status CheckFloat(const char* name, TensorView tensor) {
   return tensor.Is<float>() ? Status() : WrongDType(Types<float>(), name, tensor);
-}
-
-// Calls of_run(first, run, scale) for each run of elements whose scales, from number `scale` on, follow each
-// other or are one, on all threads.
-template <typename OfRun>
-Status ForEachRun(const ScaleChannels& channels, std::int64_t size, std::int64_t grain, const OfRun& of_run) {
-  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end;) {
-      const ScaleChannels::Run run = channels.RunAt(i, end);
-      of_run(i, run, channels.of(i));
-      i += run.count;
-    }
-  });
 }
 
 // Calls body(i, scale, zero) for each element.
@@ -163,16 +143,6 @@ Status ResolveScaled(ScaledOperand stored, ScaledOperand real, TensorView x, Ten
   return zero ? CheckZero(*zero, scale, stored.name, stored.tensor, out) : Status();
 }
 
-// One direction of a conversion, of which Q are the integers: a run with one scale, one with a scale for each
-// element, and what does for both. Integers of more than 8 bits have the last alone.
-template <typename Q, typename X, typename Out>
-struct Conversion {
-  void (*by_one)(const X* from, std::int64_t count, const Quantization& by, Out* to);
-  void (*by_each)(const X* from, std::int64_t count, const float* scales, const Q* zeros, Out* to);
-  void (*plainly)(const X* from, std::int64_t count, const float* scales, const Q* zeros, std::int64_t step,
-                  Out* to);
-};
-
 template <typename Q>
 Conversion<Q, float, Q> QuantizationTo() {
   if constexpr (sizeof(Q) == 1) {
@@ -190,72 +160,6 @@ Conversion<Q, Q, float> QuantizationFrom() {
   } else {
     return {nullptr, nullptr, DequantizePlainly<Q>};
   }
-}
-
-// Scales and zeros of few positions along the last axis, repeated: so several rows of elements are one run.
-template <typename Q>
-struct RepeatedScales {
-  static constexpr std::int64_t kMost = 256, kFewPositions = 64;
-
-  static bool Fits(const ScaleChannels& channels) {
-    return channels.block == 0 && channels.inner == 1 && channels.count > 1 &&
-           channels.count <= kFewPositions;
-  }
-  RepeatedScales(const float* of_scales, const Q* of_zeros, std::int64_t positions)
-      : count(positions), width(kMost / positions * positions), has_zeros(of_zeros != nullptr) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      scales[i] = of_scales[i % count];
-      if (has_zeros) zeros[i] = of_zeros[i % count];
-    }
-  }
-  const Q* ZerosFrom(std::int64_t i) const { return has_zeros ? zeros + i : nullptr; }
-
-  std::int64_t count, width;
-  bool has_zeros;
-  float scales[kMost];
-  Q zeros[kMost];
-};
-
-template <typename Q, typename X, typename Out>
-Status ConvertRows(const Conversion<Q, X, Out>& conversion, const RepeatedScales<Q>& repeated,
-                   std::int64_t size, std::int64_t grain, const X* from, Out* to) {
-  return ParallelFor(size, grain, [&](std::int64_t begin, std::int64_t end) {
-    while (begin < end) {
-      const std::int64_t at = begin % repeated.count, count = std::min(end - begin, repeated.width - at);
-      if (count >= kShortRun)
-        conversion.by_each(from + begin, count, repeated.scales + at, repeated.ZerosFrom(at), to + begin);
-      else
-        conversion.plainly(from + begin, count, repeated.scales + at, repeated.ZerosFrom(at), 1, to + begin);
-      begin += count;
-    }
-  });
-}
-
-// Converts all elements, on all threads.
-template <typename Q, typename X, typename Out>
-Status Convert(const Conversion<Q, X, Out>& conversion, const ScaleChannels& channels, std::int64_t grain,
-               TensorView x, TensorView scale, const std::optional<TensorView>& zero, TensorView out) {
-  const X* from = x.data<X>();
-  Out* to = out.data<Out>();
-  const float* scales = scale.data<float>();
-  const Q* zeros = zero ? zero->data<Q>() : nullptr;
-  if constexpr (sizeof(Q) == 1) {
-    if (RepeatedScales<Q>::Fits(channels) && x.size() > channels.count)
-      return ConvertRows(conversion, RepeatedScales<Q>(scales, zeros, channels.count), x.size(), grain, from,
-                         to);
-  }
-  return ForEachRun(
-      channels, x.size(), grain, [&](std::int64_t first, ScaleChannels::Run run, std::int64_t c) {
-        const Q* from_zero = zeros == nullptr ? nullptr : zeros + c;
-        if constexpr (sizeof(Q) == 1) {
-          if (run.count >= kShortRun && run.step == 0)
-            return conversion.by_one(from + first, run.count,
-                                     QuantizationOf<Q>(scales[c], zeros ? zeros[c] : 0), to + first);
-          if (run.count >= kShortRun)
-            return conversion.by_each(from + first, run.count, scales + c, from_zero, to + first);
-        }
-        conversion.plainly(from + first, run.count, scales + c, from_zero, run.step, to + first);
-      });
 }
 
 struct QuantizeLinear : WithAttributes<contract::QuantizeAttributes> {
@@ -443,6 +347,9 @@ std::span<const Kernel> QuantizeKernels() {
           "a, b -> out", "u8 i8", "a_scale, b_scale, scale; a_zero, b_zero, zero = 0; least, most",
           "a and b, of one shape, dequantized, added, quantized and held between least and most",
           kElementwise),
+      Describe<QuantizedMean>("x -> out", "u8 i8", "axes = all; x_scale, scale; x_zero, zero = 0",
+                              "x dequantized by x_scale and x_zero, its mean along successive axes, and "
+                              "quantized by scale and zero; out has any shape of as many elements"),
       Describe<MapStored>("x, table -> out", "x u8 i8; table, out u8 i8", "",
                           "the element of table at each byte of x, counted from 0 to 255 without a sign; "
                           "table has 256 elements"),

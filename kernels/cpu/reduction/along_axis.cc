@@ -248,6 +248,17 @@ struct Hardmax {
     to[place] = 1;
   }
 
+  // The row of this number in lines that lie side by side.
+  template <typename T>
+  static void TakeRow(const T* row, std::int64_t columns, std::int64_t number, T* most,
+                      std::int64_t* places) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const bool beats = row[j] > most[j];
+      most[j] = beats ? row[j] : most[j];
+      places[j] = beats ? number : places[j];
+    }
+  }
+
   // Lines that lie side by side, so many at once that their largest elements stay in the first cache.
   template <typename T>
   static Status RunSideBySide(std::int64_t count, std::int64_t inner, std::int64_t size, const T* in, T* to) {
@@ -263,15 +274,21 @@ struct Hardmax {
                            T most[kColumns];
                            std::int64_t places[kColumns] = {};
                            std::copy_n(in + first, columns, most);
-                           for (std::int64_t i = 0; i < count; ++i) {
-                             if (!pace.Spend(2 * columns)) return;
-                             std::fill_n(to + first + i * inner, columns, T{0});
-                             WideLoop([=, row = in + first + i * inner, &most, &places] {
-                               for (std::int64_t j = 0; j < columns; ++j) {
-                                 const bool beats = row[j] > most[j];
-                                 most[j] = beats ? row[j] : most[j];
-                                 places[j] = beats ? i : places[j];
-                               }
+                           // Rows of few columns are joined: a call for each would take longer.
+                           const std::int64_t at_once = std::max<std::int64_t>(1, kColumns / columns);
+                           for (std::int64_t i = 0; i < count; i += at_once) {
+                             const std::int64_t rows = std::min(at_once, count - i);
+                             if (!pace.Spend(2 * rows * columns)) return;
+                             const std::int64_t row = first + i * inner;
+                             if (pieces == 1) {
+                               std::fill_n(to + row, rows * inner, T{0});
+                             } else {
+                               for (std::int64_t r = 0; r < rows; ++r)
+                                 std::fill_n(to + row + r * inner, columns, T{0});
+                             }
+                             WideLoop([=, from = in + row, &most, &places] {
+                               for (std::int64_t r = 0; r < rows; ++r)
+                                 TakeRow(from + r * inner, columns, i + r, most, places);
                              });
                            }
                            for (std::int64_t j = 0; j < columns; ++j) to[first + places[j] * inner + j] = 1;

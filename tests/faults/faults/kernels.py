@@ -127,7 +127,7 @@ FAULTS = [
     Fault("kernels", "NaN is the smallest element of a reduction", "reduce_rows.h",
           "return ((x < least) | («x != x»)) ? x : least;", "false", KERNELS),
     Fault("kernels", "integers that an f64 may not hold are divided as integers", "integer_division.h",
-          "if (vectors && «AreModerate(from_a, size)» &&", "true", KERNELS),
+          "if (vectors && «AreWithin<51>(from_a, size)» &&", "true", KERNELS),
     Fault("kernels", "the earlier of equal elements is the first of a few", "sort.cc",
           "for (; place > 0 && «is_before(x, first[place - 1])»; --place) {", "!is_before(first[place - 1], x)", KERNELS),
     # Models of ai.onnx.ml.

@@ -82,6 +82,12 @@ const ConvCase kConvCases[] = {
     {{1, 2, 5, 6, 7}, {4, 2, 2, 3, 3}, {1, 2, 1}, {}, {0, 1, 1, 1, 1, 0}},  // three axes
     {{1, 2, 5, 6, 7}, {2, 1, 3, 2, 2}, {2, 1, 2}, {1, 2, 1}, {1, 1, 0, 1, 1, 0}, 2},
     {{0, 3, 4, 4}, {4, 3, 3, 3}, {}, {}, {}},  // no image
+    // Few output channels of a group, with lines of several vectors.
+    {{1, 4, 5, 83}, {6, 2, 2, 3}, {}, {}, {0, 1, 0, 2}, 2},
+    {{2, 6, 3, 90}, {9, 2, 2, 3}, {1, 2}, {}, {1, 2, 0, 1}, 3},
+    {{1, 2, 2, 140}, {2, 1, 1, 4}, {1, 3}, {1, 2}, {0, 1, 0, 1}, 2},
+    {{1, 2, 70}, {2, 1, 2}, {2}, {}, {}, 2},
+    {{1, 2, 3, 40}, {2, 1, 1, 50}, {}, {}, {0, 20, 0, 20}, 2},
 };
 
 AttributeList Attributes(const ConvCase& c) {
@@ -213,6 +219,12 @@ TEST_CASE("integer convolution takes the zeros off first") {
   HostTensor out = HostTensor::Empty<std::int32_t>({1, 2, 2, 2});
   REQUIRE(Run("rewire.conv_integer", {&x, &w, &x_zero, &w_zero, &out}) == "");
   CHECK(out.values<std::int32_t>() == std::vector<std::int32_t>{12, 16, 24, 28, 23, 27, 35, 39});
+  // A window of more taps than one question allows.
+  HostTensor line = HostTensor::Of<std::uint8_t>({1, 1, 40000}, std::vector<std::uint8_t>(40000, 3));
+  HostTensor taps = HostTensor::Of<std::int8_t>({1, 1, 39990}, std::vector<std::int8_t>(39990, 2));
+  HostTensor sums = HostTensor::Empty<std::int32_t>({1, 1, 11});
+  REQUIRE(Run("rewire.conv_integer", {&line, &taps, &x_zero, &sums}) == "");
+  CHECK(sums.values<std::int32_t>() == std::vector<std::int32_t>(11, 39990 * 4));
   HostTensor floats = HostTensor::Random({1, 2, 2, 2}, 1);
   CHECK(Run("rewire.conv_integer", {&x, &w, &x_zero, &w_zero, &floats}) ==
         "TypeError: rewire.conv_integer: out has dtype f32, expected i32");

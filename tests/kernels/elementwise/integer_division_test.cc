@@ -47,12 +47,12 @@ std::vector<T> Numbers(std::size_t count, std::uint32_t seed) {
 
 template <typename T>
 void Check(const std::string& name, std::size_t rows, std::size_t columns, bool repeats_a, bool repeats_b,
-           std::uint32_t seed, bool is_moderate) {
+           std::uint32_t seed, T most) {
   std::vector<T> a = Numbers<T>(repeats_a ? rows : rows * columns, seed);
   std::vector<T> b = Numbers<T>(repeats_b ? rows : rows * columns, seed + 1);
-  if (is_moderate) {
+  if (most != 0) {
     for (auto* numbers : {&a, &b}) {
-      for (T& number : *numbers) number = static_cast<T>(number % 1000);
+      for (T& number : *numbers) number = static_cast<T>(number % most);
     }
   }
   const auto shape = [&](bool repeats) {
@@ -77,11 +77,14 @@ TEMPLATE_TEST_CASE("integers are divided exactly on every instruction set", "", 
   ForEachTarget([] {
     std::uint32_t seed = 0;
     for (const char* name : {"rewire.div", "rewire.mod", "rewire.fmod"}) {
-      for (const bool is_moderate : {false, true}) {
+      // Numbers of all sizes, those that f64 holds, and those that f32 holds and nearly does not.
+      std::vector<TestType> limits = {0, 100};
+      if constexpr (sizeof(TestType) >= 4) limits = {0, 100, (1 << 23) + 1, 1 << 25, 2'000'000'000};
+      for (const TestType most : limits) {
         for (const std::size_t columns : {1U, 7U, 33U, 1300U}) {
-          Check<TestType>(name, 3, columns, false, false, seed += 2, is_moderate);
-          Check<TestType>(name, 3, columns, true, false, seed += 2, is_moderate);
-          Check<TestType>(name, 3, columns, false, true, seed += 2, is_moderate);
+          Check<TestType>(name, 3, columns, false, false, seed += 2, most);
+          Check<TestType>(name, 3, columns, true, false, seed += 2, most);
+          Check<TestType>(name, 3, columns, false, true, seed += 2, most);
         }
       }
     }

@@ -333,5 +333,33 @@ TEMPLATE_TEST_CASE("hardmax marks the first largest of lines of any length", "",
   });
 }
 
+TEMPLATE_TEST_CASE("hardmax marks the first largest of lines side by side", "", float, double) {
+  std::mt19937 random(17);
+  ForEachTarget([&] {
+    for (const std::int64_t inner : {2, 7, 16, 100, 256, 300}) {
+      const std::int64_t outer = 3, count = inner < 100 ? 130 : 9;
+      std::vector<TestType> values(static_cast<std::size_t>(outer * count * inner));
+      for (TestType& value : values)
+        value = random() % 200 == 0 ? std::numeric_limits<TestType>::quiet_NaN()
+                                    : static_cast<TestType>(random() % 50);
+      HostTensor x = HostTensor::Of<TestType>({outer, count, inner}, values);
+      HostTensor marks = HostTensor::Empty<TestType>({outer, count, inner});
+      REQUIRE(Run("rewire.hardmax", {&x, &marks}, {{"axis", 1}}) == "");
+      std::vector<TestType> expected(values.size(), 0);
+      for (std::int64_t line = 0; line < outer * inner; ++line) {
+        const std::int64_t begin = line / inner * count * inner + line % inner;
+        auto place = static_cast<std::size_t>(begin);
+        for (std::int64_t i = 0; i < count; ++i) {
+          const auto at = static_cast<std::size_t>(begin + i * inner);
+          place = values[at] > values[place] ? at : place;
+        }
+        expected[place] = 1;
+      }
+      CAPTURE(inner);
+      CHECK(marks.values<TestType>() == expected);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rewire::test

@@ -107,4 +107,42 @@ TEST_CASE("functions of two rows take rows that are repeated or strided") {
   }
 }
 
+TEMPLATE_TEST_CASE("floats to the power of integers are those of f64 on every instruction set", "",
+                   std::int32_t, std::int64_t, std::uint64_t) {
+  const std::vector<float> points = Points();
+  std::vector<TestType> exponents = {0, 1, 2, 3, 7, 64, 1000, 1025, 1 << 24, (1 << 24) + 1, 1 << 30};
+  if constexpr (std::is_signed_v<TestType>)
+    exponents.insert(exponents.end(), {-1, -2, -5, -1000, -1025, -(1 << 30)});
+  const auto rows = static_cast<std::int64_t>(exponents.size());
+  const auto columns = static_cast<std::int64_t>(points.size());
+  std::vector<float> bases;
+  std::vector<TestType> repeated;
+  for (const TestType exponent : exponents) {
+    bases.insert(bases.end(), points.begin(), points.end());
+    repeated.insert(repeated.end(), points.size(), exponent);
+  }
+  HostTensor base = HostTensor::Of<float>({rows, columns}, bases);
+  HostTensor column = HostTensor::Of<TestType>({rows, 1}, exponents);
+  HostTensor all = HostTensor::Of<TestType>({rows, columns}, repeated);
+  HostTensor transposed = HostTensor::Empty<float>({columns, rows});
+  transposed.SetView({rows, columns}, {1, rows});
+  ForEachTarget([&] {
+    HostTensor dense = HostTensor::Empty<float>({rows, columns});
+    for (HostTensor* exponent : {&column, &all}) {
+      for (HostTensor* out : {&dense, &transposed}) {
+        REQUIRE(Run("rewire.pow", {&base, exponent, out}) == "");
+        for (std::int64_t i = 0; i < rows * columns; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          const std::int64_t place = out == &dense ? i : i % columns * rows + i / columns;
+          const auto expected =
+              static_cast<float>(std::pow(static_cast<double>(bases[at]), static_cast<double>(repeated[at])));
+          if (!IsSame(out->template elements<float>()[place], expected))
+            FAIL(bases[at] << " to the power of " << repeated[at] << " is "
+                           << out->template elements<float>()[place] << ", expected " << expected);
+        }
+      }
+    }
+  });
+}
+
 }  // namespace rewire::test

@@ -282,6 +282,52 @@ TEST_CASE("prelu_quantized does as its parts do, and refuses what does not fit")
         "ValueError: rewire.prelu_quantized: x has shape [], expected at least one axis");
 }
 
+TEMPLATE_TEST_CASE("mean_quantized does as its parts do, and refuses what does not fit", "", std::uint8_t,
+                   std::int8_t) {
+  // Short and long rows, more of them than sums of 16 bits hold, and such that are no multiple of the lanes.
+  for (const Shape& shape :
+       {Shape{3, 1, 1}, Shape{2, 7, 3}, Shape{5, 140, 1}, Shape{2, 700, 33}, Shape{1, 300, 64},
+        Shape{2, 520, 65}, Shape{1, 9, 200}, Shape{2, 21, 3}, Shape{3, 63, 1}}) {
+    INFO("x " << shape[0] << " x " << shape[1] << " x " << shape[2]);
+    HostTensor x = HostTensor::Empty<TestType>(shape);
+    // The first sums are as large as they can be.
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      x.template elements<TestType>()[i] = i < x.size() / 2 ? std::numeric_limits<TestType>::max()
+                                                            : static_cast<TestType>(i * 37 + i / 5 * 101);
+    const auto stored = x.template values<TestType>();
+    HostTensor out = HostTensor::Empty<TestType>({shape[0], shape[2]});
+    REQUIRE(Run("rewire.mean_quantized", {&x, &out},
+                {{"axes", std::vector<std::int64_t>{1}},
+                 {"x_scale", 0.5},
+                 {"x_zero", std::int64_t{3}},
+                 {"scale", 0.375},
+                 {"zero", std::int64_t{5}}}) == "");
+    std::vector<TestType> expected;
+    for (std::int64_t i = 0; i < shape[0]; ++i) {
+      for (std::int64_t j = 0; j < shape[2]; ++j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < shape[1]; ++k)
+          sum += stored[static_cast<std::size_t>((i * shape[1] + k) * shape[2] + j)] - 3;
+        const auto mean = static_cast<float>(sum * (0.5 / static_cast<double>(shape[1])));
+        expected.push_back(QuantizedByDefinition<TestType>(
+            mean, {0.375F, 5, std::numeric_limits<TestType>::min(), std::numeric_limits<TestType>::max()}));
+      }
+    }
+    CHECK(out.template values<TestType>() == expected);
+  }
+  HostTensor x = HostTensor::Empty<TestType>({2, 3, 4});
+  HostTensor out = HostTensor::Empty<TestType>({1, 3, 1});
+  const AttributeList attributes = {
+      {"axes", std::vector<std::int64_t>{0, 2}}, {"x_scale", 0.5}, {"scale", 1.0}};
+  CHECK(Run("rewire.mean_quantized", {&x, &out}, attributes) ==
+        "ValueError: rewire.mean_quantized: axes of x with shape [2, 3, 4] lie apart, expected successive "
+        "ones");
+  HostTensor larger = HostTensor::Empty<TestType>({2, 4});
+  CHECK(Run("rewire.mean_quantized", {&x, &larger},
+            {{"axes", std::vector<std::int64_t>{1, 2}}, {"x_scale", 0.5}, {"scale", 1.0}}) ==
+        "ValueError: rewire.mean_quantized: out has shape [2, 4], expected as many elements as [2, 1]");
+}
+
 TEST_CASE("add_quantized adds as its parts do, and refuses what does not fit") {
   HostTensor a = HostTensor::Of<std::int8_t>({2, 2}, {-128, 0, 5, 127});
   HostTensor b = HostTensor::Of<std::int8_t>({2, 2}, {-128, 9, -7, 127});

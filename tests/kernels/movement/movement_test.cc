@@ -95,6 +95,10 @@ TEMPLATE_TEST_CASE("transpose puts every axis where perm says", "", std::uint8_t
       {{19, 277}, {1, 0}},
       {{70, 40}, {1, 0}},
       {{300, 5}, {1, 0}},
+      // The last axis moves far ahead.
+      {{3, 2, 3, 20, 4, 17}, {2, 5, 0, 1, 4, 3}},
+      {{5, 3, 4, 9}, {3, 1, 0, 2}},
+      {{6, 5, 3}, {2, 1, 0}},
   };
   for (const auto& [shape, perm] : cases) {
     CAPTURE(shape, perm);
@@ -465,9 +469,10 @@ TEST_CASE("reverse_sequence, trilu, eye and arange") {
         "ValueError: rewire.reverse_sequence: element 1 of lengths is 5, expected 0 to 4");
 
   for (int upper : {0, 1}) {
-    for (std::int64_t k : {-9, -2, -1, 0, 1, 3, 9}) {
-      // Short lines of small and large matrices, and long ones.
-      for (const Shape& shape : {Shape{2, 3, 4}, Shape{900, 3, 4}, Shape{2, 300, 2}, Shape{3, 5, 40}}) {
+    for (std::int64_t k : {-290, -9, -2, -1, 0, 1, 3, 9, 59}) {
+      // Short lines of small and large matrices, with bands of all sizes, and long ones.
+      for (const Shape& shape : {Shape{2, 3, 4}, Shape{900, 3, 4}, Shape{2, 300, 2}, Shape{3, 5, 40},
+                                 Shape{2, 70, 30}, Shape{2, 300, 60}, Shape{2, 40, 70}}) {
         HostTensor matrix = Numbered<std::int64_t>(shape);
         HostTensor diagonal = HostTensor::Of<std::int64_t>({}, {k});
         HostTensor part = HostTensor::Empty<std::int64_t>(shape);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
+#include <functional>
 #include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
@@ -238,41 +239,55 @@ TEST_CASE("quantization rounds, shifts and saturates") {
   CHECK(bytes.values<std::uint8_t>() == std::vector<std::uint8_t>{0, 50, 255});
 }
 
-// Rows of few channels go through the conversion several at a time; each block of one element has a scale.
-TEST_CASE("quantization has a scale for each position along the last axis") {
+// Quantizes and dequantizes random numbers. Element i has the scale of number scale_of(i).
+void CheckScales(const Shape& shape, const Shape& of_scales, const AttributeList& attributes,
+                 const std::function<std::int64_t(std::int64_t)>& scale_of) {
+  for (const bool has_zeros : {false, true}) {
+    CAPTURE(shape, of_scales, has_zeros);
+    HostTensor x = HostTensor::Random(shape, 5);
+    HostTensor scale = HostTensor::Empty<float>(of_scales), zero = HostTensor::Empty<std::uint8_t>(of_scales);
+    for (std::int64_t i = 0; i < scale.size(); ++i) {
+      scale.elements<float>()[i] = 0.01F * static_cast<float>(1 + i * 7 % 13);
+      zero.elements<std::uint8_t>()[i] = static_cast<std::uint8_t>(has_zeros ? i * 11 % 200 : 0);
+    }
+    HostTensor out = HostTensor::Empty<std::uint8_t>(shape), back = HostTensor::Empty<float>(shape);
+    std::vector<HostTensor*> arguments = {&x, &scale, &out};
+    if (has_zeros) arguments.insert(arguments.begin() + 2, &zero);
+    REQUIRE(Run("rewire.quantize_linear", arguments, attributes) == "");
+    arguments.front() = &out;
+    arguments.back() = &back;
+    REQUIRE(Run("rewire.dequantize_linear", arguments, attributes) == "");
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const float by = scale.elements<float>()[scale_of(i)];
+      const std::int32_t shift = zero.elements<std::uint8_t>()[scale_of(i)];
+      const float whole = std::nearbyint(x.elements<float>()[i] / by) + static_cast<float>(shift);
+      const std::int32_t expected = static_cast<std::int32_t>(std::clamp(whole, 0.0F, 255.0F));
+      REQUIRE(out.elements<std::uint8_t>()[i] == expected);
+      REQUIRE(back.elements<float>()[i] == static_cast<float>(expected - shift) * by);
+    }
+  }
+}
+
+// Rows of few channels and short runs go through the conversion several at a time.
+TEST_CASE("quantization has a scale for each position along an axis") {
   constexpr std::int64_t kRows = 41;
   for (const std::int64_t channels : {2, 3, 7, 8, 64, 65, 200}) {
-    for (const bool in_blocks : {false, true}) {
-      for (const bool has_zeros : {false, true}) {
-        CAPTURE(channels, in_blocks, has_zeros);
-        const std::int64_t size = kRows * channels;
-        const Shape shape = {kRows, channels}, of_scales = in_blocks ? shape : Shape{channels};
-        HostTensor x = HostTensor::Random(shape, 5);
-        HostTensor scale = HostTensor::Empty<float>(of_scales),
-                   zero = HostTensor::Empty<std::uint8_t>(of_scales);
-        for (std::int64_t i = 0; i < scale.size(); ++i) {
-          scale.elements<float>()[i] = 0.01F * static_cast<float>(1 + i * 7 % 13);
-          zero.elements<std::uint8_t>()[i] = static_cast<std::uint8_t>(has_zeros ? i * 11 % 200 : 0);
-        }
-        HostTensor out = HostTensor::Empty<std::uint8_t>(shape), back = HostTensor::Empty<float>(shape);
-        AttributeList attributes = {{"axis", 1}};
-        if (in_blocks) attributes.emplace_back("block_size", std::int64_t{1});
-        std::vector<HostTensor*> arguments = {&x, &scale, &out};
-        if (has_zeros) arguments.insert(arguments.begin() + 2, &zero);
-        REQUIRE(Run("rewire.quantize_linear", arguments, attributes) == "");
-        arguments.front() = &out;
-        arguments.back() = &back;
-        REQUIRE(Run("rewire.dequantize_linear", arguments, attributes) == "");
-        for (std::int64_t i = 0; i < size; ++i) {
-          const std::int64_t c = in_blocks ? i : i % channels;
-          const float by = scale.elements<float>()[c];
-          const std::int32_t shift = zero.elements<std::uint8_t>()[c];
-          const float whole = std::nearbyint(x.elements<float>()[i] / by) + static_cast<float>(shift);
-          const std::int32_t expected = static_cast<std::int32_t>(std::clamp(whole, 0.0F, 255.0F));
-          REQUIRE(out.elements<std::uint8_t>()[i] == expected);
-          REQUIRE(back.elements<float>()[i] == static_cast<float>(expected - shift) * by);
-        }
-      }
+    CheckScales({kRows, channels}, {channels}, {{"axis", 1}}, [=](std::int64_t i) { return i % channels; });
+    CheckScales({kRows, channels}, {kRows, channels}, {{"axis", 1}, {"block_size", std::int64_t{1}}},
+                [](std::int64_t i) { return i; });
+    for (const std::int64_t inner : {2, 3, 19, 63, 64}) {
+      CheckScales({3, channels, inner}, {channels}, {{"axis", 1}},
+                  [=](std::int64_t i) { return i / inner % channels; });
+    }
+  }
+}
+
+TEST_CASE("quantization has a scale for each block of an axis") {
+  for (const std::int64_t block : {2, 3, 8, 15, 16, 40}) {
+    for (const std::int64_t columns : {6, 47, 300}) {
+      const std::int64_t blocks = (columns + block - 1) / block;
+      CheckScales({130, columns}, {130, blocks}, {{"axis", 1}, {"block_size", block}},
+                  [=](std::int64_t i) { return i / columns * blocks + i % columns / block; });
     }
   }
 }

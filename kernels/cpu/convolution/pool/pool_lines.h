@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 
 #include "rewire/kernels/cpu/convolution/pool/largest_windows.h"
@@ -92,7 +93,39 @@ class PoolLine {
         return BestMeanWindowsKernel<T>()(windows);
       }
     }
-    if constexpr (!std::is_same_v<T, double>) BestLargestWindowsKernel<Listed<T>>()(windows);
+    if constexpr (!std::is_same_v<T, double>) {
+      if (IsWorthColumns(windows)) return RunByColumns(windows);
+      BestLargestWindowsKernel<Listed<T>>()(windows);
+    }
+  }
+
+  // Whether windows share so many columns that the largest elements of those are found first.
+  static constexpr std::int64_t kColumnBytes = 16384;
+  bool IsWorthColumns(const WindowsInRow<Listed<T>>& windows) const {
+    const std::int64_t apart = windows.row_count * windows.taps;
+    const std::int64_t shared = windows.row_count * columns_.stride + windows.taps;
+    return windows.count >= 4 && apart >= 12 && 2 * shared <= apart && windows.distance == channels_ &&
+           (4 * columns_.stride + windows.taps) * channels_ * std::int64_t{sizeof(T)} <= kColumnBytes;
+  }
+  // The largest of each column and then of those under each window. The columns of several windows are kept.
+  [[gnu::noinline]] static void RunByColumns(WindowsInRow<Listed<T>> windows) {
+    alignas(64) Listed<T> largest[kColumnBytes / sizeof(T)];
+    const Listed<T>* rows[kMostRows];
+    std::copy_n(windows.rows, windows.row_count, rows);
+    const Listed<T>* const of_columns[] = {largest};
+    const std::int64_t stride = windows.stride, channels = windows.channels;
+    const std::int64_t reach = windows.taps * channels;
+    const std::int64_t at_once = (std::ssize(largest) - reach) / stride + 1;
+    for (std::int64_t left = windows.count; left > 0; left -= at_once) {
+      const std::int64_t count = std::min(left, at_once);
+      // All columns and channels as the channels of one position.
+      BestLargestWindowsKernel<Listed<T>>()(
+          {(count - 1) * stride + reach, 1, 0, 1, 0, windows.row_count, rows, largest});
+      BestLargestWindowsKernel<Listed<T>>()(
+          {channels, count, stride, windows.taps, channels, 1, of_columns, windows.out});
+      for (std::int64_t r = 0; r < windows.row_count; ++r) rows[r] += count * stride;
+      windows.out += count * channels;
+    }
   }
 
   const WindowAxis& columns_;
@@ -110,13 +143,13 @@ Status PoolLinesChannelsLast(TensorView x, TensorView out, const Window& window,
   const std::int64_t columns = window.axes[2].output;
   const PoolImages<T> images{static_cast<const Listed<T>*>(x.raw_data()),
                              static_cast<Listed<T>*>(out.raw_data()), x.dim(x.ndim() - 1)};
-  const std::int64_t work = Plus(1, Times(window.taps(), images.channels));
+  const std::int64_t work = Times(window.taps(), images.channels);  // eight elements are one operation
   return ParallelFor(lines, GrainOf(8 * kGrain, columns, Plus(8 * kPositionWork, work)),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                        for (std::int64_t line = begin; line < end; ++line) {
                          const PoolLine<T> of(images, window, line, kind);
                          const auto run = [&](std::int64_t o, std::int64_t last) { of.Run(o, last); };
-                         if (!pace.For(columns, work, run)) return;
+                         if (!pace.For(columns, 1 + work / 8, run)) return;
                        }
                      });
 }

@@ -131,7 +131,7 @@ class Strips {
   bool RunStrip(std::int64_t begin, std::int64_t end, Pace& pace) {
     const auto& [depth, rows, columns] = lines_.window.axes;
     const StripLayout<T> layout(lines_.window, end - begin);
-    PlaceTaps(layout);
+    PlaceTaps(layout, begin, end);
     const std::int64_t ring = std::min(rows.reach(), rows.input);
     std::int64_t loaded_of = -1, next = 0;  // the output depth whose lines are there, and the row behind them
     for (std::int64_t line = lines_.first; line < lines_.last; ++line) {
@@ -145,7 +145,7 @@ class Strips {
         for (std::int64_t i = z0; i < z1; ++i) {
           const std::int64_t z = depth.start(oz) + i * depth.dilation;
           const T* row = lines_.plane + (z * rows.input + next) * columns.input;
-          if (!Load(layout, row, begin, end, Line(layout, i * ring + next % ring))) return false;
+          if (!Load(layout, row, end - begin, Line(layout, i * ring + next % ring))) return false;
         }
         if (!pace.Spend((z1 - z0) * layout.line_length + kLineWork)) return true;
       }
@@ -163,7 +163,7 @@ class Strips {
       T* out = lines_.out + line * columns.output;
       Fold<Op>(D(), from_, count, end - begin, out + begin);
       if constexpr (hwy::IsFloat<T>()) {
-        if (kind_ == PoolKind::kMean || kind_ == PoolKind::kMeanWithPads) Divide(oz, oy, begin, end, out);
+        if (IsMean()) Divide(CoveredRows(oz, oy), Line(layout, layout.line_count), end - begin, out + begin);
         if (kind_ == PoolKind::kRootOfSquares) TakeRoots(out + begin, end - begin);
       }
       if (!pace.Spend((end - begin) * count / 4 + kLineWork)) return true;
@@ -175,44 +175,64 @@ class Strips {
 
   T* Line(const StripLayout<T>& layout, std::int64_t i) { return strip_ + i * layout.line_length; }
 
-  // Finds where the taps of the first output lie in a line: once, since the divisions take as long as a
-  // vector.
-  void PlaceTaps(const StripLayout<T>& layout) {
+  bool IsMean() const { return kind_ == PoolKind::kMean || kind_ == PoolKind::kMeanWithPads; }
+
+  // Finds what is the same for all lines of a strip: once, since the divisions take as long as a vector.
+  void PlaceTaps(const StripLayout<T>& layout, std::int64_t begin, std::int64_t end) {
     const WindowAxis& columns = lines_.window.axes[2];
+    const std::int64_t stride = columns.stride;
     for (std::int64_t k = 0; k < columns.kernel; ++k) {
       const std::int64_t at = k * columns.dilation;
-      taps_[k] = at % columns.stride * layout.phase_length + at / columns.stride;
+      taps_[k] = at % stride * layout.phase_length + at / stride;
+    }
+    start_ = begin * stride - columns.before;
+    skipped_ = std::max<std::int64_t>(0, -start_);
+    copied_ = std::min(columns.input - start_, layout.phase_used * stride) - skipped_;
+    for (std::int64_t r = 0; r < std::min(stride, kCopiedPhases); ++r) {
+      const std::int64_t phase = (skipped_ + r) % stride;
+      copies_[r] = phase < layout.phases ? phase * layout.phase_length + (skipped_ + r) / stride : kNotRead;
+      if (r < layout.phases) inside_[r] = InsideOf(layout, r);
+    }
+    if constexpr (hwy::IsFloat<T>()) {
+      if (IsMean()) CountColumns(begin, end, Line(layout, layout.line_count));
     }
   }
 
-  // Reads what outputs [begin, end) need of a row, and for the largest joins it along the line.
-  bool Load(const StripLayout<T>& layout, const T* row, std::int64_t begin, std::int64_t end, T* line) {
+  // The elements [first, last) of a phase lie in the row.
+  struct Inside {
+    std::int64_t first, last;
+  };
+  Inside InsideOf(const StripLayout<T>& layout, std::int64_t phase) const {
+    const WindowAxis& columns = lines_.window.axes[2];
+    const std::int64_t from = start_ + phase, stride = columns.stride, used = layout.phase_used;
+    const std::int64_t first = std::min(used, from < 0 ? (-from + stride - 1) / stride : 0);
+    const std::int64_t last = from >= columns.input ? 0 : (columns.input - 1 - from) / stride + 1;
+    return {first, std::max(first, std::min(used, last))};
+  }
+
+  // Reads what the strip's outputs need of a row, and for the largest joins it along the line.
+  bool Load(const StripLayout<T>& layout, const T* row, std::int64_t count, T* line) {
     const WindowAxis& columns = lines_.window.axes[2];
     T* padded = line;
     if constexpr (Op::kAlongLines) {
       if (columns.kernel > 1) padded = Line(layout, layout.line_count);
     }
-    const std::int64_t stride = columns.stride;
-    const std::int64_t used = end - begin + (columns.reach() - 1) / stride;
-    const std::int64_t start = begin * stride - columns.before;  // of the first output's window in the row
-    const int copied = CopyPhases(layout, row, start, used, columns.input, stride, padded);
-    bool is_nan = copied < 0;
+    const std::int64_t stride = columns.stride, used = layout.phase_used;
+    const bool copies = stride <= kCopiedPhases;
+    bool is_nan = copies && CopyPhases(row + start_ + skipped_, stride, padded);
     for (std::int64_t p = 0; p < layout.phases; ++p) {
-      const std::int64_t from = start + p;
       T* to = padded + p * layout.phase_length;
-      const std::int64_t first = std::min(used, from < 0 ? (-from + stride - 1) / stride : 0);
-      const std::int64_t last = std::max(
-          first, std::min(used, from >= columns.input ? 0 : (columns.input - 1 - from) / stride + 1));
-      std::fill(to, to + first, Op::Start());
-      if (copied == 0) is_nan = CopyStrided(row + from, stride, first, last, to) || is_nan;
-      std::fill(to + last, to + used, Op::Start());
+      const auto [first, last] = copies ? inside_[p] : InsideOf(layout, p);
+      for (std::int64_t i = 0; i < first; ++i) to[i] = Op::Start();
+      if (!copies) is_nan = CopyStrided(row + start_ + p, stride, first, last, to) || is_nan;
+      for (std::int64_t i = last; i < used; ++i) to[i] = Op::Start();
       if constexpr (hwy::IsFloat<T>()) {
         if (kind_ == PoolKind::kSumOfMagnitudes || kind_ == PoolKind::kRootOfSquares) Prepare(to, used);
       }
     }
     if constexpr (Op::kAlongLines) {
       if (is_nan) return false;
-      if (columns.kernel > 1) AlongLine(padded, end - begin, line);
+      if (columns.kernel > 1) AlongLine(padded, count, line);
     }
     return true;
   }
@@ -235,36 +255,27 @@ class Strips {
     for (; i < count; ++i) out[i] = std::sqrt(out[i]);
   }
 
-  // Copies what lies in the row to its phases. Returns 1, -1 if a number is NaN, and 0 with nothing done for
-  // strides that have no loads of their own.
-  static int CopyPhases(const StripLayout<T>& layout, const T* row, std::int64_t start, std::int64_t used,
-                        std::int64_t input, std::int64_t stride, T* padded) {
-    const std::int64_t skipped = std::max<std::int64_t>(0, -start);
-    const std::int64_t count = std::min(input - start, used * stride) - skipped;
-    const T* from = row + start + skipped;
-    T* to[4];
-    for (std::int64_t r = 0; r < std::min<std::int64_t>(stride, 4); ++r) {
-      const std::int64_t phase = (skipped + r) % stride;
-      to[r] = phase < layout.phases ? padded + phase * layout.phase_length + (skipped + r) / stride : nullptr;
-    }
+  // Copies what lies in the row, from its first element that is read on, to its phases. Returns whether a
+  // number is NaN. Strides up to kCopiedPhases have loads of their own.
+  static constexpr std::int64_t kCopiedPhases = 4, kNotRead = -1;
+  bool CopyPhases(const T* from, std::int64_t stride, T* padded) const {
+    T* to[kCopiedPhases];
+    for (std::int64_t r = 0; r < stride; ++r) to[r] = copies_[r] == kNotRead ? nullptr : padded + copies_[r];
     Copier copier{to};
     switch (stride) {
       case 1:
-        copier.template Copy<1>(from, count);
+        copier.template Copy<1>(from, copied_);
         break;
       case 2:
-        copier.template Copy<2>(from, count);
+        copier.template Copy<2>(from, copied_);
         break;
       case 3:
-        copier.template Copy<3>(from, count);
-        break;
-      case 4:
-        copier.template Copy<4>(from, count);
+        copier.template Copy<3>(from, copied_);
         break;
       default:
-        return 0;
+        copier.template Copy<4>(from, copied_);
     }
-    return copier.is_nan ? -1 : 1;
+    return copier.is_nan;
   }
 
   // Element i goes to to[i % kStride][i / kStride]. Null where nobody reads it.
@@ -342,36 +353,53 @@ class Strips {
   }
   static constexpr std::int64_t kFewTaps = 8;
 
-  void Divide(std::int64_t oz, std::int64_t oy, std::int64_t begin, std::int64_t end, T* out) const {
-    const WindowAxis &depth = lines_.window.axes[0], &rows = lines_.window.axes[1],
-                     &columns = lines_.window.axes[2];
+  // How many columns the window at each output covers. Those of windows inside the line are equal.
+  void CountColumns(std::int64_t begin, std::int64_t end, T* counts) const {
+    const WindowAxis& columns = lines_.window.axes[2];
     const bool pads = kind_ == PoolKind::kMeanWithPads;
-    const std::int64_t outer = Times(CoveredBy(depth, oz, pads), CoveredBy(rows, oy, pads));
-    // Windows that lie inside the line have equal counts.
-    const std::int64_t whole = columns.kernel;
-    std::int64_t o = begin;
-    const auto one = [&](std::int64_t at) {
-      const std::int64_t covered = Times(outer, CoveredBy(columns, at, pads));
-      out[at] = covered == 0 ? T{0} : out[at] / static_cast<T>(covered);
+    const auto put = [&](std::int64_t o) {
+      const std::int64_t covered = CoveredBy(columns, o, pads);
+      counts[o - begin] = static_cast<T>(covered);
+      return covered == columns.kernel;
     };
-    for (; o < end && CoveredBy(columns, o, pads) != whole; ++o) one(o);
-    std::int64_t inside = end;
-    while (inside > o && CoveredBy(columns, inside - 1, pads) != whole) one(--inside);
+    std::int64_t first = begin, last = end;
+    while (first < end && !put(first)) ++first;
+    while (last > first && !put(last - 1)) --last;
+    std::fill(counts + (first - begin), counts + (last - begin), static_cast<T>(columns.kernel));
+  }
+  // How many rows it covers.
+  T CoveredRows(std::int64_t oz, std::int64_t oy) const {
+    const bool pads = kind_ == PoolKind::kMeanWithPads;
+    return static_cast<T>(
+        Times(CoveredBy(lines_.window.axes[0], oz, pads), CoveredBy(lines_.window.axes[1], oy, pads)));
+  }
+
+  // Windows that cover nothing give 0.
+  static void Divide(T rows, const T* columns, std::int64_t count, T* out) {
     const D d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const auto covered = hn::Set(d, static_cast<T>(Times(outer, whole)));
-    if (outer == 0) {
-      std::fill(out + o, out + inside, T{0});
-      return;
-    }
-    for (; o + lanes <= inside; o += lanes) hn::StoreU(hn::Div(hn::LoadU(d, out + o), covered), d, out + o);
-    for (; o < inside; ++o) one(o);
+    const auto of_rows = hn::Set(d, rows);
+    const auto mean = [&](auto sum, std::int64_t o) HWY_ATTR {
+      const auto covered = hn::Mul(of_rows, hn::LoadU(d, columns + o));
+      return hn::IfThenZeroElse(hn::Eq(covered, hn::Zero(d)), hn::Div(sum, covered));
+    };
+    std::int64_t o = 0;
+    for (; o + lanes <= count; o += lanes) hn::StoreU(mean(hn::LoadU(d, out + o), o), d, out + o);
+    if (o == count) return;
+    HWY_ALIGN T rest[hn::MaxLanes(D())] = {};
+    std::copy(out + o, out + count, rest);
+    hn::Store(mean(hn::Load(d, rest), o), d, rest);
+    std::copy_n(rest, count - o, out + o);
   }
 
   const PoolLines<T>& lines_;
   const PoolKind kind_;
   const T* from_[kMostTaps];
   std::int64_t taps_[kMostTaps];  // from the beginning of a line
+  // The strip's first window begins at start_ in a row and covers so many elements before it. Then come those
+  // that are copied, of which element r goes to copies_[r].
+  std::int64_t start_, skipped_, copied_, copies_[kCopiedPhases];
+  Inside inside_[kCopiedPhases];
   alignas(64) T strip_[kStripBytes / sizeof(T)];
 };
 
