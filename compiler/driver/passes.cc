@@ -47,6 +47,7 @@ std::span<const Pass> Passes() {
       {.name = "channels-last", .run = ChannelsLast, .effect = kSumOrder, .for_host = true},
       {.name = "drop-transposes", .run = DropTransposes, .effect = kNothing},
       {.name = "permute-weights", .run = PermuteWeights, .effect = kNothing},
+      {.name = "fuse-quantized-mean", .run = FuseQuantizedMean, .effect = kRounding, .for_host = true},
       {.name = "fuse-quantized-prelu", .run = FuseQuantizedPRelu, .effect = kRounding, .for_host = true},
       {.name = "add-residuals",
        .run = AddResiduals,

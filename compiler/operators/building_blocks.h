@@ -6,6 +6,9 @@
 
 namespace rewire::compiler {
 
+// A constant of f32 times the factor, which becomes 1, if that is a power of two: then nothing is rounded
+// otherwise. Other values and factors stay.
+Value* TakeFactor(Op& op, Value* x, double* factor);
 // numpy's matmul.
 Result<Value*> MatMulOf(Op& op, Value* a, Value* b);
 // Gemm of inputs 0 to 2, by the node's attributes alpha, beta, transA and transB.

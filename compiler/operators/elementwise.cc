@@ -173,16 +173,19 @@ Status LowerVariadic(Op& op, const Operator& row) {
   return {};
 }
 
+// Halves are added as f32 and rounded once: one kernel does all of that (fuse-elementwise).
 Status LowerMean(Op& op, const Operator& /*row*/) {
-  Value* sum = op.in(0);
+  const DLDataType dtype = op.in(0)->type.dtype;
+  const DLDataType wide = dtype == kFloat16 ? kFloat32 : dtype;
+  Value* sum = op.Cast(op.in(0), wide);
   for (int i = 1; i < op.inputs(); ++i) {
-    Result<Value*> next = op.Binary(names::kAdd, sum, op.in(i));
+    Result<Value*> next = op.Binary(names::kAdd, sum, op.Cast(op.in(i), wide));
     if (!next) return Forward(next);
     sum = *next;
   }
-  Result<Value*> mean = op.Binary(names::kDiv, sum, op.Scalar(sum->type.dtype, op.inputs()));
+  Result<Value*> mean = op.Binary(names::kDiv, sum, op.Scalar(wide, op.inputs()));
   if (!mean) return Forward(mean);
-  op.Set(0, *mean);
+  op.Set(0, op.Cast(*mean, dtype));
   return {};
 }
 

@@ -26,9 +26,10 @@ Value* TransposeLast(Op& op, Value* x) {
 Status LowerFusedMatMul(Op& op, const Operator& /*row*/) {
   Value* a = op.Int("transA", 0) != 0 ? TransposeLast(op, op.in(0)) : op.in(0);
   Value* b = op.Int("transB", 0) != 0 ? TransposeLast(op, op.in(1)) : op.in(1);
+  double alpha = op.Float("alpha", 1);
+  b = TakeFactor(op, b, &alpha);
   const Result<Value*> product = MatMulOf(op, a, b);
   if (!product) return Forward(product);
-  const double alpha = op.Float("alpha", 1);
   op.Set(0,
          alpha == 1 ? *product : op.Apply(names::kMul, *product, op.Scalar((*product)->type.dtype, alpha)));
   return {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and sums over products.
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "rewire/compiler/lower/registry.h"
@@ -80,6 +82,26 @@ Status LowerEinsum(Op& op, const Operator& row) {
 
 }  // namespace
 
+Value* TakeFactor(Op& op, Value* x, double* factor) {
+  constexpr double kMost = 1 << 10;  // weights near the ends of what floats hold are not scaled out of it
+  int exponent = 0;
+  const double size = std::fabs(*factor);
+  const bool is_power = size >= 1 / kMost && size <= kMost && std::frexp(size, &exponent) == 0.5;
+  if (!is_power || *factor == 1 || x == nullptr || x->at_load || !(x->type.dtype == kFloat32)) return x;
+  const HostTensor* given = ElementsOf(x);
+  if (given == nullptr) return x;
+  const auto* from = reinterpret_cast<const float*>(given->bytes.view.data());
+  std::vector<float> floats(from, from + given->bytes.view.size() / sizeof(float));
+  for (float& element : floats) element *= static_cast<float>(*factor);
+  HostTensor scaled;
+  scaled.dtype = kFloat32;
+  scaled.shape = given->shape;
+  scaled.bytes =
+      CopyBytes({reinterpret_cast<const std::byte*>(floats.data()), floats.size() * sizeof(float)});
+  *factor = 1;
+  return op.Constant(std::move(scaled));
+}
+
 Result<Value*> MatMulOf(Op& op, Value* a, Value* b) {
   Result<Shape> dims = MatMulDims(op, a->type.dims, b->type.dims);
   if (!dims) return Forward(dims);
@@ -94,11 +116,17 @@ Result<Value*> GemmOf(Op& op) {
   if (Status fits = given.ProductSizes(op.in(0)->type.dims, op.in(1)->type.dims, &dims, op.ShapeError());
       !fits)
     return Forward(fits);
+  std::vector<Value*> inputs = op.Arguments(0, 2);
+  inputs[1] = TakeFactor(op, inputs[1], &given.alpha);
+  if (inputs.size() > 2)
+    inputs[2] = TakeFactor(op, inputs[2], &given.beta);
+  else
+    given.beta = 1;
   const Attributes attributes = {{"alpha", given.alpha},
                                  {"beta", given.beta},
                                  {"transA", std::int64_t{given.transpose_a}},
                                  {"transB", std::int64_t{given.transpose_b}}};
-  return op.Call(names::kGemm, op.Arguments(0, 2), attributes,
+  return op.Call(names::kGemm, std::move(inputs), attributes,
                  TensorOf(op.in(0)->type.dtype, std::move(dims)));
 }
 

@@ -58,7 +58,7 @@ void UseIntegerProducts(Graph* graph);
 // sum.
 void RunIntegerGroups(Graph* graph);
 // Quantizes the result of an integer product, or bytes of another scale, before max pools, reshapes,
-// transposes, slices and Concat, where the model does so behind them. They then work on bytes, and the
+// transposes, slices, Concat and Where, where the model does so behind them. They then work on bytes, and the
 // product writes these itself. The bytes are the same, because quantization keeps the order of numbers.
 void QuantizeEarly(Graph* graph);
 // Turns the sum of two dequantized tensors that is quantized again into one kernel. A relu or clip may come
@@ -150,6 +150,8 @@ void DropTransposes(Graph* graph);
 // integers and moves elements within its rows. The transpose becomes a reshape. Sums of integers are the same
 // in any order; products of floats stay.
 void PermuteWeights(Graph* graph);
+// Turns the mean of a dequantized tensor along successive axes that is quantized again into one kernel.
+void FuseQuantizedMean(Graph* graph);
 // Turns a PRelu of a dequantized tensor that is quantized again into one kernel, if it has a slope for each
 // channel and the channels are last.
 void FuseQuantizedPRelu(Graph* graph);

@@ -2,7 +2,8 @@
 //
 // Runs integer convolutions of groups as convolutions of f32, for which there are faster kernels. The result
 // is exact, because the sums are so short that f32 holds every partial sum exactly. Depthwise ones stay,
-// because pack-integers has a kernel for them.
+// because pack-integers has a kernel for them. So do groups of one channel with several output channels: they
+// have so few products that conversions to floats and back would take longer.
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,8 @@ bool IsExact(const Node& node) {
   if (ElementsOf(weights) == nullptr || !IsByte(weights) || !IsByte(node.inputs[0])) return false;
   const Ints& dims = weights->constant->shape;
   if (dims.size() < 3 || dims[0] < 1 || dims[1] * TapsOf(dims) < 1) return false;
-  if (IsDepthwise(dims, IntAttribute(node, "group", 1)) && HasPackableZeros(node, dims[0])) return false;
+  const std::int64_t groups = IntAttribute(node, "group", 1);
+  if (dims[1] == 1 && (dims[0] != groups || HasPackableZeros(node, dims[0]))) return false;
   const Value *x_zero = OptionalInput(node, 2), *w_zero = OptionalInput(node, 3);
   if (x_zero != nullptr && (!x_zero->type.ranked || x_zero->type.rank() > 1)) return false;
   if (w_zero != nullptr && ElementsOf(w_zero) == nullptr) return false;

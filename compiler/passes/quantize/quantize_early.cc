@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves QuantizeLinear before nodes that only move elements or take the largest of them. These then work on
-// bytes, a quarter of the memory, and pack-integers lets the product write the bytes.
+// Moves QuantizeLinear before nodes that only move elements, select them or take the largest of them. These
+// then work on bytes, a quarter of the memory, and pack-integers lets the product write the bytes.
 //
 // The bytes stay the same. Division by a positive scale, rounding, and clamping are monotone functions, and
 // the maximum of a monotone function's values is its value at the maximum. A window that lies outside of the
@@ -37,6 +37,16 @@ struct Held {
   Holding holding;
   bool never_nan;
 };
+
+// The inputs [first, last) whose elements are those of the node's output. None for other nodes.
+struct MovedRange {
+  std::size_t first, last;
+  bool IsEmpty() const { return first == last; }
+};
+MovedRange MovedBy(const Node& node) {
+  if (node.kind == NodeKind::kKernel && node.kernel == names::kWhere) return {1, node.inputs.size()};
+  return {0, MovedInputs(node)};
+}
 
 bool AreFinite(const Value* value) {
   const float* elements = FloatsOf(value);
@@ -91,10 +101,10 @@ class Early {
   void Judge(const Node& node) {
     const Value* output = node.outputs.empty() ? nullptr : node.outputs[0];
     if (output == nullptr || node.outputs.size() != 1 || !(output->type.dtype == kFloat32)) return;
-    if (const std::size_t moved = MovedInputs(node); moved > 0) {
+    if (const MovedRange moved = MovedBy(node); !moved.IsEmpty()) {
       if (!HasExtent(node)) return;
       bool never_nan = true;
-      for (std::size_t i = 0; i < moved; ++i) {
+      for (std::size_t i = moved.first; i < moved.last; ++i) {
         if (!IsHeld(node.inputs[i], node)) return;
         never_nan = never_nan && holds_.at(node.inputs[i]).never_nan;
       }
@@ -142,7 +152,8 @@ class Early {
     Value* bytes = quantize->outputs[0];
     graph_.MoveSymbols({{move->outputs[0], bytes}});
     std::vector<Node*> made;
-    for (std::size_t i = 0; i < MovedInputs(*move); ++i) {
+    const MovedRange moved = MovedBy(*move);
+    for (std::size_t i = moved.first; i < moved.last; ++i) {
       Value* floats = move->inputs[i];
       Node* node = graph_.NewNode(NodeKind::kKernel);
       node->kernel = quantize->kernel;

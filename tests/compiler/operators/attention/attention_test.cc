@@ -159,6 +159,14 @@ TEST_CASE("fused operators compute what they were fused of") {
     AddFloat(model.node, "alpha", 0.5F);
     CheckValues(model.Run({3, 2}), {10, 13, 13, 17.5F});
   }
+  SECTION("a product with constant weights and a factor") {
+    const float factor = GENERATE(-2.0F, 0.75F);
+    OneNode model(17, "FusedMatMul", {"x", "w"}, {"N", 2}, "com.microsoft");
+    AddFloats(model.graph(), "w", {2, 2}, {1, 0, 2, 1});
+    AddInt(model.node, "transB", 1);
+    AddFloat(model.node, "alpha", factor);
+    CheckValues(model.Run({2, 2}), {0, factor, 2 * factor, 7 * factor});
+  }
   SECTION("a convolution with a bias, a sum and an activation") {
     OneNode model(17, "FusedConv", {"x", "w", "b", "z"}, {1, 1, 2, 2}, "com.microsoft");
     AddFloats(model.graph(), "w", {1, 1, 1, 1}, {2});

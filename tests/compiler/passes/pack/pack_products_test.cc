@@ -53,6 +53,21 @@ TEST_CASE("pack-products: Gemm as it is and transposed") {
               "%4 = rewire.packed.matmul {columns=4}(%0, %2, @3)", "output y = %4"});
 }
 
+TEST_CASE("pack-products: factors that are powers of two are those of Gemm's constants") {
+  const float alpha = GENERATE(-2.0F, 0.5F, 0.7F), beta = GENERATE(1.0F, 4.0F, 0.7F);
+  onnx::ModelProto model = Product();
+  onnx::NodeProto* gemm = model.mutable_graph()->mutable_node(0);
+  gemm->set_op_type("Gemm");
+  gemm->add_input("b");
+  gemm->set_output(0, "y");
+  AddFloat(gemm, "alpha", alpha);
+  AddFloat(gemm, "beta", beta);
+  CAPTURE(alpha, beta);
+  const bool packs = alpha != 0.7F && beta != 0.7F;
+  CHECK(KernelsOf(RunPass("pack-products", model, {2, 3}).after) ==
+        Lines{packs ? "rewire.packed.matmul" : "rewire.gemm"});
+}
+
 // The dtypes of the panels of packed weights.
 Lines PanelTypes(const onnx::ModelProto& model) {
   Lines types;
@@ -131,7 +146,7 @@ TEST_CASE("pack-products: what is not packed, and what stays behind a packed pro
   SECTION("a scaled Gemm") {
     graph->mutable_node(0)->set_op_type("Gemm");
     graph->mutable_node(0)->set_output(0, "y");
-    AddFloat(graph->mutable_node(0), "alpha", 0.5F);
+    AddFloat(graph->mutable_node(0), "alpha", 0.7F);
     CHECK_FALSE(RunPass("pack-products", model, {2, 3}).changes());
   }
   SECTION("a term for each row") {

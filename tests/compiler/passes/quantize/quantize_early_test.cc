@@ -165,6 +165,26 @@ TEST_CASE("quantize-early: bytes between two finite scales are looked up, also w
   CHECK(Calls(lines, "rewire.map_bytes") == std::isfinite(scale));
 }
 
+TEST_CASE("quantize-early: both sides of Where are quantized by themselves") {
+  onnx::ModelProto model = Sums(2);
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddFloats(graph, "limit", {}, {0.25F});
+  AddNode(graph, "Greater", {"x", "limit"}, "condition");
+  AddFloats(graph, "other", {}, {0.75F});
+  AddNode(graph, "DequantizeLinear", {"xq", "other", "xz"}, "zd");
+  SECTION("sums, and bytes of another scale") {
+    AddNode(graph, "Where", {"condition", "s", "zd"}, "chosen");
+    Finish(graph, "chosen");
+    const Lines lines = RunPasses(kBoth, model, {2, 2, 6, 8}).after;
+    CHECK(QuantizedKernels(lines) == std::vector<std::string>{"rewire.add", "rewire.dequantize_linear"});
+  }
+  SECTION("not if one is something else") {
+    AddNode(graph, "Where", {"condition", "s", "x"}, "chosen");
+    Finish(graph, "chosen");
+    CHECK_FALSE(Moves(model));
+  }
+}
+
 TEST_CASE("quantize-early: what would not be the same or would be slower stays") {
   onnx::ModelProto model = Sums(3, GENERATE(2.0F, INFINITY));
   onnx::GraphProto* graph = model.mutable_graph();

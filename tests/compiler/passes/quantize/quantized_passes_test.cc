@@ -227,6 +227,35 @@ TEST_CASE("fuse-quantized-prelu: slopes along the last axis") {
   CHECK_FALSE(Calls(finish({3}, false), "rewire.prelu_quantized"));
 }
 
+TEST_CASE("fuse-quantized-mean: along successive axes") {
+  const auto finish = [](const std::vector<std::int64_t>& axes, bool once, bool transposed = false) {
+    onnx::ModelProto model = Quantized({2, 3, 20, 20});
+    onnx::GraphProto* graph = model.mutable_graph();
+    if (transposed) AddIntList(AddNode(graph, "Transpose", {"xq"}, "moved"), "perm", {0, 2, 3, 1});
+    AddNode(graph, "DequantizeLinear", {transposed ? "moved" : "xq", "xs", "xz"}, "xd");
+    AddFloats(graph, "ys", {}, {0.75F});
+    AddWhole(graph, "yz", {}, kU8, 9);
+    AddIntList(AddNode(graph, "ReduceMean", {"xd"}, "mean"), "axes", axes);
+    AddNode(graph, "QuantizeLinear", {"mean", "ys", "yz"}, "yq");
+    AddNode(graph, "DequantizeLinear", {"yq", "ys", "yz"}, once ? "y" : "yd");
+    if (!once) AddNode(graph, "Add", {"yd", "mean"}, "y");
+    return After("fuse-quantized-mean", model, {2, 3, 20, 20});
+  };
+  const Lines lines = finish({2, 3}, true);
+  const std::string of_image =
+      "rewire.mean_quantized {axes=[2, 3], x_scale=0.5, x_zero=3, scale=0.75, zero=9}";
+  CHECK(Calls(lines, of_image));
+  CHECK_FALSE(Calls(lines, "rewire.reduce_mean"));
+  // A transpose in front is none of the mean's business, but where axes that stay change places.
+  CHECK(Calls(finish({1, 2}, true, true), of_image));
+  CHECK_FALSE(Calls(finish({1, 2}, true, true), "rewire.transpose"));
+  CHECK(Calls(finish({1, 2, 3}, true, true), "rewire.mean_quantized {axes=[1, 2, 3]"));
+  CHECK(Calls(finish({0}, true, true), "rewire.transpose"));
+  CHECK(Calls(finish({0, 1}, true), "rewire.mean_quantized"));
+  CHECK_FALSE(Calls(finish({1, 3}, true), "rewire.mean_quantized"));
+  CHECK_FALSE(Calls(finish({2, 3}, false), "rewire.mean_quantized"));
+}
+
 TEST_CASE("channels-last: quantized images through casts, terms and requantization") {
   onnx::ModelProto model = ModelOf({1, 4, 4, 3});
   onnx::GraphProto* graph = model.mutable_graph();
