@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "rewire/compiler/passes/match/follow_up.h"
 #include "rewire/compiler/passes/match/quantization.h"
@@ -23,13 +24,13 @@ namespace rewire::compiler {
 namespace {
 
 // The axes, sorted and counted from the first one. Empty for all.
-Ints Sorted(Ints axes, int rank) {
+std::vector<std::int64_t> Sorted(std::vector<std::int64_t> axes, int rank) {
   for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   std::sort(axes.begin(), axes.end());
   return axes;
 }
 
-bool AreSuccessive(const Ints& axes) {
+bool AreSuccessive(const std::vector<std::int64_t>& axes) {
   for (std::size_t i = 1; i < axes.size(); ++i) {
     if (axes[i] != axes[i - 1] + 1) return false;
   }
@@ -38,14 +39,14 @@ bool AreSuccessive(const Ints& axes) {
 
 // Means of a transposed tensor are those of the tensor itself, if the axes that stay have the same order.
 // Gives the axes of the other one then.
-bool MovePastTranspose(Value** stored, Ints* axes) {
+bool MovePastTranspose(Value** stored, std::vector<std::int64_t>* axes) {
   const Node* transpose = (*stored)->producer;
   if (transpose == nullptr || transpose->kind != NodeKind::kKernel || transpose->kernel != names::kTranspose)
     return false;
-  const std::optional<Ints> perm = IntsAttribute(*transpose, "perm");
+  const std::optional<std::vector<std::int64_t>> perm = IntsAttribute(*transpose, "perm");
   Value* source = transpose->inputs[0];
   if (!perm || !source->type.ranked || perm->size() != source->type.dims.size()) return false;
-  Ints moved;
+  std::vector<std::int64_t> moved;
   std::int64_t last = -1;
   for (std::size_t i = 0; i < perm->size(); ++i) {
     const std::int64_t axis = (*perm)[i];
@@ -71,7 +72,8 @@ Node* FuseMean(const Node& mean, const Edit& edit) {
   if (dequantize == nullptr || dequantize->kernel != names::kDequantizeLinear) return nullptr;
   Value* stored = dequantize->inputs[0];
   if (!stored->type.ranked) return nullptr;
-  Ints axes = Sorted(AttributesOf<contract::ReduceAttributes>(mean).axes, stored->type.rank());
+  std::vector<std::int64_t> axes =
+      Sorted(AttributesOf<contract::ReduceAttributes>(mean).axes, stored->type.rank());
   Node* quantize = edit.OnlyUser(mean.outputs[0]);
   if (quantize == nullptr || quantize->kernel != names::kQuantizeLinear || !SameShape(mean, *quantize))
     return nullptr;
