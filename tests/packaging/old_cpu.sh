@@ -11,10 +11,16 @@ fail() { echo "old_cpu.sh: $*" >&2; exit 1; }
 [[ $(uname -m) == x86_64 ]] || skip "the levels are those of x86-64"
 third_party/install.sh processors || skip "QEMU cannot be installed"
 
+# The emulator loads programs, not scripts: what PATH calls python3 may be one of pyenv's scripts. NumPy, which rewire imports, is in
+# the environment.
+requirements=tests/python/requirements/python.txt
+tests/support/environments.py "$requirements" || skip "NumPy cannot be installed"
+python=$(tests/support/environments.py --python "$requirements")
+
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 python3 -m zipfile -e "$wheel" "$site"
-emulated() { PYTHONPATH=$site PYTHONDONTWRITEBYTECODE=1 qemu-x86_64 -cpu "$1" "$(realpath "$(command -v python3)")" "${@:2}"; }
+emulated() { PYTHONPATH=$site PYTHONDONTWRITEBYTECODE=1 qemu-x86_64 -cpu "$1" "$python" "${@:2}"; }
 
 # SSE4.1 alone.
 if said=$(emulated Penryn -c 'import rewire' 2>&1); then fail "a CPU without SSE4.2 imports rewire"; fi
