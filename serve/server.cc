@@ -10,9 +10,10 @@
 
 namespace rewire::serve {
 
-Server::Server(std::unique_ptr<Service> service, std::uint32_t loops)
+Server::Server(std::unique_ptr<Service> service, std::uint32_t loops, std::chrono::microseconds busy_poll)
     : service_(std::move(service)),
-      loop_count_(loops != 0 ? loops : std::max(1U, std::thread::hardware_concurrency())) {}
+      loop_count_(loops != 0 ? loops : std::max(1U, std::thread::hardware_concurrency())),
+      busy_poll_(busy_poll) {}
 
 Server::~Server() {
   Stop();
@@ -25,6 +26,7 @@ Status Server::MakeLoops() {
     if (!loop) return Forward(loop);
     Loop& one = loops_.emplace_back();
     one.loop = *std::move(loop);
+    one.loop->SetBusyPoll(busy_poll_);
     one.lane = service_->MakeLane();
     one.loop->OnTurn([lane = one.lane.get()] {
       lane->Run();

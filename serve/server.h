@@ -22,8 +22,8 @@ namespace rewire::serve {
 
 class Server {
  public:
-  // `loops`: 0 stands for one per core.
-  Server(std::unique_ptr<Service> service, std::uint32_t loops);
+  // `loops`: 0 stands for one per core. `busy_poll`: of each loop (EventLoop::SetBusyPoll).
+  Server(std::unique_ptr<Service> service, std::uint32_t loops, std::chrono::microseconds busy_poll = {});
   // Ends all requests, without draining.
   ~Server();
   Server(const Server&) = delete;
@@ -57,6 +57,7 @@ class Server {
 
   std::unique_ptr<Service> service_;
   std::uint32_t loop_count_;
+  std::chrono::microseconds busy_poll_;
   std::deque<Loop> loops_;
   std::vector<std::unique_ptr<FrontEnd>> front_ends_;
 };

@@ -54,6 +54,7 @@ struct Options {
   std::vector<std::string> kernels;
   serve::TlsFiles tls;
   std::uint32_t loops = 0;
+  std::uint32_t busy_poll_us = 0;
   std::uint32_t instances = 0;
   std::int32_t threads = 0;
   std::int64_t max_batch = 0;
@@ -74,6 +75,7 @@ Result<serve::ServeSettings> Settings(const Options& options) {
   settings.paths.insert(settings.paths.end(), options.paths.begin(), options.paths.end());
   if (!options.http.empty()) settings.http = options.http;
   if (options.loops != 0) settings.loops = options.loops;
+  if (options.busy_poll_us != 0) settings.busy_poll_us = options.busy_poll_us;
   if (options.instances != 0) defaults.instances = options.instances;
   if (options.threads != 0) defaults.threads = options.threads;
   if (options.max_batch != 0) defaults.batching.max_batch_size = options.max_batch;
@@ -170,6 +172,7 @@ Result<int> Serve(const Options& options) {
   }
   const std::string address = settings->http;
   const std::uint32_t loops = settings->loops;
+  const std::chrono::microseconds busy_poll(settings->busy_poll_us);
   KeepLogOpen("vm-serve");
   ClientsLog log;
   Result<std::unique_ptr<serve::Service>> service =
@@ -188,7 +191,7 @@ Result<int> Serve(const Options& options) {
     if (!token) return Forward(token, "--token-file");
     limits.token = *std::move(token);
   }
-  serve::Server server(*std::move(service), loops);
+  serve::Server server(*std::move(service), loops, busy_poll);
   const Result<int> port = server.Add(serve::MakeHttpFrontEnd(server.service(), limits), address, tls);
   if (!port) return Forward(port, "--http");
   std::string served = fmt::format("serving HTTP at {}\n", Where(address, *port));
@@ -251,6 +254,9 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   AddWholeNumber(&app, "--loops", &options.loops, "N",
                  "threads that serve connections; one per core otherwise", 1, 1024);
+  AddWholeNumber(&app, "--busy-poll", &options.busy_poll_us, "US",
+                 "microseconds that each of these threads looks for requests before it sleeps; 0 otherwise",
+                 1, 1000000);
   AddWholeNumber(&app, "--instances", &options.instances, "N",
                  "runs of a model at once; one per core otherwise", 1, 1024);
   AddWholeNumber(&app, "--threads", &options.threads, "N", "threads of one run; 1 otherwise", 1, 1024);

@@ -282,6 +282,8 @@ Status ReadSettings(const std::string& path, ServeSettings* settings) {
     Table server(table, where);
     server.Text("http", &settings->http);
     server.Number("loops", 0, 1024, [&](std::int64_t n) { settings->loops = static_cast<std::uint32_t>(n); });
+    server.Number("busy_poll_us", 0, 1000000,
+                  [&](std::int64_t n) { settings->busy_poll_us = static_cast<std::uint32_t>(n); });
     server.Flag("let_clients_load", &settings->let_clients_load);
     server.Text("cache", &settings->cache);
     server.Text("trace_file", &settings->trace_file);

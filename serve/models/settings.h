@@ -36,8 +36,9 @@ struct ModelSettings {
 struct ServeSettings {
   std::vector<std::string> paths;  // folders and files
   std::string http = "127.0.0.1:8000";
-  std::uint32_t loops = 0;  // 0: one per core
-  TlsFiles tls;             // of the server; empty: no TLS
+  std::uint32_t loops = 0;         // 0: one per core
+  std::uint32_t busy_poll_us = 0;  // how long a loop looks for events before it sleeps
+  TlsFiles tls;                    // of the server; empty: no TLS
   bool let_clients_load = false;
   // The folder in which executables of models of ONNX are kept, so that each is compiled once
   // (CompileOptions::cache); empty: none.

@@ -90,9 +90,11 @@ int EventLoop::WaitTime() const {
 void EventLoop::Run() {
   thread_ = std::this_thread::get_id();
   bool more = false;
+  Clock::time_point awake_until = now_;
   while (!stopped_) {
     std::array<epoll_event, 256> events;
-    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), more ? 0 : WaitTime());
+    const bool asks = more || now_ < awake_until;
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), asks ? 0 : WaitTime());
     now_ = Clock::now();
     more = false;
     for (int i = 0; i < count; ++i) {
@@ -113,6 +115,8 @@ void EventLoop::Run() {
     }
     for (const std::function<bool()>& task : turn_) more |= task();
     removed_.clear();
+    // From now on, and not from the beginning of the turn, whose runs may take longer.
+    if (count > 0 && busy_poll_.count() > 0) awake_until = Clock::now() + busy_poll_;
   }
   RunPosted();
   thread_ = std::thread::id();

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server's CPU time for a request of a tiny model: over HTTP with binary tensors, over gRPC, and with tensors in shared memory.
 
-    serve_cpu.py BUILD [--rounds 5] [--seconds 2] [--clients 1,64] [--json FILE]
+    serve_cpu.py BUILD [--rounds 5] [--seconds 2] [--clients 1,64] [--busy-poll US] [--json FILE]
 
 It is the user's and the system's time of the server's process, over the requests that were answered. The server has one core, and h2load, as a closed
 loop, another one, both by real-time priority, in slices with as long a pause behind each. Each round measures all forms with each number of clients, in
 turn. Figures are medians of the rounds.
+
+With one client it also tells how long a request takes end to end. `--busy-poll US` is vm-serve's.
 
 Runs in the environment of tests/serve/requirements/openai.txt; needs h2load (third_party/install.sh load).
 """
@@ -83,6 +85,10 @@ def measured(pid, url, form, clients, seconds):
     body, options = form
     pathlib.Path("body").write_bytes(body)
     protocol = [] if "ModelInfer" in url else ["--h1"]
+    log = pathlib.Path("latencies")
+    log.unlink(missing_ok=True)
+    if clients == 1:
+        options = [*options, f"--log-file={log}"]
     command = ["chrt", "-r", "1", "taskset", "-c", str(OF_CLIENTS), "h2load", "-t", "1", "-c", str(clients), "-D", str(seconds), "-d", "body", *protocol, *options, url]
     before = cpu_seconds(pid)
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -91,7 +97,10 @@ def measured(pid, url, form, clients, seconds):
     done, failed = (int(re.search(rf"(\d+) {word}", text)[1]) for word in ("succeeded", "failed"))
     if failed or not done:
         raise RuntimeError(text)
-    return {"cpu_us": used / done * 1e6, "per_second": done / seconds}
+    found = {"cpu_us": used / done * 1e6, "per_second": done / seconds}
+    if clients == 1:
+        found["median_us"] = statistics.median(int(line.split("\t")[2]) for line in log.read_text(encoding="utf-8").splitlines())
+    return found
 
 
 def answered(address):
@@ -104,13 +113,15 @@ def answered(address):
 def main():
     options = options_of(__doc__, 5, lambda parser: (
         parser.add_argument("--seconds", type=int, default=2),
+        parser.add_argument("--busy-poll", type=int),
         parser.add_argument("--clients", type=lambda text: [int(part) for part in text.split(",")], default=[1, 64])))
     json_path = options.json.resolve() if options.json else None
     with new_folder(), contextlib.ExitStack() as stack:
         pathlib.Path("mlp.asm").write_text(mlp(), encoding="utf-8")
         subprocess.run([options.build / "bin/vm-as", "mlp.asm"], check=True, stdout=subprocess.DEVNULL)
         grpc = f"127.0.0.1:{free_port()}"
-        address = stack.enter_context(pinned_server(options.build, "mlp.rwx", "--grpc", grpc, "--loops", 1))
+        address = stack.enter_context(pinned_server(options.build, "mlp.rwx", "--grpc", grpc, "--loops", 1,
+                                                    *(["--busy-poll", options.busy_poll] if options.busy_poll else [])))
         pid = pid_of(address)
         give_priority(address)
         region = stack.enter_context(shared_region(address))
@@ -129,7 +140,8 @@ def main():
         for clients in options.clients:
             each = [row[name][clients]["cpu_us"] for row in rounds]
             rate = statistics.median(row[name][clients]["per_second"] for row in rounds)
-            print(f"{name}, {clients} clients: {statistics.median(each):.1f} us of CPU a request ({min(each):.1f} to {max(each):.1f}), {rate:.0f} requests/s")
+            print(f"{name}, {clients} clients: {statistics.median(each):.1f} us of CPU a request ({min(each):.1f} to {max(each):.1f}), {rate:.0f} requests/s"
+                  + (f", median end to end {statistics.median(row[name][1]['median_us'] for row in rounds):.0f} us" if clients == 1 else ""))
     if json_path:
         json_path.write_text(json.dumps(rounds, indent=1), encoding="utf-8")
     return 0

@@ -86,6 +86,7 @@ models_in = ["models"]
 [server]
 http = "0.0.0.0:9000"
 loops = 3
+busy_poll_us = 50
 let_clients_load = true
 tls_cert = "certificates/server.pem"
 tls_key = "/etc/server.key"
@@ -122,6 +123,7 @@ idle_us = 5000
   REQUIRE(read);
   CHECK(settings.http == "0.0.0.0:9000");
   CHECK(settings.loops == 3);
+  CHECK(settings.busy_poll_us == 50);
   CHECK(settings.let_clients_load);
   CHECK(settings.tls.certificate == (folder.path() / "certificates/server.pem").string());
   CHECK(settings.trace_file == (folder.path() / "traces.json").string());
@@ -165,6 +167,7 @@ TEST_CASE("wrong settings are refused with their line") {
       {"[server]\ntls_client_ca = []", "line 2: 'server.tls_client_ca' must be a text"},
       {"[server]\ntls_certificate = \"a\"", "there is no setting 'server.tls_certificate'"},
       {"[server]\nloops = -1", "'server.loops' must be a whole number from 0 to 1024"},
+      {"[server]\nbusy_poll_us = 1000001", "'server.busy_poll_us' must be a whole number from 0 to 1000000"},
       {"[server]\nlet_clients_load = 1", "must be true or false"},
       {"[defaults]\nthreads = 1.5", "'defaults.threads' must be a whole number"},
       {"[defaults]\nversions = [0]", "must be a list of whole numbers above 0"},

@@ -41,6 +41,8 @@ FAULTS = [
           "if («least > alone * kCheaper») return rows;", "false", SERVE),
     Fault("serve", "other sizes of batches are tried in a small part of the time", "batch_costs.cc",
           "best.ns > 0 && «costs.ns >= costs.explore_from») {", "true", SERVE),
+    Fault("serve", "a loop that polls sleeps when its time is over", "event_loop.cc",
+          "const bool asks = more || «now_ < awake_until»;", "busy_poll_.count() > 0", SERVE),
     Fault("serve", "an output does not leave its place in shared memory", "instance.cc",
           "if («place->place.size() < result.bytes»)", "false", SERVE),
     Fault("serve", "the messages of a connection have a limit", "grpc_call.cc",
