@@ -56,6 +56,11 @@ void FakeService::Answer(Request* request) {
     return request->Finish();
   }
   const serve::InputTensor& x = request->inputs[0];
+  // As a real service does: bytes of a text would not be as many numbers as the shape says.
+  if (x.dtype != kFloat32) {
+    request->status = Fail(StatusCode::kInvalidArgument, "input 'x': datatype FP32 expected");
+    return request->Finish();
+  }
   const bool placed = !request->wanted.empty() && !request->wanted[0].place.empty();
   std::byte* const memory =
       placed ? request->wanted[0].place.data() : request->memory.Allocate(x.data.size() + 1);
