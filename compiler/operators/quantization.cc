@@ -77,6 +77,8 @@ Value* CallLikeX(Op& op, const Operator& row, std::vector<Value*> arguments, Att
   return op.Call(std::move(call))[0];
 }
 
+// Passes know these operators by floats of 32 bits. fuse-elementwise makes those of 16 bits of them where
+// nothing else came of them.
 Status LowerQuantizeLinear(Op& op, const Operator& row) {
   Result<Attributes> attributes = QuantizedAxis(op);
   if (!attributes) return Forward(attributes);
@@ -87,7 +89,9 @@ Status LowerQuantizeLinear(Op& op, const Operator& row) {
     return op.Invalid("output_dtype is {}, the zero point is {}", DTypeName(*dtype), DTypeName(of_zero));
   }
   if (IsNarrow(*dtype) && op.Int("saturate", 1) == 0) attributes->push_back({"saturate", std::int64_t{0}});
-  op.Set(0, CallLikeX(op, row, QuantizedArguments(op), *std::move(attributes), *dtype));
+  std::vector<Value*> arguments = QuantizedArguments(op);
+  if (arguments[0]->type.dtype == kFloat16) arguments[0] = op.Cast(arguments[0], kFloat32);
+  op.Set(0, CallLikeX(op, row, std::move(arguments), *std::move(attributes), *dtype));
   return {};
 }
 
@@ -101,7 +105,8 @@ Status LowerDequantizeLinear(Op& op, const Operator& row) {
   if (arguments[0]->IsConstant() && (arguments.size() < 3 || arguments[2]->IsConstant())) {
     for (Value*& argument : arguments) argument = AsBytes(op, argument);
   }
-  op.Set(0, CallLikeX(op, row, std::move(arguments), *std::move(attributes), *dtype));
+  const DLDataType computed = *dtype == kFloat16 ? kFloat32 : *dtype;
+  op.Set(0, op.Cast(CallLikeX(op, row, std::move(arguments), *std::move(attributes), computed), *dtype));
   return {};
 }
 

@@ -167,9 +167,10 @@ void RoundEarly(Graph* graph);
 void FuseSeparable(Graph* graph);
 // Turns elementwise nodes of f32 that feed each other into one call of `rewire.fused`, so that results in
 // between stay in the first cache. It absorbs casts from and to f16 around it, and conversions from and to
-// bytes. A node joins only if nothing else reads its result, and the result has the dimensions of the last
-// one. Single nodes, of f16 too, become a call if their kernel has no vectors, or if a short last axis is
-// broadcast. Runs behind all passes that look for such nodes.
+// bytes. Conversions that join no call absorb such casts, too. A node joins only if nothing else reads its
+// result, and the result has the dimensions of the last one. Single nodes, of f16 too, become a call if their
+// kernel has no vectors, or if a short last axis is broadcast. Runs behind all passes that look for such
+// nodes.
 void FuseElementwise(Graph* graph);
 // Merges constants that have a name and all elements in common, and what `__init` makes of them. So weights
 // that several nodes use are packed once, and file and program hold them once. Equal constants of different

@@ -4,7 +4,7 @@
 // stay in the first cache. A node joins the one behind it if nothing else reads its result and both results
 // have the same dimensions: then no element is computed twice. Casts between f16 and f32 around such a call
 // become its own, since it reads and writes both. So do conversions from bytes in front of it and to bytes
-// behind it.
+// behind it. Conversions that join no call take casts of their floats likewise.
 #include <algorithm>
 #include <span>
 #include <unordered_map>
@@ -37,6 +37,9 @@ class ElementwiseFusion {
       for (std::size_t i = block->nodes.size(); i-- > 0;) {
         Node* node = block->nodes[i];
         if (!edit_.IsErased(node) && CanEnd(*node)) Fuse(node);
+      }
+      for (Node* node : block->nodes) {
+        if (!edit_.IsErased(node)) TakeCastOfFloats(node);
       }
     });
     edit_.Finish();
@@ -145,13 +148,23 @@ class ElementwiseFusion {
            node.inputs[0]->type.dtype == from && node.outputs[0]->type.dtype == to;
   }
   void TakeCasts(Node* call) {
-    for (Value*& input : call->inputs) {
-      const Node* cast = input->producer;
-      if (cast == nullptr || !IsCast(*cast, kFloat16, kFloat32)) continue;
-      graph_.MoveSymbols({{cast->outputs[0], cast->inputs[0]}});
-      input = cast->inputs[0];
-      took_casts_ = true;
-    }
+    for (Value*& input : call->inputs) TakeCastBefore(&input);
+    TakeCastBehind(call);
+  }
+  // A quantization reads floats that were cast, and a dequantization writes such.
+  void TakeCastOfFloats(Node* node) {
+    if (node->kind != NodeKind::kKernel || node->returns) return;
+    if (node->kernel == names::kQuantizeLinear) TakeCastBefore(&node->inputs[0]);
+    if (node->kernel == names::kDequantizeLinear) TakeCastBehind(node);
+  }
+  void TakeCastBefore(Value** input) {
+    const Node* cast = (*input)->producer;
+    if (cast == nullptr || !IsCast(*cast, kFloat16, kFloat32)) return;
+    graph_.MoveSymbols({{cast->outputs[0], cast->inputs[0]}});
+    *input = cast->inputs[0];
+    took_casts_ = true;
+  }
+  void TakeCastBehind(Node* call) {
     Node* user = edit_.OnlyUser(call->outputs[0]);
     if (user != nullptr && IsCast(*user, kFloat32, kFloat16)) edit_.TakeOver(call, user);
   }

@@ -10,6 +10,7 @@
 #include "rewire/kernels/cpu/elementwise/narrow_format.h"
 #include "rewire/kernels/cpu/math/byte_map.h"
 #include "rewire/kernels/cpu/math/quantized_math.h"
+#include "rewire/kernels/cpu/quantization/linear_conversions.h"
 #include "rewire/kernels/cpu/quantization/quantized_mean.h"
 #include "rewire/kernels/cpu/quantization/quantized_sum.h"
 #include "rewire/kernels/cpu/quantization/scale_channels.h"
@@ -27,59 +28,8 @@ namespace {
 
 using Quantized = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t>;
 using Bytes = Types<std::uint8_t, std::int8_t>;
+using Reals = Types<float, Float16>;
 using Dequantizable = Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::int32_t>;
-
-template <typename Q>
-Q Saturate(float value) {
-  constexpr auto kLeast = static_cast<float>(std::numeric_limits<Q>::min());
-  constexpr auto kMost = static_cast<float>(std::numeric_limits<Q>::max());
-  const float least = value > kLeast ? value : kLeast;  // for NaN, too
-  return static_cast<Q>(ToTypeInRange<std::int32_t>(least < kMost ? least : kMost));
-}
-
-// The same as QuantizedMath does, for what that does not have, and for a few elements. Element i has
-// scales[i * step], and zeros alike, which may be null.
-template <typename Q>
-void QuantizePlainly(const float* from, std::int64_t count, const float* scales, const Q* zeros,
-                     std::int64_t step, Q* to) {
-  if (step == 0) {
-    WideLoop([=, scale = scales[0], shift = zeros == nullptr ? 0.0F : static_cast<float>(zeros[0])] {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = Saturate<Q>(std::nearbyint(from[i] / scale) + shift);
-    });
-  } else if (zeros == nullptr) {
-    WideLoop([=] {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i]));
-    });
-  } else {
-    WideLoop([=] {
-      for (std::int64_t i = 0; i < count; ++i)
-        to[i] = Saturate<Q>(std::nearbyint(from[i] / scales[i]) + static_cast<float>(zeros[i]));
-    });
-  }
-}
-
-// Integers of 32 bits may differ from their zeros by more than such an integer holds.
-template <typename Q>
-void DequantizePlainly(const Q* from, std::int64_t count, const float* scales, const Q* zeros,
-                       std::int64_t step, float* to) {
-  using Wide = std::conditional_t<sizeof(Q) < sizeof(std::int32_t), std::int32_t, std::int64_t>;
-  if (zeros == nullptr) {
-    if (step == 0) {
-      WideLoop([=, scale = scales[0]] {
-        for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale;
-      });
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scales[i];
-    }
-  } else if (step == 0) {
-    WideLoop([=, zero = Wide{zeros[0]}, scale = scales[0]] {
-      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(Wide{from[i]} - zero) * scale;
-    });
-  } else {
-    for (std::int64_t i = 0; i < count; ++i)
-      to[i] = static_cast<float>(Wide{from[i]} - Wide{zeros[i]}) * scales[i];
-  }
-}
 
 Status CheckZero(TensorView zero, TensorView scale, const char* as_name, TensorView as, TensorView out) {
   Checks checks;
@@ -106,21 +56,26 @@ Status ForEachScaled(const NarrowFormat& format, const ScaleChannels& channels, 
 
 Status QuantizeNarrow(const NarrowFormat& format, const ScaleChannels& channels, bool saturate, TensorView x,
                       TensorView scale, std::optional<TensorView> zero, TensorView out) {
-  const float* from = x.data<float>();
   auto* to = static_cast<std::uint8_t*>(out.raw_data());
-  return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
-    const float scaled = from[i] / by;
-    to[i] = format.is_integer ? format.SaturateInteger(std::nearbyint(scaled) + shift)
-                              : format.Encode(scaled + shift, saturate, PowerRounding::kUp);
+  return ForType(Reals(), "x", x, [&](auto tag) {
+    const auto* from = x.data<typename decltype(tag)::type>();
+    return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
+      const float scaled = static_cast<float>(from[i]) / by;
+      to[i] = format.is_integer ? format.SaturateInteger(std::nearbyint(scaled) + shift)
+                                : format.Encode(scaled + shift, saturate, PowerRounding::kUp);
+    });
   });
 }
 
 Status DequantizeNarrow(const NarrowFormat& format, const ScaleChannels& channels, TensorView x,
                         TensorView scale, std::optional<TensorView> zero, TensorView out) {
   const auto* from = static_cast<const std::uint8_t*>(x.raw_data());
-  auto* to = out.data<float>();
-  return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
-    to[i] = (format.Decode(from[i]) - shift) * by;
+  return ForType(Reals(), "out", out, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = out.data<T>();
+    return ForEachScaled(format, channels, x, scale, zero, [&](std::int64_t i, float by, float shift) {
+      to[i] = static_cast<T>((format.Decode(from[i]) - shift) * by);
+    });
   });
 }
 
@@ -136,30 +91,12 @@ Status ResolveScaled(ScaledOperand stored, ScaledOperand real, TensorView x, Ten
   Checks checks;
   checks.Dense("x", x).Dense("out", out).Shape("out", out, x.dims()).NoOverlap("out", out, "x", x);
   if (Status s = checks.NoOverlap("out", out, "scale", scale).Take(); !s.ok()) return s;
-  if (Status s = CheckFloat(real.name, real.tensor); !s.ok()) return s;
+  if (!real.tensor.Is<float>() && !real.tensor.Is<Float16>())
+    return WrongDType(Reals(), real.name, real.tensor);
   if (Status s = CheckFloat("scale", scale); !s.ok()) return s;
   if (Status s = CheckDense("scale", scale); !s.ok()) return s;
   if (Status s = channels->Resolve("scale", scale, x, axis, block_size); !s.ok()) return s;
   return zero ? CheckZero(*zero, scale, stored.name, stored.tensor, out) : Status();
-}
-
-template <typename Q>
-Conversion<Q, float, Q> QuantizationTo() {
-  if constexpr (sizeof(Q) == 1) {
-    const QuantizedMath<Q>& math = BestQuantizedMath<Q>();
-    return {math.quantize, math.quantize_each, QuantizePlainly<Q>};
-  } else {
-    return {nullptr, nullptr, QuantizePlainly<Q>};
-  }
-}
-template <typename Q>
-Conversion<Q, Q, float> QuantizationFrom() {
-  if constexpr (sizeof(Q) == 1) {
-    const QuantizedMath<Q>& math = BestQuantizedMath<Q>();
-    return {math.dequantize, math.dequantize_each, DequantizePlainly<Q>};
-  } else {
-    return {nullptr, nullptr, DequantizePlainly<Q>};
-  }
 }
 
 struct QuantizeLinear : WithAttributes<contract::QuantizeAttributes> {
@@ -173,6 +110,8 @@ struct QuantizeLinear : WithAttributes<contract::QuantizeAttributes> {
       return QuantizeNarrow(*format, channels, saturate, x, scale, zero, out);
     return ForType(Quantized(), "out", out, [&](auto tag) {
       using Q = typename decltype(tag)::type;
+      if (x.Is<Float16>())
+        return Convert(QuantizationOfHalves<Q>(), channels, kGrain / 4, x, scale, zero, out);
       return Convert(QuantizationTo<Q>(), channels, kGrain / 4, x, scale, zero, out);
     });
   }
@@ -189,6 +128,8 @@ struct DequantizeLinear : WithAttributes<contract::ScaleAttributes> {
       return DequantizeNarrow(*format, channels, x, scale, zero, out);
     return ForType(Dequantizable(), "x", x, [&](auto tag) {
       using Q = typename decltype(tag)::type;
+      if (out.Is<Float16>())
+        return Convert(QuantizationToHalves<Q>(), channels, kGrain / 2, x, scale, zero, out);
       return Convert(QuantizationFrom<Q>(), channels, kGrain / 2, x, scale, zero, out);
     });
   }
@@ -331,16 +272,16 @@ struct MapStored {
 std::span<const Kernel> QuantizeKernels() {
   static constexpr Kernel kKernels[] = {
       Describe<QuantizeLinear>(
-          "x, scale, zero? -> out", "x, scale f32; zero, out u8 i8 u16 i16 narrow",
+          "x, scale, zero? -> out", "x f32 f16; scale f32; zero, out u8 i8 u16 i16 narrow",
           "axis = 1, block_size = 0, saturate = 1",
           "round(x / scale) + zero, held in out's range (floats of 8 bits: if saturate, otherwise infinite "
           "or NaN); "
           "scale and zero have one element or "
           "one for each position along the axis; with a block_size x's shape with one element for "
           "each block of so many positions along the axis"),
-      Describe<DequantizeLinear>("x, scale, zero? -> out", "x, zero u8 i8 u16 i16 i32 narrow; scale, out f32",
-                                 "axis = 1, block_size = 0",
-                                 "(x - zero) * scale; scale and zero as of rewire.quantize_linear"),
+      Describe<DequantizeLinear>(
+          "x, scale, zero? -> out", "x, zero u8 i8 u16 i16 i32 narrow; scale f32; out f32 f16",
+          "axis = 1, block_size = 0", "(x - zero) * scale; scale and zero as of rewire.quantize_linear"),
       Describe<DynamicQuantizeLinear>("x -> out, out_scale, out_zero", "x, out_scale f32; out, out_zero u8",
                                       "", "x quantized by a scale and zero that just cover it and 0"),
       Describe<AddQuantized>(

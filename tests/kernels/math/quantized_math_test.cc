@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
 #include "rewire/tests/kernels/targets.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using kernel::cpu::ChooseQuantizedMath;
 using kernel::cpu::ChooseWidenRange;
+using kernel::cpu::Float16;
 using kernel::cpu::Quantization;
 using kernel::cpu::QuantizedMath;
 
@@ -218,6 +220,37 @@ TEST_CASE("the range of floats leaves out what is no number, by every instructio
       CHECK(most == (count > 2 ? 7.0F : count > 0 ? 0.25F : 0.0F));
     }
   });
+}
+
+TEMPLATE_TEST_CASE("floats of 16 bits become integers and back as those of 32 bits do", "", std::uint8_t,
+                   std::int16_t) {
+  // One scale, one for each channel in long runs and in short ones, and one for each block.
+  const Shape x_shape = {6, 500};
+  const std::pair<Shape, AttributeList> cases[] = {
+      {{}, {}}, {{6}, {{"axis", 0}}}, {{500}, {{"axis", 1}}}, {{6, 125}, {{"axis", 1}, {"block_size", 4}}}};
+  for (const auto& [shape, attributes] : cases) {
+    CAPTURE(shape);
+    HostTensor wide = HostTensor::Random(x_shape, 7), narrow = HostTensor::Empty<Float16>(x_shape);
+    for (std::int64_t i = 0; i < wide.size(); ++i) {
+      narrow.elements<Float16>()[i] = Float16(9 * wide.elements<float>()[i]);
+      wide.elements<float>()[i] = static_cast<float>(narrow.elements<Float16>()[i]);
+    }
+    HostTensor scale = HostTensor::Empty<float>(shape), zero = HostTensor::Empty<TestType>(shape);
+    for (std::int64_t i = 0; i < scale.size(); ++i) {
+      scale.elements<float>()[i] = 0.125F + 0.01F * static_cast<float>(i % 9);
+      zero.template elements<TestType>()[i] = static_cast<TestType>(i % 11);
+    }
+    HostTensor stored = HostTensor::Empty<TestType>(x_shape), expected = HostTensor::Empty<TestType>(x_shape);
+    REQUIRE(Run("rewire.quantize_linear", {&narrow, &scale, &zero, &stored}, attributes) == "");
+    REQUIRE(Run("rewire.quantize_linear", {&wide, &scale, &zero, &expected}, attributes) == "");
+    CHECK(stored.template values<TestType>() == expected.template values<TestType>());
+    REQUIRE(Run("rewire.dequantize_linear", {&stored, &scale, &zero, &narrow}, attributes) == "");
+    REQUIRE(Run("rewire.dequantize_linear", {&stored, &scale, &zero, &wide}, attributes) == "");
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < wide.size(); ++i)
+      wrong += narrow.elements<Float16>()[i].bits == Float16(wide.elements<float>()[i]).bits ? 0 : 1;
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("dynamic quantization covers a range that several threads find") {

@@ -286,6 +286,28 @@ TEST_CASE("fuse-elementwise: comparisons, truth values and casts of them") {
               "output y = %1"});
 }
 
+TEST_CASE("fuse-elementwise: conversions between integers of 16 bits and f16 need no floats in between") {
+  onnx::ModelProto model = ModelOf({4});
+  onnx::GraphProto* graph = model.mutable_graph();
+  onnx::TensorProto* scale = graph->add_initializer();
+  scale->set_name("scale");
+  scale->set_data_type(onnx::TensorProto::FLOAT16);
+  scale->add_int32_data(0x3800);  // 0.5
+  onnx::TensorProto* zero = graph->add_initializer();
+  zero->set_name("zero");
+  zero->set_data_type(onnx::TensorProto::INT16);
+  zero->add_int32_data(3);
+  AddInt(AddNode(graph, "Cast", {"x"}, "h"), "to", onnx::TensorProto::FLOAT16);
+  AddNode(graph, "QuantizeLinear", {"h", "scale", "zero"}, "q");
+  AddNode(graph, "DequantizeLinear", {"q", "scale", "zero"}, "d");
+  AddInt(AddNode(graph, "Cast", {"d"}, "y"), "to", onnx::TensorProto::FLOAT);
+  // The casts that stay are the model's, and those of the scale.
+  CHECK(RunPass("fuse-elementwise", model, {4}).after ==
+        Lines{"%1 = rewire.cast(%0)", "%3 = rewire.cast(@2)", "%5 = rewire.quantize_linear(%1, %3, @4)",
+              "%6 = rewire.cast(@2)", "%7 = rewire.dequantize_linear(%5, %6, @4)", "%8 = rewire.cast(%7)",
+              "output y = %8"});
+}
+
 TEST_CASE("fuse-elementwise: small powers, and kernels without vectors of their own") {
   onnx::ModelProto model = ModelOf({4});
   AddScalar(model.mutable_graph(), "three", 3);
