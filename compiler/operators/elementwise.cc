@@ -176,6 +176,10 @@ Status LowerVariadic(Op& op, const Operator& row) {
 // Halves are added as f32 and rounded once: one kernel does all of that (fuse-elementwise).
 Status LowerMean(Op& op, const Operator& /*row*/) {
   const DLDataType dtype = op.in(0)->type.dtype;
+  if (op.inputs() == 1) {
+    op.Set(0, op.in(0));
+    return {};
+  }
   const DLDataType wide = dtype == kFloat16 ? kFloat32 : dtype;
   Value* sum = op.Cast(op.in(0), wide);
   for (int i = 1; i < op.inputs(); ++i) {

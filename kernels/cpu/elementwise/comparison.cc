@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons and logic with broadcasting: the output is boolean.
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
 #include "rewire/kernels/contract/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/elementwise.h"
 #include "rewire/kernels/cpu/elementwise/half_blocks.h"
@@ -61,32 +65,56 @@ struct GreaterEqual : LessEqual {
   static constexpr const char* kName = names::kGreaterEqual;
   static constexpr bool kSwaps = true;
 };
+// Logic works on the bytes of booleans, of which all but 0 are true. The smaller one of two bytes needs no
+// comparison and no blend.
 struct And : AsGiven {
   using Function = And;
   static constexpr const char* kName = names::kAnd;
   using Accepts = Bools;
-  std::uint8_t operator()(bool a, bool b) const { return a && b; }
+  static std::uint8_t OfBytes(std::uint8_t a, std::uint8_t b) {
+    return std::min(std::min(a, b), std::uint8_t{1});
+  }
 };
 struct Or : AsGiven {
   using Function = Or;
   static constexpr const char* kName = names::kOr;
   using Accepts = Bools;
-  std::uint8_t operator()(bool a, bool b) const { return a || b; }
+  static std::uint8_t OfBytes(std::uint8_t a, std::uint8_t b) {
+    return std::min(static_cast<std::uint8_t>(a | b), std::uint8_t{1});
+  }
 };
 struct Xor : AsGiven {
   using Function = Xor;
   static constexpr const char* kName = names::kXor;
   using Accepts = Bools;
-  std::uint8_t operator()(bool a, bool b) const { return a != b; }
+  static std::uint8_t OfBytes(std::uint8_t a, std::uint8_t b) {
+    return std::min(a, std::uint8_t{1}) ^ std::min(b, std::uint8_t{1});
+  }
 };
 
-// Reads booleans as truth values before they meet the operation.
+// Reads elements as they are stored: comparisons read booleans as truth values.
 template <typename Op, typename T>
 struct OnStored {
   std::uint8_t operator()(Stored<T> a, Stored<T> b) const {
-    return Op()(static_cast<Computed<T>>(a), static_cast<Computed<T>>(b));
+    if constexpr (std::is_same_v<typename Op::Accepts, Bools>)
+      return Op::OfBytes(a, b);
+    else
+      return Op()(static_cast<Computed<T>>(a), static_cast<Computed<T>>(b));
   }
 };
+
+// A repeated element that decides the result, whatever the other operand has: that one is not read.
+template <typename Op>
+void RunRow(const OnStored<Op, bool> op, std::int64_t count, RowOf<std::uint8_t> out,
+            RowOf<const std::uint8_t> a, RowOf<const std::uint8_t> b) {
+  const auto decides = [op](RowOf<const std::uint8_t> row) {
+    return row.step == 0 && op(*row.data, 0) == op(*row.data, 1);
+  };
+  if (out.step == 1 && (decides(a) || decides(b)))
+    std::fill_n(out.data, count, op(*a.data, *b.data));
+  else
+    RunRow<OnStored<Op, bool>, std::uint8_t, const std::uint8_t, const std::uint8_t>(op, count, out, a, b);
+}
 
 template <typename Op>
 struct Comparison {

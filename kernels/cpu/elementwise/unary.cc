@@ -45,6 +45,28 @@ struct Round {
   }
 };
 
+// Downward and upward. Compilers make vectors of rounding to the nearest, but not of these, which may trap.
+struct Floor {
+  static constexpr const char* kName = names::kFloor;
+  static constexpr VectorMath::Row VectorMath::*kRow = &VectorMath::floor;
+  using Accepts = AnyFloats;
+  float operator()(float x) const {
+    const float nearest = std::nearbyint(x);
+    return nearest > x ? nearest - 1 : nearest;
+  }
+  double operator()(double x) const { return std::floor(x); }
+};
+struct Ceil {
+  static constexpr const char* kName = names::kCeil;
+  static constexpr VectorMath::Row VectorMath::*kRow = &VectorMath::ceil;
+  using Accepts = AnyFloats;
+  float operator()(float x) const {
+    const float nearest = std::nearbyint(x);
+    return std::copysign(nearest < x ? nearest + 1 : nearest, x);
+  }
+  double operator()(double x) const { return std::ceil(x); }
+};
+
 // A function of the standard library for each floating type.
 template <const char* kKernelName, float (*kFloat)(float), double (*kDouble)(double),
           VectorMath::Row VectorMath::*kVector = nullptr>
@@ -134,8 +156,8 @@ std::span<const Kernel> UnaryKernels() {
       OfFloats<Softsign>("x / (1 + abs(x))"),
       OfFloats<Reciprocal>("1 / x"),
       OfFloats<Round>("to the nearest integer, halves to the even one"),
-      OfFloats<Math<names::kFloor, std::floor, std::floor, &VectorMath::floor>>("down to an integer"),
-      OfFloats<Math<names::kCeil, std::ceil, std::ceil, &VectorMath::ceil>>("up to an integer"),
+      OfFloats<Floor>("down to an integer"),
+      OfFloats<Ceil>("up to an integer"),
       OfFloats<Math<names::kSqrt, std::sqrt, std::sqrt>>("square root"),
       OfFloats<Math<names::kExp, std::exp, std::exp, &VectorMath::exp>>("e to the power x"),
       OfFloats<Math<names::kLog, std::log, std::log, &VectorMath::log>>("natural logarithm"),

@@ -415,11 +415,38 @@ void Widen(const float* from, std::int64_t count, float* least, float* most) {
   }
 }
 
+// Sums of eight bytes each are one instruction. Signed ones are taken as what they are more than the least.
+template <typename Q>
+std::int64_t SumOfBytes(const Q* from, std::int64_t count) {
+  std::int64_t total = 0, i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  constexpr std::int32_t kLeast = std::numeric_limits<Q>::min();
+  const hn::ScalableTag<std::uint8_t> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> sums;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(from);
+  const auto flip = hn::Set(d, static_cast<std::uint8_t>(kLeast));
+  auto even = hn::Zero(sums), odd = even;
+  const auto add = [&](auto& sum, std::int64_t at)
+                       HWY_ATTR { sum = hn::Add(sum, hn::SumsOf8(hn::Xor(hn::LoadU(d, bytes + at), flip))); };
+  for (; i + 2 * lanes <= count; i += 2 * lanes) add(even, i), add(odd, i + lanes);
+  for (; i + lanes <= count; i += lanes) add(even, i);
+  HWY_ALIGN std::uint64_t of_lanes[hn::MaxLanes(hn::Repartition<std::uint64_t, decltype(d)>())];
+  hn::Store(hn::Add(even, odd), sums, of_lanes);
+  total = i * kLeast;
+  for (std::size_t k = 0; k < hn::Lanes(sums); ++k) total += static_cast<std::int64_t>(of_lanes[k]);
+#endif
+  for (; i < count; ++i) total += from[i];
+  return total;
+}
+
 QuantizedMath<std::uint8_t> OfUnsigned() {
-  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &Multiply, &PRelu};
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize,
+          &Add,      &Multiply,   &PRelu,        &SumOfBytes};
 }
 QuantizedMath<std::int8_t> OfSigned() {
-  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize, &Add, &Multiply, &PRelu};
+  return {&Quantize, &Dequantize, &QuantizeEach, &DequantizeEach, &Requantize,
+          &Add,      &Multiply,   &PRelu,        &SumOfBytes};
 }
 WidenRange OfRange() { return &Widen; }
 

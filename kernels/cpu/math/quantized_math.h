@@ -38,6 +38,7 @@ struct QuantizedMath {
   // slopes[i % period]. The slopes go on from the first one behind the last one, kMoreSlopes of them.
   void (*prelu)(const Q* from, const Quantization& of_from, const float* slopes, std::int64_t period,
                 std::int64_t count, const Quantization& by, Q* to);
+  std::int64_t (*sum)(const Q* from, std::int64_t count);
 };
 
 inline constexpr std::int64_t kMoreSlopes = 16;

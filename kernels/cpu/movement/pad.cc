@@ -183,9 +183,34 @@ class Padding {
     const std::int64_t kept = last < 0 ? 1 : KeptOf(of_x, before(last), after(last));
     const std::int64_t begin = std::max<std::int64_t>(0, shift);
     const std::int64_t first = std::clamp(begin, from, to), behind = std::clamp(begin + kept, first, to);
-    for (std::int64_t i = from; i < first; ++i) copy(i, Source(last, i - shift, of_x), 1);
+    const auto copy_border = [&](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) {
+        CopyElement(at + static_cast<std::size_t>(i) * bytes,
+                    in + static_cast<std::size_t>(Source(last, i - shift, of_x)) * bytes, bytes);
+      }
+    };
+    copy_border(from, first);
     if (behind > first) copy(first, first - shift, behind - first);
-    for (std::int64_t i = behind; i < to; ++i) copy(i, Source(last, i - shift, of_x), 1);
+    copy_border(behind, to);
+  }
+  // A size that the compiler knows is a move and no call.
+  static void CopyElement(char* to, const char* from, std::size_t bytes) {
+    switch (bytes) {
+      case 1:
+        *to = *from;
+        break;
+      case 2:
+        std::memcpy(to, from, 2);
+        break;
+      case 4:
+        std::memcpy(to, from, 4);
+        break;
+      case 8:
+        std::memcpy(to, from, 8);
+        break;
+      default:
+        std::memcpy(to, from, bytes);
+    }
   }
 
   PadMode mode_;

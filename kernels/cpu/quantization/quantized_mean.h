@@ -136,7 +136,9 @@ struct QuantizedMean {
                            for (std::int64_t r = 0; r < count; r += kRowsAtOnce) {
                              const std::int64_t rows = std::min(kRowsAtOnce, count - r);
                              if (!pace.Spend(rows * columns / 16 + columns)) return;
-                             if (width <= kMeanLanes)
+                             if (width == 1)
+                               sums[0] += BestQuantizedMath<Q>().sum(in + r, rows);
+                             else if (width <= kMeanLanes)
                                AddShortByteRows(in + r * width, rows, width, sums);
                              else
                                AddByteRows(in + r * width, rows, width, sums);

@@ -20,12 +20,13 @@ namespace {
 // is the extreme, as numpy has it. Without branches, so that compilers compare many elements at once.
 template <bool kMax, bool kLast, typename T>
 bool Beats(T later, T best) {
-  const bool is_nan = later != later, is_number = best == best;
+  const bool is_number = best == best;
   if constexpr (kLast) {
-    const bool is_behind = kMax ? later < best : later > best;
+    const bool is_nan = later != later, is_behind = kMax ? later < best : later > best;
     return is_nan | (is_number & (is_behind ^ true));
   } else {
-    return is_number & (is_nan | (kMax ? later > best : later < best));
+    const bool is_kept = kMax ? later <= best : later >= best;  // false for NaN
+    return is_number & (is_kept ^ true);
   }
 }
 
@@ -117,9 +118,11 @@ void FindInShortLines(const T* from, std::int64_t count, std::int64_t step, std:
 
 // Lines side by side: so many at once keep their best elements and positions in the first cache.
 constexpr std::int64_t kLines = 256;
+template <typename T>
+inline constexpr std::int64_t kVector = 32 / std::int64_t{sizeof(T)};
 
-// Rows [begin, end), which are `step` elements apart. There are few of them at a time, whose numbers are
-// about as wide as elements.
+// Rows [begin, end), which are `step` elements apart. Their numbers are as wide as elements, and 0 is none:
+// so many rows are taken at a time that such a number holds theirs.
 template <bool kMax, bool kLast, typename T>
 void TakeRows(const T* rows, std::int64_t step, std::int64_t begin, std::int64_t end, std::int64_t lines,
               T* best, std::int64_t* positions) {
@@ -134,18 +137,25 @@ void TakeRows(const T* rows, std::int64_t step, std::int64_t begin, std::int64_t
       }
     }
     if (end - begin < kFewRows) return;
-    std::int32_t places[kLines];
-    std::fill_n(places, lines, -1);
-    const auto count = static_cast<std::int32_t>(end - begin);
-    for (std::int32_t k = 0; k < count; ++k) {
-      const T* row = rows + (begin + k) * step;
-      for (std::int64_t i = 0; i < lines; ++i) {
-        const bool beats = Beats<kMax, kLast>(row[i], best[i]);
-        best[i] = beats ? row[i] : best[i];
-        places[i] = beats ? k : places[i];
+    using Place = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                     std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>;
+    constexpr std::int64_t kMostRows = sizeof(T) == 1 ? 255 : std::int64_t{1} << 30;
+    for (std::int64_t first = begin; first < end; first += kMostRows) {
+      const auto count = static_cast<std::int32_t>(std::min(kMostRows, end - first));
+      Place places[kLines];
+      std::fill_n(places, lines, Place{0});
+      for (std::int32_t k = 0; k < count; ++k) {
+        const T* row = rows + (first + k) * step;
+        const auto place = static_cast<Place>(k + 1);
+        for (std::int64_t i = 0; i < lines; ++i) {
+          const bool beats = Beats<kMax, kLast>(row[i], best[i]);
+          best[i] = beats ? row[i] : best[i];
+          places[i] = beats ? place : places[i];
+        }
       }
+      for (std::int64_t i = 0; i < lines; ++i)
+        positions[i] = places[i] == 0 ? positions[i] : first + std::int64_t{places[i]} - 1;
     }
-    for (std::int64_t i = 0; i < lines; ++i) positions[i] = places[i] < 0 ? positions[i] : begin + places[i];
   });
 }
 
@@ -229,23 +239,33 @@ struct ArgReduce : WithAttributes<contract::ArgReduceAttributes> {
   static Status OfLinesSideBySide(const T* from, std::int64_t count, std::int64_t inner, std::int64_t outer,
                                   Positions to) {
     const std::int64_t blocks = (inner + kLines - 1) / kLines;
-    return ParallelFor(outer * blocks, GrainOf(kGrain, Times(count, std::min(inner, kLines))),
-                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         for (std::int64_t b = begin; b < end; ++b) {
-                           const std::int64_t first = b % blocks * kLines,
-                                              lines = std::min(kLines, inner - first);
-                           const T* rows = from + b / blocks * count * inner + first;
-                           T best[kLines];
-                           std::int64_t positions[kLines] = {};
-                           std::copy_n(rows, lines, best);
-                           const auto take = [&](std::int64_t k, std::int64_t last_row) {
-                             TakeRows<kMax, kLast>(rows, inner, k + 1, last_row + 1, lines, best, positions);
-                           };
-                           if (!pace.For(count - 1, lines, take)) return;
-                           const std::int64_t result = b / blocks * inner + first;
-                           for (std::int64_t i = 0; i < lines; ++i) to.Put(result + i, positions[i]);
-                         }
-                       });
+    return ParallelFor(
+        outer * blocks, GrainOf(kGrain, Times(count, std::min(inner, kLines))),
+        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+          for (std::int64_t b = begin; b < end; ++b) {
+            const std::int64_t block = b % blocks * kLines, end_of = std::min(inner, block + kLines);
+            const auto run = [&](std::int64_t first, std::int64_t lines) {
+              const T* rows = from + b / blocks * count * inner + first;
+              T best[kLines];
+              std::int64_t positions[kLines] = {};
+              std::copy_n(rows, lines, best);
+              const auto take = [&](std::int64_t k, std::int64_t last_row) {
+                TakeRows<kMax, kLast>(rows, inner, k + 1, last_row + 1, lines, best, positions);
+              };
+              if (!pace.For(count - 1, lines, take)) return false;
+              const std::int64_t result = b / blocks * inner + first;
+              for (std::int64_t i = 0; i < lines; ++i) to.Put(result + i, positions[i]);
+              return true;
+            };
+            // A last vector takes lines that are left, and some before them once more.
+            const std::int64_t lines = end_of - block, whole = lines / kVector<T> * kVector<T>;
+            if (whole == 0 || whole == lines) {
+              if (!run(block, lines)) return;
+            } else if (!run(block, whole) || !run(end_of - kVector<T>, kVector<T>)) {
+              return;
+            }
+          }
+        });
   }
 };
 

@@ -165,6 +165,9 @@ struct LogSumExp {
         }
         return;
       }
+      if (std::is_same_v<T, float> && steps[0] == 1 && steps[1] == 1 && next[0] == 0 && next[1] == count &&
+          count <= kFew)
+        return AddPowersOfRows(in + i, most + o, sum + o, count, runs);
       for (std::int64_t r = 0; r < runs; ++r, o += next[0], i += next[1])
         AddPowersOfRun(in + i, steps[1], most + o, sum + o, steps[0], count);
     };
@@ -182,6 +185,24 @@ struct LogSumExp {
     }
     Powers(powers, runs * count);
     reduction::ReduceShortRuns<0, reduction::Sum>(powers, count, 1, sum, out_step, runs, count);
+  }
+  // Rows of few results side by side, several of which follow each other.
+  template <typename T>
+  static void AddPowersOfRows(const T* in, const T* most, T* sum, std::int64_t count, std::int64_t runs) {
+    const std::int64_t rows = kBlock / count;
+    T shifts[kBlock], powers[kBlock];
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t k = 0; k < count; ++k) shifts[r * count + k] = Shift(most[k]);
+    }
+    for (std::int64_t r = 0; r < runs; r += rows) {
+      const std::int64_t some = std::min(rows, runs - r), size = some * count;
+      const T* from = in + r * count;
+      WideLoop([=, by = &shifts[0], to = &powers[0]] {
+        for (std::int64_t k = 0; k < size; ++k) to[k] = from[k] - by[k];
+      });
+      Powers(powers, size);
+      reduction::AddShortRows<reduction::Sum>(powers, sum, count, some);
+    }
   }
   template <typename T>
   static void AddPowersOfRun(const T* in, std::int64_t step, const T* most, T* sum, std::int64_t out_step,

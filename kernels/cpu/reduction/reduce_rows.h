@@ -195,6 +195,11 @@ T ReduceLanes(const In* in, std::int64_t count) {
   return result;
 }
 
+// The lanes of a run. A product of some hundred floats leaves their range on its way. Numbers close to 0 take
+// a CPU a hundred times as long, so the lanes of products are doubles.
+template <typename Op, typename T>
+using RunLane = std::conditional_t<std::is_same_v<Op, ProductOf> && std::is_same_v<T, float>, double, T>;
+
 // Runs of `count` contiguous elements. Each begins `next` elements behind the one before.
 template <typename Op, typename T, typename In>
 void ReduceRuns(const In* in, std::int64_t next, std::int64_t count, T* out, std::int64_t out_step,
@@ -202,7 +207,7 @@ void ReduceRuns(const In* in, std::int64_t next, std::int64_t count, T* out, std
   WideLoop([=] {
     for (std::int64_t r = 0; r < runs; ++r) {
       T& result = out[r * out_step];
-      result = Op::Join(result, ReduceLanes<Op, T>(in + r * next, count));
+      result = Op::Join(result, static_cast<T>(ReduceLanes<Op, RunLane<Op, T>>(in + r * next, count)));
     }
   });
 }
@@ -289,7 +294,7 @@ void AddShortRows(const In* in, T* results, std::int64_t count, std::int64_t run
 
 // Runs of so few elements that a call for each would take longer than their sums.
 template <typename Op, typename In>
-inline constexpr std::int64_t kFewElements = kHasFunction<Op, In> ? 32 : 128;
+inline constexpr std::int64_t kFewElements = kHasFunction<Op, In> ? 23 : 128;
 
 // Runs of kCount elements, or of `count`. Several runs are summed side by side: sums of one wait for each
 // other.

@@ -2,6 +2,7 @@
 // Images sampled at the positions of a grid, and the grids of affine maps.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "rewire/kernels/contract/vision.h"
 #include "rewire/kernels/cpu/registry.h"
@@ -10,6 +11,7 @@
 #include "rewire/kernels/cpu/support/parallel.h"
 #include "rewire/kernels/cpu/support/types.h"
 #include "rewire/kernels/cpu/support/wide_loop.h"
+#include "rewire/kernels/cpu/vision/grid_sums.h"
 #include "rewire/kernels/cpu/vision/grid_taps.h"
 
 namespace rewire::kernel::cpu {
@@ -69,51 +71,98 @@ struct GridSample : GridTaps {
     const std::int64_t inputs = Product(x.dims(), 2, x.ndim());
     const std::int64_t points = Product(out.dims(), 2, out.ndim());
     const std::int64_t channels = x.dim(1);
-    const std::int64_t blocks = (points + kPoints - 1) / kPoints;
-    return ParallelFor(Times(x.dim(0), blocks), GrainOf(kGrain, std::min(points, kPoints), Plus(channels, 8)),
+    const int count = CountTaps(kAxes);
+    const SumGridTaps of_gathered = ChooseSumGridTaps();
+    const std::int64_t size = BlockOf(points, count), blocks = (points + size - 1) / size;
+    return ParallelFor(Times(x.dim(0), blocks), GrainOf(kGrain, std::min(points, size), Plus(channels, 8)),
                        [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-                         AxisTaps axes[kAxes];
                          Taps<T, Offset> taps;
+                         taps.count = count;
+                         taps.points = size;
                          for (std::int64_t i = begin; i < end; ++i) {
-                           const std::int64_t image = i / blocks, first = i % blocks * kPoints;
-                           const std::int64_t count = std::min(kPoints, points - first);
+                           const std::int64_t image = i / blocks, first = i % blocks * size;
+                           const std::int64_t some = std::min(size, points - first);
                            const T* at = grid.data<T>() + (image * points + first) * kAxes;
-                           if (!pace.Spend(16 * count)) return;
-                           // Coordinates count the axes backwards.
-                           for (int a = 0; a < kAxes; ++a)
-                             FindAxisTaps(at + (kAxes - 1 - a), kAxes, x.dim(2 + a), count, &axes[a]);
-                           Combine<kAxes>(x.dims(), axes, count, &taps);
+                           if (!FindTaps<kAxes>(x.dims(), at, some, &taps, pace)) return;
                            for (std::int64_t c = image * channels; c < (image + 1) * channels; ++c) {
-                             if (!pace.Spend(2 * count)) return;
+                             if (!pace.Spend(2 * some * count)) return;
                              const T* from = x.data<T>() + c * inputs;
-                             T* to = out.data<T>() + c * points + first;
-                             Sum(inputs == 0 ? nullptr : from, taps, count, to);
+                             Sum(inputs == 0 ? nullptr : from, taps, some, of_gathered,
+                                 out.data<T>() + c * points + first);
                            }
                          }
                        });
   }
 
+  // The points of a block: several blocks of an image are tasks of several threads.
+  static std::int64_t BlockOf(std::int64_t points, int taps) {
+    constexpr std::int64_t kBlocks = 8;
+    const std::int64_t some = (points / kBlocks + kPoints) / kPoints * kPoints;
+    return std::min(some, kBlockTaps / taps);
+  }
+
+  // Returns false if told to stop.
+  template <int kAxes, typename T, typename Offset>
+  bool FindTaps(ShapeView x, const T* at, std::int64_t points, Taps<T, Offset>* taps, Pace& pace) const {
+    AxisTaps axes[kAxes];
+    for (std::int64_t first = 0; first < points; first += kPoints) {
+      const std::int64_t count = std::min(kPoints, points - first);
+      if (!pace.Spend(16 * count)) return false;
+      // Coordinates count the axes backwards.
+      for (int a = 0; a < kAxes; ++a) {
+        FindAxisTaps(at + first * kAxes + (kAxes - 1 - a), kAxes, x[static_cast<std::size_t>(2 + a)], count,
+                     &axes[a]);
+      }
+      Combine<kAxes>(x, axes, first, count, taps);
+    }
+    return true;
+  }
+
   // A plane of no elements is null.
   template <typename T, typename Offset>
-  void Sum(const T* plane, const Taps<T, Offset>& taps, std::int64_t points, T* to) const {
+  void Sum(const T* plane, const Taps<T, Offset>& taps, std::int64_t points, SumGridTaps of_gathered,
+           T* to) const {
     const T zero = 0;
     const T* elements = plane == nullptr ? &zero : plane;
-    WideLoop([&taps, elements, points, to, nearest = mode == kNearest] {
-      // An absent element is read where one is, so that the loads need no branch.
-      const auto value = [&](int k, std::int64_t p) {
-        const Offset offset = taps.offsets[k][p];
-        const T element = elements[offset < 0 ? 0 : offset];
-        return offset < 0 ? T{0} : element;
-      };
-      if (nearest) {
-        for (std::int64_t p = 0; p < points; ++p) to[p] = value(0, p);
-        return;
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<Offset, std::int32_t>) {
+      if (of_gathered != nullptr && mode != kNearest)
+        return of_gathered(elements, taps.offsets, taps.weights, taps.points, taps.count, points, to);
+    }
+    if (taps.count == 4) return SumTaps<4>(elements, taps, points, to);
+    SumTaps<0>(elements, taps, points, to);
+  }
+  // The usual number of taps is known to the compiler: the sum of a point stays in a register then. Sums of
+  // some points are the loop's own before they are written, so that nothing it reads can be among them.
+  template <int kTaps, typename T, typename Offset>
+  void SumTaps(const T* elements, const Taps<T, Offset>& taps, std::int64_t points, T* to) const {
+    WideLoop([=, count = kTaps == 0 ? taps.count : kTaps, step = taps.points, all_offsets = &taps.offsets[0],
+              all_weights = &taps.weights[0], nearest = mode == kNearest] {
+      for (std::int64_t first = 0; first < points; first += kPoints) {
+        const Offset* offsets = all_offsets + first;
+        const T* weights = all_weights + first;
+        // An absent element is read where one is, so that the loads need no branch.
+        const auto value = [=](std::int64_t place) {
+          const Offset offset = offsets[place];
+          const T element = elements[offset < 0 ? 0 : offset];
+          return offset < 0 ? T{0} : element;
+        };
+        const std::int64_t some = std::min(kPoints, points - first);
+        T sums[kPoints] = {};
+        if (kTaps != 0) {
+          for (std::int64_t p = 0; p < some; ++p) {
+            T sum = 0;
+            for (int k = 0; k < kTaps; ++k) sum += weights[k * step + p] * value(k * step + p);
+            sums[p] = sum;
+          }
+        } else if (nearest) {
+          for (std::int64_t p = 0; p < some; ++p) sums[p] = value(p);
+        } else {
+          for (int k = 0; k < count; ++k) {
+            for (std::int64_t p = 0; p < some; ++p) sums[p] += weights[k * step + p] * value(k * step + p);
+          }
+        }
+        for (std::int64_t p = 0; p < some; ++p) to[first + p] = sums[p];
       }
-      T sums[kPoints] = {};
-      for (int k = 0; k < taps.count; ++k) {
-        for (std::int64_t p = 0; p < points; ++p) sums[p] += taps.weights[k][p] * value(k, p);
-      }
-      for (std::int64_t p = 0; p < points; ++p) to[p] = sums[p];
     });
   }
 };

@@ -24,10 +24,11 @@ class GridTaps {
   Padding padding = kZeros;
   bool align_corners = false;
 
-  // Points whose taps are found before all channels use them.
+  // Points whose taps are found at once.
   static constexpr std::int64_t kPoints = 64;
+  // Taps that are found before all channels use them. A channel is read once for each such block of points.
+  static constexpr std::int64_t kBlockTaps = 2048;
   static constexpr int kMostReach = 4;  // of cubic sampling
-  static constexpr int kMostTaps = 16;  // of cubic sampling along two axes
 
   // The elements that points of the grid read along one axis, and their weights. The index of an element
   // beyond the image, which counts as 0, is -1.
@@ -35,13 +36,21 @@ class GridTaps {
     std::int32_t indices[kMostReach][kPoints];
     double weights[kMostReach][kPoints];
   };
-  // The same of all axes: offsets in a plane.
+  // The same of all axes: offsets in a plane. Tap k of point p has place k * points + p.
   template <typename T, typename Offset>
   struct Taps {
-    int count = 0;  // of each point
-    Offset offsets[kMostTaps][kPoints];
-    T weights[kMostTaps][kPoints];
+    int count = 0;            // of each point
+    std::int64_t points = 0;  // of a block
+    Offset offsets[kBlockTaps];
+    T weights[kBlockTaps];
   };
+
+  // The taps of a point.
+  int CountTaps(int axes) const {
+    int count = 1;
+    for (int a = 0; a < axes; ++a) count *= ReachOf(mode);
+    return count;
+  }
 
   // The taps along an axis of `count` points, whose coordinates in [-1, 1] are `step` apart.
   template <typename T>
@@ -66,13 +75,13 @@ class GridTaps {
         return FindTapsByMode(Fold<kReflection>{size, low, span}, dim, positions, count, taps);
     }
   }
-  // The neighbors along every axis, weighted by their distance.
+  // The neighbors along every axis, weighted by their distance, of `count` points of the block from `first`
+  // on.
   template <int kAxes, typename T, typename Offset>
-  void Combine(ShapeView x, const AxisTaps (&axes)[kAxes], std::int64_t count, Taps<T, Offset>* taps) const {
+  void Combine(ShapeView x, const AxisTaps (&axes)[kAxes], std::int64_t first, std::int64_t count,
+               Taps<T, Offset>* taps) const {
     const int reach = ReachOf(mode);
     const bool is_empty = Product(x, 2, 2 + kAxes) == 0;
-    taps->count = 1;
-    for (int a = 0; a < kAxes; ++a) taps->count *= reach;
     for (int tap = 0; tap < taps->count; ++tap) {
       const std::int32_t* indices[kAxes];
       const double* weights[kAxes];
@@ -84,7 +93,8 @@ class GridTaps {
       Offset dims[kAxes];
       for (int a = 0; a < kAxes; ++a)
         dims[a] = is_empty ? Offset{0} : static_cast<Offset>(x[static_cast<std::size_t>(2 + a)]);
-      WideLoop([=, offsets = taps->offsets[tap], products = taps->weights[tap]] {
+      const std::int64_t place = tap * taps->points + first;
+      WideLoop([=, offsets = taps->offsets + place, products = taps->weights + place] {
         for (std::int64_t p = 0; p < count; ++p) {
           Offset offset = indices[0][p];
           double weight = weights[0][p];

@@ -47,7 +47,12 @@ struct Resize {
       using T = typename decltype(tag)::type;
       // A float holds every number of one byte, of bf16 or of 32-bit floats.
       using Number = std::conditional_t<sizeof(T) == 1 || std::is_same_v<Computed<T>, float>, float, double>;
-      if (attributes.Copies()) return CopyNearest<T>(x, axes, out);
+      if (attributes.mode == Interpolation::kNearest) {
+        const auto outside = static_cast<Number>(attributes.outside);
+        T value{};
+        RoundAll(&outside, 1, &value);
+        return CopyNearest<T>(x, axes, out, value);
+      }
       return Run<T, Number>(x, axes, out);
     });
   }
@@ -56,7 +61,7 @@ struct Resize {
     if (x == nullptr || out == nullptr || x->ndim != out->ndim) return false;
     std::int64_t positions = 0;
     for (std::int32_t i = 0; i < out->ndim; ++i) positions += Times(1, out->shape[i]);
-    if (attributes.Copies()) {
+    if (attributes.mode == Interpolation::kNearest) {
       sizes.Take(positions, sizeof(std::int64_t));
       return true;
     }
@@ -125,6 +130,8 @@ struct Resize {
     });
   }
 
+  static constexpr std::int64_t kOutside = -1;
+
   // Runs of kInner elements, which are too few for a call each.
   template <int kInner, typename T>
   static bool CopyRuns(const T* from, const std::int64_t* source, std::int64_t count, T* to, Pace& pace) {
@@ -161,9 +168,11 @@ struct Resize {
     return true;
   }
 
-  // Each element is another one: rows of the axes behind the last one that is resized are copied.
+  // Each element is another one, or `outside` where a position lies beyond x: rows of the axes behind the
+  // last one that is resized are copied.
   template <typename T>
-  Status CopyNearest(TensorView x, const ResizeAxis (&axes)[kMaxKernelRank], TensorView out) const {
+  Status CopyNearest(TensorView x, const ResizeAxis (&axes)[kMaxKernelRank], TensorView out,
+                     T outside) const {
     const int rank = x.ndim();
     int last = rank - 1;
     while (last > 0 && axes[last].IsIdentity(attributes)) --last;
@@ -179,35 +188,49 @@ struct Resize {
       for (std::int64_t o = 0; o < axes[i].output; ++o) {
         if (!pace.Spend(8)) return Stopped();
         double weight = 0;
-        const std::int64_t at =
-            axes[i].IsIdentity(attributes) ? o : axes[i].At(attributes, o, &weight, pace).first;
-        source[o] = std::clamp<std::int64_t>(at, 0, axes[i].input - 1) * step;
+        Taps taps{o, 1, false};
+        if (!axes[i].IsIdentity(attributes)) taps = axes[i].At(attributes, o, &weight, pace);
+        source[o] =
+            taps.outside ? kOutside : std::clamp<std::int64_t>(taps.first, 0, axes[i].input - 1) * step;
       }
       sources[i] = source;
       source += axes[i].output;
       step *= axes[i].input;
     }
     const std::int64_t count = axes[last].output;
+    // A region is one run of the line.
+    const std::int64_t* const of_line = sources[last];
+    const auto is_inside = [](std::int64_t place) { return place != kOutside; };
+    const std::int64_t first = std::find_if(of_line, of_line + count, is_inside) - of_line;
+    const std::int64_t end_inside = std::find(of_line + first, of_line + count, kOutside) - of_line;
     const std::int64_t rows = Product(out.dims(), 0, last);
-    return ParallelFor(
-        rows, GrainOf(kGrain, count, inner), [&](std::int64_t begin, std::int64_t end, Pace& pace) {
-          const T* before = nullptr;  // where the row before came from
-          for (std::int64_t row = begin; row < end; ++row) {
-            const T* from = x.data<T>();
-            std::int64_t rest = row;
-            for (int i = last - 1; i >= 0; --i) {
-              from += sources[i][rest % axes[i].output];
-              rest /= axes[i].output;
-            }
-            const std::int64_t elements = count * inner;
-            T* to = out.data<T>() + row * elements;
-            const bool done = from == before
-                                  ? pace.Copy(to, to - elements, elements * std::int64_t{sizeof(T)})
-                                  : CopyLine(from, sources[last], count, inner, to, pace);
-            if (!done) return;
-            before = from;
-          }
-        });
+    return ParallelFor(rows, GrainOf(kGrain, count, inner),
+                       [&](std::int64_t begin, std::int64_t end, Pace& pace) {
+                         const std::int64_t elements = count * inner;
+                         std::int64_t before = -2;  // where the row before came from
+                         for (std::int64_t row = begin; row < end; ++row) {
+                           std::int64_t from = 0, rest = row;
+                           for (int i = last - 1; i >= 0; --i) {
+                             const std::int64_t place = sources[i][rest % axes[i].output];
+                             from = from == kOutside || place == kOutside ? kOutside : from + place;
+                             rest /= axes[i].output;
+                           }
+                           T* to = out.data<T>() + row * elements;
+                           bool done = true;
+                           if (from == before) {
+                             done = pace.Copy(to, to - elements, elements * std::int64_t{sizeof(T)});
+                           } else if (from == kOutside) {
+                             done = pace.Fill(to, elements, outside);
+                           } else {
+                             done = pace.Fill(to, first * inner, outside) &&
+                                    CopyLine(x.data<T>() + from, of_line + first, end_inside - first, inner,
+                                             to + first * inner, pace) &&
+                                    pace.Fill(to + end_inside * inner, (count - end_inside) * inner, outside);
+                           }
+                           if (!done) return;
+                           before = from;
+                         }
+                       });
   }
 
   // Passes from x through two buffers to the result, or where its elements are not the numbers of the passes,

@@ -182,24 +182,26 @@ struct RoiAlign {
         if (!pace.Spend(8)) return;
         double sum = 0;
         double most = -std::numeric_limits<double>::infinity();
+        const auto take = [&](const Neighbors& down, const Neighbors& across) {
+          double a = 0, b = 0, c = 0, d = 0;
+          if (down.inside && across.inside) {
+            const double above = 1 - down.part, before = 1 - across.part;
+            a = above * before * static_cast<double>(in[down.first + across.first]);
+            b = above * across.part * static_cast<double>(in[down.first + across.second]);
+            c = down.part * before * static_cast<double>(in[down.second + across.first]);
+            d = down.part * across.part * static_cast<double>(in[down.second + across.second]);
+          }
+          if (maximum)
+            most = std::max(std::max(std::max(std::max(most, a), b), c), d);
+          else
+            sum += a + b + c + d;
+        };
+        if (taken == 1) take(region.rows.At(row, 0), region.columns.At(column, 0));
         // Rows without samples are no work, and there may be more than a run ever ends with.
-        for (std::int64_t i = 0; taken > 0 && i < per_row; ++i) {
+        for (std::int64_t i = 0; taken > 1 && i < per_row; ++i) {
           const Neighbors down = region.rows.At(row, i);
           const auto line = [&](std::int64_t j, std::int64_t end) {
-            for (; j < end; ++j) {
-              const Neighbors across = region.columns.At(column, j);
-              double terms[4] = {0, 0, 0, 0};
-              if (down.inside && across.inside) {
-                const double above = 1 - down.part, before = 1 - across.part;
-                terms[0] = above * before * static_cast<double>(in[down.first + across.first]);
-                terms[1] = above * across.part * static_cast<double>(in[down.first + across.second]);
-                terms[2] = down.part * before * static_cast<double>(in[down.second + across.first]);
-                terms[3] = down.part * across.part * static_cast<double>(in[down.second + across.second]);
-              }
-              sum += terms[0] + terms[1] + terms[2] + terms[3];
-              if (!maximum) continue;
-              for (const double term : terms) most = std::max(most, term);
-            }
+            for (; j < end; ++j) take(down, region.columns.At(column, j));
           };
           if (!pace.For(per_column, 8, line)) return;
         }

@@ -232,6 +232,28 @@ TEST_CASE("logic takes any byte but 0 as true") {
   CHECK(out.values<std::uint8_t>() == std::vector<std::uint8_t>{1, 1, 0, 0});
 }
 
+TEST_CASE("a truth value that decides the result decides all it is repeated for") {
+  HostTensor many = HostTensor::Empty<bool>({3, 100}), out = HostTensor::Empty<bool>({3, 100});
+  for (std::int64_t i = 0; i < many.size(); ++i)
+    many.elements<std::uint8_t>()[i] = static_cast<std::uint8_t>(i % 3);
+  HostTensor rows = HostTensor::Of<bool>({3, 1}, {false, true, false});
+  rows.elements<std::uint8_t>()[1] = 7;
+  const std::pair<const char*, bool (*)(bool, bool)> cases[] = {
+      {"rewire.and", [](bool a, bool b) { return a && b; }},
+      {"rewire.or", [](bool a, bool b) { return a || b; }},
+      {"rewire.xor", [](bool a, bool b) { return a != b; }},
+      {"rewire.equal", [](bool a, bool b) { return a == b; }}};
+  for (const auto& [name, function] : cases) {
+    for (const bool is_left : {true, false}) {
+      REQUIRE((is_left ? Run(name, {&rows, &many, &out}) : Run(name, {&many, &rows, &out})) == "");
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < many.size(); ++i)
+        wrong += out.elements<std::uint8_t>()[i] == (function(i / 100 == 1, i % 3 != 0) ? 1 : 0) ? 0 : 1;
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("functions of one element agree with the mathematical ones") {
   const std::pair<const char*, double (*)(double)> cases[] = {
       {"rewire.neg", [](double x) { return -x; }},

@@ -93,8 +93,26 @@ void CheckAsFloats(const std::string& kernel, const std::vector<Shape>& shapes, 
   CHECK(wrong == 0);
 }
 
+TEST_CASE("whole numbers of float16 keep zeros' signs, infinities and NaN") {
+  const float numbers[] = {-0.0F, 0.25F, -0.25F, 0.5F,     -0.5F,     -1.5F,
+                           2.5F,  2048,  -65504, INFINITY, -INFINITY, NAN};
+  HostTensor x = HostTensor::Empty<Float16>({std::ssize(numbers)}), out = x;
+  for (std::int64_t i = 0; i < x.size(); ++i) x.elements<Float16>()[i] = Float16(numbers[i]);
+  const auto check = [&](const char* kernel, float (*function)(float)) {
+    REQUIRE(Run(kernel, {&x, &out}) == "");
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const Float16 given = out.elements<Float16>()[i], expected(function(numbers[i]));
+      INFO(kernel << " of " << numbers[i]);
+      CHECK((std::isnan(numbers[i]) ? std::isnan(static_cast<float>(given)) : given.bits == expected.bits));
+    }
+  };
+  check("rewire.floor", [](float value) { return std::floor(value); });
+  check("rewire.ceil", [](float value) { return std::ceil(value); });
+}
+
 TEST_CASE("elementwise kernels of float16 are those of float, rounded") {
-  for (const char* kernel : {"rewire.ceil", "rewire.sqrt", "rewire.tanh", "rewire.neg", "rewire.celu"}) {
+  for (const char* kernel : {"rewire.ceil", "rewire.floor", "rewire.round", "rewire.sqrt", "rewire.tanh",
+                             "rewire.neg", "rewire.celu"}) {
     for (const std::int64_t size : {1, 7, 255, 256, 257, 70000}) CheckAsFloats(kernel, {{size}}, {size});
   }
   for (const char* kernel : {"rewire.add", "rewire.div", "rewire.max"}) {

@@ -69,6 +69,20 @@ TEMPLATE_TEST_CASE("positions of extremes are those of a loop over each line", "
 }
 
 // Lines that are longer than what a kernel does between two questions whether to go on.
+TEST_CASE("the position of a byte's extreme may lie behind more rows than a byte counts") {
+  const std::int64_t rows = 700, columns = 5;
+  HostTensor x = HostTensor::Empty<std::uint8_t>({rows, columns}),
+             out = HostTensor::Empty<std::int64_t>({columns});
+  const std::int64_t places[columns] = {0, 254, 255, 256, 699};
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.elements<std::uint8_t>()[i] = i / columns == places[i % columns] ? 9 : 3;
+  REQUIRE(Run("rewire.argmax", {&x, &out}, {{"axis", 0}, {"keepdims", 0}}) == "");
+  for (std::int64_t j = 0; j < columns; ++j) CHECK(out.elements<std::int64_t>()[j] == places[j]);
+  REQUIRE(Run("rewire.argmin", {&x, &out}, {{"axis", 0}, {"keepdims", 0}, {"select_last_index", 1}}) == "");
+  for (std::int64_t j = 0; j < columns; ++j)
+    CHECK(out.elements<std::int64_t>()[j] == (places[j] == rows - 1 ? rows - 2 : rows - 1));
+}
+
 TEST_CASE("the position of an extreme may lie anywhere in a long line") {
   const std::int64_t count = 70'000;
   for (const std::size_t at : {0U, 16'383U, 16'384U, 40'000U, 69'999U}) {

@@ -173,6 +173,33 @@ TEST_CASE("reductions of any number of lanes, short rows and short runs") {
   }
 }
 
+TEST_CASE("a product leaves the range of its floats on the way and comes back") {
+  // Lanes of a run take every sixteenth or thirty-second element.
+  const std::int64_t count = 32 * 200;
+  HostTensor x = HostTensor::Empty<float>({count}), out = HostTensor::Empty<float>({1});
+  for (std::int64_t i = 0; i < count; ++i) x.elements<float>()[i] = i < count / 2 ? 0.25F : 4.0F;
+  REQUIRE(Run("rewire.reduce_prod", {&x, &out}) == "");
+  CHECK(out.elements<float>()[0] == 1);
+}
+
+TEST_CASE("the logarithm of sums of powers over short rows") {
+  for (const std::int64_t columns : {1, 2, 10, 63, 64, 65}) {
+    CAPTURE(columns);
+    const std::int64_t rows = 43;
+    HostTensor x = HostTensor::Random({2, rows, columns}, 5), out = HostTensor::Empty<float>({2, 1, columns});
+    x.elements<float>()[0] = -std::numeric_limits<float>::infinity();
+    REQUIRE(Run("rewire.reduce_log_sum_exp", {&x, &out}, {{"axes", Ints{1}}}) == "");
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      double sum = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t at = (i / columns * rows + r) * columns + i % columns;
+        sum += std::exp(static_cast<double>(x.elements<float>()[at]));
+      }
+      CHECK(std::fabs(static_cast<double>(out.elements<float>()[i]) - std::log(sum)) < 1e-5);
+    }
+  }
+}
+
 TEST_CASE("an extreme of a line with NaN is NaN, wherever it lies") {
   for (const std::int64_t rows : {2, 31, 100, 300}) {
     for (const std::int64_t columns : {1, 5, 16, 40, 200}) {

@@ -219,47 +219,52 @@ TEST_CASE("many points of a grid, within the image and beyond, by every mode and
     }
     double Source(double at) const { return align ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2; }
   };
-  for (const char* padding : {"zeros", "border", "reflection"}) {
-    for (const bool align : {false, true}) {
-      for (const std::string mode : {"linear", "nearest", "cubic"}) {
-        CAPTURE(padding, align, mode);
-        HostTensor out = HostTensor::Empty<float>({1, 2, 1, points});
-        REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out},
-                    {{"mode", mode.c_str()}, {"padding_mode", padding}, {"align_corners", align}}) == "");
-        const bool reflects = padding[0] == 'r', holds = padding[0] == 'b';
-        const Axis axes[] = {{static_cast<double>(rows), align, reflects, holds},
-                             {static_cast<double>(columns), align, reflects, holds}};
-        const auto cubic = [](double d) {
-          return d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : d < 2 ? ((-0.75 * d + 3.75) * d - 6) * d + 3 : 0;
-        };
-        for (std::int64_t i = 0; i < out.size(); ++i) {
-          double places[2], sum = 0;
-          for (int a = 0; a < 2; ++a) {
-            places[a] = axes[a].Source(static_cast<double>(grid.elements<float>()[i % points * 2 + 1 - a]));
-            if (mode != "cubic") places[a] = axes[a].Fold(places[a]);
-            if (mode == "nearest") places[a] = std::nearbyint(places[a]);
-          }
-          const int before = mode == "cubic" ? 1 : 0, after = mode == "cubic" ? 2 : mode == "linear" ? 1 : 0;
-          for (int dy = -before; dy <= after; ++dy) {
-            for (int dx = -before; dx <= after; ++dx) {
-              const double y = std::floor(places[0]) + dy, z = std::floor(places[1]) + dx;
-              const auto weight = [&](double d) { return mode == "cubic" ? cubic(d) : 1 - d; };
-              const double by =
-                  mode == "nearest" ? 1 : weight(std::fabs(places[0] - y)) * weight(std::fabs(places[1] - z));
-              const double at_y = axes[0].Fold(y), at_z = axes[1].Fold(z);
-              const bool inside = at_y >= 0 && at_y < axes[0].size && at_z >= 0 && at_z < axes[1].size;
-              if (inside) {
-                const auto offset = static_cast<std::int64_t>(std::nearbyint(at_y)) * columns +
-                                    static_cast<std::int64_t>(std::nearbyint(at_z));
-                sum += by * static_cast<double>(x.elements<float>()[i / points * rows * columns + offset]);
+  ForEachTarget([&] {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      for (const bool align : {false, true}) {
+        for (const std::string mode : {"linear", "nearest", "cubic"}) {
+          CAPTURE(padding, align, mode);
+          HostTensor out = HostTensor::Empty<float>({1, 2, 1, points});
+          REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out},
+                      {{"mode", mode.c_str()}, {"padding_mode", padding}, {"align_corners", align}}) == "");
+          const bool reflects = padding[0] == 'r', holds = padding[0] == 'b';
+          const Axis axes[] = {{static_cast<double>(rows), align, reflects, holds},
+                               {static_cast<double>(columns), align, reflects, holds}};
+          const auto cubic = [](double d) {
+            return d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : d < 2 ? ((-0.75 * d + 3.75) * d - 6) * d + 3 : 0;
+          };
+          for (std::int64_t i = 0; i < out.size(); ++i) {
+            double places[2], sum = 0;
+            for (int a = 0; a < 2; ++a) {
+              places[a] = axes[a].Source(static_cast<double>(grid.elements<float>()[i % points * 2 + 1 - a]));
+              if (mode != "cubic") places[a] = axes[a].Fold(places[a]);
+              if (mode == "nearest") places[a] = std::nearbyint(places[a]);
+            }
+            const int before = mode == "cubic" ? 1 : 0, after = mode == "cubic"    ? 2
+                                                                : mode == "linear" ? 1
+                                                                                   : 0;
+            for (int dy = -before; dy <= after; ++dy) {
+              for (int dx = -before; dx <= after; ++dx) {
+                const double y = std::floor(places[0]) + dy, z = std::floor(places[1]) + dx;
+                const auto weight = [&](double d) { return mode == "cubic" ? cubic(d) : 1 - d; };
+                const double by = mode == "nearest"
+                                      ? 1
+                                      : weight(std::fabs(places[0] - y)) * weight(std::fabs(places[1] - z));
+                const double at_y = axes[0].Fold(y), at_z = axes[1].Fold(z);
+                const bool inside = at_y >= 0 && at_y < axes[0].size && at_z >= 0 && at_z < axes[1].size;
+                if (inside) {
+                  const auto offset = static_cast<std::int64_t>(std::nearbyint(at_y)) * columns +
+                                      static_cast<std::int64_t>(std::nearbyint(at_z));
+                  sum += by * static_cast<double>(x.elements<float>()[i / points * rows * columns + offset]);
+                }
               }
             }
+            REQUIRE(static_cast<double>(out.elements<float>()[i]) == Approx(sum).epsilon(1e-5).margin(1e-5));
           }
-          REQUIRE(static_cast<double>(out.elements<float>()[i]) == Approx(sum).epsilon(1e-5).margin(1e-5));
         }
       }
     }
-  }
+  });
 }
 
 TEST_CASE("regions are pooled") {

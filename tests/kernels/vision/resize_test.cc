@@ -162,6 +162,19 @@ TEST_CASE("taps of weight 0 hide what is infinite, and positions outside have th
   });
 }
 
+TEST_CASE("the nearest elements of a region keep their type, and beyond x is the given value") {
+  HostTensor x = HostTensor::Of<std::int32_t>({2, 3}, {1 << 30, 2, 3, 4, 5, (1 << 30) + 1});
+  // The last axis goes over both ends, and the first one backwards from row 1 to beyond row 0.
+  HostTensor roi = HostTensor::Of<float>({4}, {1, -0.5F, -1, 1.5F});
+  HostTensor out = HostTensor::Empty<std::int32_t>({3, 5});
+  REQUIRE(Run("rewire.resize", {&x, &roi, &out},
+              {{"coordinate_transformation_mode", "tf_crop_and_resize"}, {"extrapolation_value", -7.0}}) ==
+          "");
+  CHECK(out.values<std::int32_t>() == std::vector<std::int32_t>{-7, 4, 5, (1 << 30) + 1, -7,  //
+                                                                -7, 1 << 30, 2, 3, -7,        //
+                                                                -7, -7, -7, -7, -7});
+}
+
 TEST_CASE("a long antialiasing filter adds up all its taps") {
   ForEachTarget([] {
     for (const std::int64_t inner : {1, 4, 20}) {

@@ -25,32 +25,47 @@ inline constexpr std::int64_t kNarrowBytes = 49152;
 inline constexpr std::int64_t kNarrowOutBytes = 16384;
 inline constexpr std::int64_t kMostNarrowColumns = 32;
 
-// A window's rows [first, last) of the result, as a window of its own over the rows of the image that they
-// read, from `begin` on.
+// Strips lie along one axis: the rows of an image, or its depth where it has one. Slices are what lies behind
+// one position of this axis.
+struct StripAxis {
+  explicit StripAxis(const Window& window) {
+    const WindowAxis& depth = window.axes[0];
+    along = depth.input == 1 && depth.output == 1 && depth.kernel == 1 ? 1 : 0;
+    for (int i = along + 1; i < kMaxSpatial; ++i) {
+      input = Times(input, window.axes[i].input);
+      output = Times(output, window.axes[i].output);
+    }
+  }
+  int along;
+  std::int64_t input = 1, output = 1;  // elements of a slice
+};
+
+// A window's positions [first, last) of the axis, as a window of its own over what they read of the image,
+// from slice `begin` on.
 struct WindowStrip {
-  WindowStrip(const Window& whole, std::int64_t first, std::int64_t last) : window(whole) {
-    const WindowAxis& rows = whole.axes[1];
-    begin = std::clamp<std::int64_t>(rows.start(first), 0, rows.input);
-    const std::int64_t end = std::clamp(rows.start(last - 1) + rows.reach(), begin, rows.input);
-    WindowAxis& part = window.axes[1];
+  WindowStrip(const Window& whole, int along, std::int64_t first, std::int64_t last) : window(whole) {
+    const WindowAxis& axis = whole.axes[along];
+    begin = std::clamp<std::int64_t>(axis.start(first), 0, axis.input);
+    const std::int64_t end = std::clamp(axis.start(last - 1) + axis.reach(), begin, axis.input);
+    WindowAxis& part = window.axes[along];
     part.input = end - begin;
     part.output = last - first;
-    part.before = begin - rows.start(first);
-    part.after = rows.input - end + rows.after;
+    part.before = begin - axis.start(first);
+    part.after = axis.input - end + axis.after;
   }
   Window window;
   std::int64_t begin;
 };
 
-// The rows of the result for which what they read and write has room; 0 if one has none.
+// The slices of the result for which what they read and write has room; 0 if one has none.
 template <typename T>
-std::int64_t NarrowRows(const Window& window) {
-  const WindowAxis &rows = window.axes[1], &columns = window.axes[2];
+std::int64_t NarrowSlices(const Window& window, const StripAxis& slices) {
+  const WindowAxis& axis = window.axes[slices.along];
   const std::int64_t planes = kNarrowPlanes<T> * std::int64_t{sizeof(T)};
-  const std::int64_t most = kNarrowBytes / Times(columns.input, planes);
-  if (most < rows.input && most < rows.reach()) return 0;
-  const std::int64_t by_input = most >= rows.input ? rows.output : (most - rows.reach()) / rows.stride + 1;
-  return std::min({rows.output, by_input, kNarrowOutBytes / Times(columns.output, planes)});
+  const std::int64_t most = kNarrowBytes / Times(slices.input, planes);
+  if (most < axis.input && most < axis.reach()) return 0;
+  const std::int64_t by_input = most >= axis.input ? axis.output : (most - axis.reach()) / axis.stride + 1;
+  return std::min({axis.output, by_input, kNarrowOutBytes / Times(slices.output, planes)});
 }
 
 template <typename T>
@@ -58,9 +73,8 @@ bool HasNarrowPlanes(TensorView x, const Window& window, PoolKind kind) {
   if (std::is_same_v<T, double> && kind == PoolKind::kLargest) return false;
   if (Times(x.dim(0), x.dim(1)) < kNarrowPlanes<T> / 2 || window.outputs() == 0 || window.inputs() == 0)
     return false;
-  const bool is_flat = window.axes[0].input == 1 && window.axes[0].output == 1 && window.axes[0].kernel == 1;
-  return is_flat && window.axes[2].output <= kMostNarrowColumns && window.axes[2].before >= 0 &&
-         IsListed(window, kNarrowPlanes<T>) && NarrowRows<T>(window) > 0;
+  return window.axes[2].output <= kMostNarrowColumns && window.axes[2].before >= 0 &&
+         IsListed(window, kNarrowPlanes<T>) && NarrowSlices<T>(window, StripAxis(window)) > 0;
 }
 
 // One strip of so many planes.
@@ -70,22 +84,24 @@ class NarrowStrip {
   // Returns false if told to stop.
   bool Run(const PoolImages<T>& planes, const Window& whole, std::int64_t first, std::int64_t last,
            PoolKind kind, Pace& pace) {
-    const WindowStrip strip(whole, first, last);
-    const WindowAxis &rows = strip.window.axes[1], &columns = strip.window.axes[2];
-    const std::int64_t count = planes.channels;
+    const StripAxis slices(whole);
+    const WindowStrip strip(whole, slices.along, first, last);
+    const WindowAxis &axis = strip.window.axes[slices.along], &columns = strip.window.axes[2];
+    const std::int64_t count = planes.channels, read = axis.input * slices.input;
+    const std::int64_t written = axis.output * slices.output;
     const auto transpose = std::get<TransposeBlock<Moved>>(BestBlockTransposes());
     transpose(reinterpret_cast<Moved*>(in_), count,
-              reinterpret_cast<const Moved*>(planes.x + strip.begin * columns.input), whole.inputs(),
-              rows.input * columns.input, count, false);
-    Read(kind, Times(rows.input * columns.input, count));
+              reinterpret_cast<const Moved*>(planes.x + strip.begin * slices.input), whole.inputs(), read,
+              count, false);
+    Read(kind, Times(read, count));
     const PoolImages<T> image{in_, out_, count};
-    for (std::int64_t line = 0; line < rows.output; ++line) {
+    for (std::int64_t line = 0; line < written / columns.output; ++line) {
       if (!pace.Spend(Times(columns.output, whole.taps(), count) / 4 + kPositionWork)) return false;
       PoolLine<T>(image, strip.window, line, kind).Run(0, columns.output);
     }
-    if (kind == PoolKind::kRootOfSquares) TakeRoots(Times(rows.output * columns.output, count));
-    transpose(reinterpret_cast<Moved*>(planes.out + first * columns.output), whole.outputs(),
-              reinterpret_cast<const Moved*>(out_), count, count, rows.output * columns.output, false);
+    if (kind == PoolKind::kRootOfSquares) TakeRoots(Times(written, count));
+    transpose(reinterpret_cast<Moved*>(planes.out + first * slices.output), whole.outputs(),
+              reinterpret_cast<const Moved*>(out_), count, count, written, false);
     return true;
   }
 
@@ -122,19 +138,21 @@ class NarrowStrip {
 
 template <typename T>
 Status PoolNarrowPlanes(TensorView x, TensorView out, const Window& window, PoolKind kind) {
-  const std::int64_t planes = Times(x.dim(0), x.dim(1)), output_rows = window.axes[1].output;
+  const StripAxis slices(window);
+  const std::int64_t planes = Times(x.dim(0), x.dim(1)), positions = window.axes[slices.along].output;
   const std::int64_t blocks = (planes + kNarrowPlanes<T> - 1) / kNarrowPlanes<T>;
-  const std::int64_t rows = NarrowRows<T>(window), strips = (output_rows + rows - 1) / rows;
-  const std::int64_t work = Times(rows, window.axes[2].output, Times(window.taps(), kNarrowPlanes<T>));
+  const std::int64_t at_once = NarrowSlices<T>(window, slices), strips = (positions + at_once - 1) / at_once;
+  const std::int64_t work = Times(at_once, slices.output, Times(window.taps(), kNarrowPlanes<T>));
   return ParallelFor(Times(blocks, strips), GrainOf(4 * kGrain, work),
                      [&](std::int64_t begin, std::int64_t end, Pace& pace) {
                        NarrowStrip<T> strip;
                        for (std::int64_t i = begin; i < end; ++i) {
-                         const std::int64_t plane = i / strips * kNarrowPlanes<T>, row = i % strips * rows;
+                         const std::int64_t plane = i / strips * kNarrowPlanes<T>,
+                                            first = i % strips * at_once;
                          const PoolImages<T> of{x.data<T>() + plane * window.inputs(),
                                                 out.data<T>() + plane * window.outputs(),
                                                 std::min(kNarrowPlanes<T>, planes - plane)};
-                         if (!strip.Run(of, window, row, std::min(output_rows, row + rows), kind, pace))
+                         if (!strip.Run(of, window, first, std::min(positions, first + at_once), kind, pace))
                            return;
                        }
                      });

@@ -34,11 +34,11 @@ Drawn Draw(std::mt19937& random) {
     // Narrow images of many planes go another way than others.
     const bool many = between(0, 2) == 0;
     Drawn drawn{{between(1, 2), many ? between(10, 70) : between(1, 3)}, {}, between(0, 1) == 1};
-    const std::int64_t rank = between(1, many ? 2 : 3);
+    const std::int64_t rank = between(1, 3);
     Ints after;
     for (std::int64_t i = 0; i < rank; ++i) {
       const bool last = i + 1 == rank;
-      drawn.x.push_back(between(1, !last ? 12 : many ? 40 : 150));
+      drawn.x.push_back(between(1, !last ? 12 : many ? (rank == 3 ? 12 : 40) : 150));
       drawn.window.kernel.push_back(between(1, last ? 17 : 6));
       drawn.window.strides.push_back(between(1, 5));
       drawn.window.dilations.push_back(between(1, 4) == 1 ? 2 : 1);
