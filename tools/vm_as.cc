@@ -10,10 +10,12 @@
 #include "rewire/executable_format/verifier.h"
 #include "rewire/executable_format/writer.h"
 #include "rewire/tools/io/cli.h"
+#include "rewire/tools/mains.h"
 
+namespace rewire::tools {
 namespace {
 
-constexpr const char kDescription[] =
+constexpr const char kAssembleDescription[] =
     R"(Assembles a program in text form into an executable (.rwx) and verifies it.
 
   $ cat double.asm
@@ -31,52 +33,53 @@ constexpr const char kDescription[] =
 docs/assembly.md describes the language.
 )";
 
-struct Options {
+struct AssembleCommand {
   std::string input;
   std::string output;
   bool no_verify = false;
   bool json = false;
 };
 
-rewire::Result<rewire::Module> Read(const std::string& input) {
-  if (input != "-") return rewire::AssembleFile(input);
-  const rewire::Result<rewire::SharedBytes> bytes = rewire::ReadFile("/dev/stdin");
+Result<Module> ReadProgram(const std::string& input) {
+  if (input != "-") return AssembleFile(input);
+  const Result<SharedBytes> bytes = ReadFile("/dev/stdin");
   if (!bytes) return Forward(bytes);
-  rewire::AssembleOptions options;
+  AssembleOptions options;
   options.file_name = "<stdin>";
-  return rewire::Assemble({reinterpret_cast<const char*>(bytes->view.data()), bytes->view.size()}, options);
+  return Assemble({reinterpret_cast<const char*>(bytes->view.data()), bytes->view.size()}, options);
 }
 
-rewire::Result<int> Run(const Options& options) {
+Result<int> AssembleProgram(const AssembleCommand& options) {
   std::string output = options.output;
   if (output.empty()) {
     if (options.input == "-") {
-      return rewire::Fail(rewire::StatusCode::kInvalidArgument, "a text from standard input needs --output");
+      return Fail(StatusCode::kInvalidArgument, "a text from standard input needs --output");
     }
     output = std::filesystem::path(options.input).replace_extension(".rwx").string();
   }
-  const rewire::Result<rewire::Module> module = Read(options.input);
+  const Result<Module> module = ReadProgram(options.input);
   if (!module) return Forward(module);
   if (!options.no_verify) {
-    if (const rewire::Status verified = rewire::VerifyModule(*module); !verified) {
+    if (const Status verified = VerifyModule(*module); !verified) {
       return Forward(verified, options.input);
     }
   }
-  if (const rewire::Status written = rewire::WriteModule(*module, output); !written) return Forward(written);
+  if (const Status written = WriteModule(*module, output); !written) return Forward(written);
   if (options.json) {
-    rewire::tools::PrintJson({{"written", output},
-                              {"functions", module->functions.size()},
-                              {"constants", module->constants.size()},
-                              {"kernels", module->kernels.size()}});
+    PrintJson({{"written", output},
+               {"functions", module->functions.size()},
+               {"constants", module->constants.size()},
+               {"kernels", module->kernels.size()}});
   }
   return 0;
 }
 
 }  // namespace
+}  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(kDescription, "vm-as");
-  Options options;
+int rewire::tools::VmAsMain(int argc, char** argv) {
+  CLI::App app(kAssembleDescription, "vm-as");
+  AssembleCommand options;
   app.add_option("FILE", options.input, "the program text; - reads standard input")
       ->required()
       ->type_name("");
@@ -86,5 +89,5 @@ int main(int argc, char** argv) {
   app.add_flag("--no-verify", options.no_verify,
                "write the executable even if the verifier refuses it, to test readers");
   app.add_flag("--json", options.json, "print one JSON object about the file that was written");
-  return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
+  return Main(app, argc, argv, [&] { return AssembleProgram(options); });
 }

@@ -18,6 +18,7 @@
 #include "rewire/tools/load/load.h"
 #include "rewire/tools/load/load_report.h"
 #include "rewire/tools/load/local_clients.h"
+#include "rewire/tools/mains.h"
 #include "rewire/tools/measure/process_time.h"
 #include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/link_model.h"
@@ -29,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char kDescription[] =
+constexpr const char kBenchDescription[] =
     R"(Makes requests to a model at a rate, and measures how long they take.
 
   vm-bench model.rwx --rate 200 --duration 10s               requests arrive as they do from many users
@@ -42,7 +43,7 @@ counts from the arrival, so that it has the time for which a request waits until
 Without --rate, each client makes its next request when it has its answer.
 )";
 
-struct Options {
+struct BenchCommand {
   std::string file, model, function;
   InputOptions inputs;
   std::vector<std::string> parameters, kernels;
@@ -66,7 +67,8 @@ Status WriteSamples(const std::string& path, const std::vector<LoadRow>& rows) {
 }
 
 // The clients of a local program, each with some calls behind it.
-Result<std::vector<std::unique_ptr<LoadClient>>> MakeClients(const Options& options, std::string* function) {
+Result<std::vector<std::unique_ptr<LoadClient>>> MakeClients(const BenchCommand& options,
+                                                             std::string* function) {
   const Result<OpenedModel> model =
       OpenModelOrRemote(options.file, options.parameters, {}, options.model, options.kernels);
   if (!model) return Forward(model);
@@ -90,7 +92,7 @@ Result<std::vector<std::unique_ptr<LoadClient>>> MakeClients(const Options& opti
   return MakeLocalClients(*program, call, options.clients);
 }
 
-Result<int> Bench(Options options) {
+Result<int> Bench(BenchCommand options) {
   options.inputs.random = true;
   LoadPlan plan;
   plan.duration = plan.patience = options.duration;
@@ -147,7 +149,7 @@ Result<int> Bench(Options options) {
   return failed == 0 ? 0 : kExitNo;
 }
 
-void AddOptions(CLI::App* app, Options* options) {
+void AddBenchOptions(CLI::App* app, BenchCommand* options) {
   const auto value = [app](const char* name, auto* to, const char* type, const char* help) {
     return app->add_option(name, *to, help)->type_name(type);
   };
@@ -213,9 +215,9 @@ void AddOptions(CLI::App* app, Options* options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-bench");
-  rewire::tools::Options options;
-  rewire::tools::AddOptions(&app, &options);
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Bench(options); });
+int rewire::tools::VmBenchMain(int argc, char** argv) {
+  CLI::App app(kBenchDescription, "vm-bench");
+  BenchCommand options;
+  AddBenchOptions(&app, &options);
+  return Main(app, argc, argv, [&] { return Bench(options); });
 }

@@ -11,11 +11,12 @@
 #include "rewire/executable_format/bundle.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/open_model.h"
+#include "rewire/tools/mains.h"
 
 namespace rewire::tools {
 namespace {
 
-constexpr const char kDescription[] =
+constexpr const char kBundleDescription[] =
     R"(Puts several executables into one file, a bundle. A constant that several of them use is stored once.
 
   vm-bundle encoder.rwx decoder.rwx --output both.rwx
@@ -23,13 +24,13 @@ constexpr const char kDescription[] =
   vm-run both.rwx --model decoder
 )";
 
-struct Options {
+struct BundleCommand {
   std::vector<std::string> inputs;
   std::string output;
   bool json = false;
 };
 
-Result<int> Bundle(const Options& options) {
+Result<int> Bundle(const BundleCommand& options) {
   std::vector<BundledExecutable> models;
   for (const std::string& input : options.inputs) {
     const std::size_t equals = input.find('=');
@@ -54,14 +55,14 @@ Result<int> Bundle(const Options& options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-bundle");
-  rewire::tools::Options options;
+int rewire::tools::VmBundleMain(int argc, char** argv) {
+  CLI::App app(kBundleDescription, "vm-bundle");
+  BundleCommand options;
   app.add_option("FILE", options.inputs,
                  "executables: FILE, or NAME=FILE to name the model; default: the file's name")
       ->required()
       ->type_name("");
   app.add_option("-o,--output", options.output, "write the bundle here")->type_name("FILE")->required();
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Bundle(options); });
+  return Main(app, argc, argv, [&] { return Bundle(options); });
 }

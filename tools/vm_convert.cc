@@ -12,13 +12,14 @@
 #include "rewire/tools/inspect/listing.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/open_model.h"
+#include "rewire/tools/mains.h"
 
 namespace rewire::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char kDescription[] =
+constexpr const char kConvertDescription[] =
     R"(Converts a model that TVM 0.8 to 0.19 has compiled into an executable (.rwx).
 
   vm-convert model.ro                                 a Relay VM executable
@@ -30,14 +31,14 @@ The kernels' machine code stays in the library that TVM made. Pass that library 
 docs/vm-convert.md lists the files that can be converted.
 )";
 
-struct Options {
+struct ConvertCommand {
   std::string input;
   std::string output;
   std::vector<std::string> parameters;
   bool json = false;
 };
 
-Status CheckConvertible(const Options& options, const OpenedModel& model) {
+Status CheckConvertible(const ConvertCommand& options, const OpenedModel& model) {
   switch (model.kind) {
     case FileKind::kExecutable:
       return Fail(StatusCode::kInvalidArgument,
@@ -64,14 +65,14 @@ Status CheckConvertible(const Options& options, const OpenedModel& model) {
 }
 
 // How to run what was written.
-std::string Command(const Options& options, const OpenedModel& model, const std::string& output) {
+std::string Command(const ConvertCommand& options, const OpenedModel& model, const std::string& output) {
   std::string command = "vm-run " + output;
   if (model.executable.module().kernels.empty()) return command;
   command += " --kernels " + (model.kernels.empty() ? std::string("LIBRARY") : options.input);
   return command;
 }
 
-Result<int> Convert(const Options& options) {
+Result<int> ConvertModel(const ConvertCommand& options) {
   const std::string output = options.output.empty()
                                  ? std::filesystem::path(options.input).replace_extension(".rwx").string()
                                  : options.output;
@@ -97,9 +98,9 @@ Result<int> Convert(const Options& options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-convert");
-  rewire::tools::Options options;
+int rewire::tools::VmConvertMain(int argc, char** argv) {
+  CLI::App app(kConvertDescription, "vm-convert");
+  ConvertCommand options;
   app.add_option("FILE", options.input, "the model that TVM compiled")->required()->type_name("");
   app.add_option("-o,--output", options.output,
                  "write the executable here; default: the input's name with .rwx")
@@ -109,5 +110,5 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Convert(options); });
+  return Main(app, argc, argv, [&] { return ConvertModel(options); });
 }

@@ -14,10 +14,12 @@
 #include "rewire/executable_format/verifier.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/file_kind.h"
+#include "rewire/tools/mains.h"
 
+namespace rewire::tools {
 namespace {
 
-constexpr const char kDescription[] =
+constexpr const char kDisassembleDescription[] =
     R"(Writes an executable as text assembly. vm-as turns the text into the same bytes again.
 
   $ vm-dis model.rwx --brief           for reading: leaves out the data of large constants
@@ -27,31 +29,31 @@ constexpr const char kDescription[] =
 If the verifier refuses the file, its text is still written. The first line then gives the reason.
 )";
 
-struct Options {
+struct DisassembleCommand {
   std::string input;
   std::string output;
   bool brief = false;
   bool json = false;
 };
 
-rewire::Result<int> Run(const Options& options) {
-  rewire::Result<rewire::SharedBytes> bytes = rewire::MapFile(options.input);
+Result<int> DisassembleExecutable(const DisassembleCommand& options) {
+  Result<SharedBytes> bytes = MapFile(options.input);
   if (!bytes) return Forward(bytes);
-  const rewire::Status kind = rewire::tools::RefuseNoExecutable(options.input, bytes->view);
+  const Status kind = RefuseNoExecutable(options.input, bytes->view);
   if (!kind) return Forward(kind);
-  const rewire::Result<rewire::Module> module = rewire::ReadModule(*bytes);
+  const Result<Module> module = ReadModule(*bytes);
   if (!module) return Forward(module, options.input);
 
   const std::filesystem::path output(options.output);
   const std::filesystem::path data_path =
       std::filesystem::path(output).replace_extension(".data.safetensors");
-  rewire::DisassembleOptions how;
+  DisassembleOptions how;
   how.leave_data_out = options.brief;
   if (!options.output.empty()) how.data_file = data_path.filename().string();
-  rewire::Disassembly disassembly = rewire::Disassemble(*module, how);
+  Disassembly disassembly = Disassemble(*module, how);
   nlohmann::ordered_json json = {{"file", options.input}};
-  if (const rewire::Status verified = rewire::VerifyModule(*module); !verified) {
-    json["refused"] = rewire::tools::ErrorJson(verified.error());
+  if (const Status verified = VerifyModule(*module); !verified) {
+    json["refused"] = ErrorJson(verified.error());
     std::string reason = verified.error().message();
     for (char& c : reason) c = c == '\n' ? ' ' : c;
     disassembly.text = "; the verifier refuses this: " + reason + "\n" + disassembly.text;
@@ -59,7 +61,7 @@ rewire::Result<int> Run(const Options& options) {
 
   if (options.output.empty() && options.json) {
     json["text"] = disassembly.text;
-    rewire::tools::PrintJson(json);
+    PrintJson(json);
     return 0;
   }
   if (options.output.empty()) {
@@ -67,28 +69,29 @@ rewire::Result<int> Run(const Options& options) {
     return 0;
   }
   if (!disassembly.data.empty()) {
-    const rewire::Status written = rewire::WriteSafetensors(data_path.string(), disassembly.data);
+    const Status written = WriteSafetensors(data_path.string(), disassembly.data);
     if (!written) return Forward(written);
     json["written"].push_back(data_path.string());
   }
-  const rewire::Span<const char> text(disassembly.text);
-  const rewire::Status written = rewire::WriteFileAtomically(
-      options.output, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  const Span<const char> text(disassembly.text);
+  const Status written =
+      WriteFileAtomically(options.output, {reinterpret_cast<const std::byte*>(text.data()), text.size()});
   if (!written) return Forward(written);
   json["written"].push_back(options.output);
-  if (options.json) rewire::tools::PrintJson(json);
+  if (options.json) PrintJson(json);
   return 0;
 }
 
 }  // namespace
+}  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(kDescription, "vm-dis");
-  Options options;
+int rewire::tools::VmDisMain(int argc, char** argv) {
+  CLI::App app(kDisassembleDescription, "vm-dis");
+  DisassembleCommand options;
   app.add_option("FILE", options.input, "the executable (.rwx)")->required()->type_name("");
   app.add_option("-o,--output", options.output, "write the text here; default: standard output")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "leave out the data of large constants");
   app.add_flag("--json", options.json, "print one JSON object, with the text or the files written");
-  return rewire::tools::Main(app, argc, argv, [&] { return Run(options); });
+  return Main(app, argc, argv, [&] { return DisassembleExecutable(options); });
 }

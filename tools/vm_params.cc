@@ -15,6 +15,7 @@
 #include "rewire/tools/io/file_kind.h"
 #include "rewire/tools/io/table_text.h"
 #include "rewire/tools/io/units.h"
+#include "rewire/tools/mains.h"
 #include "rewire/tools/options/option_types.h"
 #include "rewire/tools/run/parameter_files.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char kDescription[] =
+constexpr const char kParameterDescription[] =
     R"(Lists, converts and compresses files of parameters (weights): .safetensors, .npz, .rwx, and TVM's (.params).
 
   vm-params list weights.safetensors
@@ -32,14 +33,14 @@ constexpr const char kDescription[] =
   vm-params compress model.rwx --output small.rwx
 )";
 
-struct Options {
+struct ParameterCommand {
   std::vector<std::string> inputs;
   std::string output;
   int level = 0;
   bool json = false;
 };
 
-Result<int> List(const Options& options) {
+Result<int> ListFiles(const ParameterCommand& options) {
   Json files = Json::array();
   std::string text;
   for (const std::string& path : options.inputs) {
@@ -74,7 +75,7 @@ Result<int> List(const Options& options) {
   return 0;
 }
 
-Result<int> Convert(const Options& options) {
+Result<int> ConvertParameters(const ParameterCommand& options) {
   const Result<std::vector<NamedTensor>> tensors = ReadParameterFiles(options.inputs);
   if (!tensors) return Forward(tensors);
   if (Status written = WriteParameterFile(options.output, *tensors, options.level); !written) {
@@ -88,7 +89,7 @@ Result<int> Convert(const Options& options) {
   return 0;
 }
 
-Result<int> Compress(const Options& options) {
+Result<int> CompressExecutable(const ParameterCommand& options) {
   const std::string& input = options.inputs.front();
   const Result<SharedBytes> file = MapFile(input);
   if (!file) return Forward(file);
@@ -107,23 +108,22 @@ Result<int> Compress(const Options& options) {
   return 0;
 }
 
-CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Options* options) {
+CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, ParameterCommand* options) {
   CLI::App* command = app->add_subcommand(name, help);
   command->add_flag("--json", options->json, "print one JSON object instead of text");
   return command;
 }
 
-CLI::Option* AddLevel(CLI::App* command, Options* options, const char* help) {
+CLI::Option* AddLevel(CLI::App* command, ParameterCommand* options, const char* help) {
   return AddWholeNumber(command, "--level", &options->level, "N", help, 1, 22);
 }
 
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  using namespace rewire::tools;  // NOLINT(google-build-using-namespace)
-  CLI::App app(kDescription, "vm-params");
-  Options options;
+int rewire::tools::VmParamsMain(int argc, char** argv) {
+  CLI::App app(kParameterDescription, "vm-params");
+  ParameterCommand options;
   app.require_subcommand(1);
   CLI::App* list = AddCommand(&app, "list", "list names, types and sizes", &options);
   list->add_option("FILE", options.inputs, "parameter files")->required()->type_name("");
@@ -142,10 +142,10 @@ int main(int argc, char** argv) {
       ->type_name("FILE")
       ->required();
   AddLevel(compress, &options, "level of zstd, 1 to 22; default: 3");
-  return Main(app, argc, argv, [&]() -> rewire::Result<int> {
-    if (list->parsed()) return List(options);
-    if (convert->parsed()) return Convert(options);
+  return Main(app, argc, argv, [&]() -> Result<int> {
+    if (list->parsed()) return ListFiles(options);
+    if (convert->parsed()) return ConvertParameters(options);
     if (options.level == 0) options.level = 3;
-    return Compress(options);
+    return CompressExecutable(options);
   });
 }

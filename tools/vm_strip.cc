@@ -15,11 +15,12 @@
 #include "rewire/executable_format/writer.h"
 #include "rewire/tools/io/cli.h"
 #include "rewire/tools/io/file_kind.h"
+#include "rewire/tools/mains.h"
 
 namespace rewire::tools {
 namespace {
 
-constexpr const char kDescription[] =
+constexpr const char kStripDescription[] =
     R"(Takes the names out of an executable that goes to others: of functions, inputs, outputs, nodes and weights.
 
   $ vm-strip model.rwx -o small.rwx --map names.json
@@ -30,7 +31,7 @@ Keep the map: nothing else can bring the names back. The program is the same, wo
 results. Names that linking needs stay: those of kernels and parameters.
 )";
 
-struct Options {
+struct StripCommand {
   std::string input;
   std::string output;
   std::string map;
@@ -38,7 +39,7 @@ struct Options {
   bool json = false;
 };
 
-Result<int> Strip(const Options& options) {
+Result<int> Strip(const StripCommand& options) {
   const Result<SharedBytes> bytes = MapFile(options.input);
   if (!bytes) return Forward(bytes);
   if (Status kind = RefuseNoExecutable(options.input, bytes->view); !kind) return Forward(kind);
@@ -81,9 +82,9 @@ Result<int> Strip(const Options& options) {
 }  // namespace
 }  // namespace rewire::tools
 
-int main(int argc, char** argv) {
-  CLI::App app(rewire::tools::kDescription, "vm-strip");
-  rewire::tools::Options options;
+int rewire::tools::VmStripMain(int argc, char** argv) {
+  CLI::App app(kStripDescription, "vm-strip");
+  StripCommand options;
   app.add_option("FILE", options.input, "the executable (.rwx)")->required()->type_name("");
   app.add_option("-o,--output", options.output, "write the stripped executable here")
       ->required()
@@ -93,5 +94,5 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->type_name("FUNCTION");
   app.add_flag("--json", options.json, "print one JSON object instead of text");
-  return rewire::tools::Main(app, argc, argv, [&] { return rewire::tools::Strip(options); });
+  return Main(app, argc, argv, [&] { return Strip(options); });
 }
