@@ -106,13 +106,15 @@ struct FusedInput {
       return BestQuantizedMath<Q>().dequantize(from, count, {bytes.scale, bytes.zero, 0, 0}, to);
     for (std::int64_t i = 0; i < count; ++i) to[i] = Dequantized(from[i]);
   }
-  // Each of `rows` elements `count` times. What four elements at once write too many are written again by the
-  // next one.
+  // Each of `rows` elements `count` times. Some become floats at once, since one by one that takes longer
+  // than to write them. What four elements at once write too many are written again by the next one.
   void RepeatElements(std::int64_t offset, std::int64_t next, std::int64_t rows, std::int64_t count,
                       float* to) const {
-    constexpr std::int64_t kAtOnce = 4;
+    constexpr std::int64_t kAtOnce = 4, kRows = 64;
+    float elements[kRows];
     for (std::int64_t r = 0; r < rows; ++r, to += count) {
-      const float value = At(offset + r * next);
+      if (r % kRows == 0) Copy(offset + r * next, next, std::min(kRows, rows - r), elements);
+      const float value = elements[r % kRows];
       if (count < kAtOnce || r + 1 == rows) {
         std::fill_n(to, count, value);
         continue;

@@ -176,6 +176,22 @@ template <typename T>
 Status SmallGemm(std::int64_t m, std::int64_t n, std::int64_t depth, Matrix<T> a, Matrix<T> b, T* c,
                  std::int64_t c_row) {
   using Sum = typename SumOf<T>::Type;
+  constexpr std::int64_t kFew = 8;
+  if (n <= kFew && depth <= kFew) {
+    // A call for each row would take longer than its products.
+    return ParallelFor(m, GrainOf(kGrain, n, depth), [=](std::int64_t begin, std::int64_t end) {
+      WideLoop([=] {
+        for (std::int64_t i = begin; i < end; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            auto sum = static_cast<Sum>(c[i * c_row + j]);
+            for (std::int64_t k = 0; k < depth; ++k)
+              sum += static_cast<Sum>(a.at(i, k)) * static_cast<Sum>(b.at(k, j));
+            c[i * c_row + j] = static_cast<T>(sum);
+          }
+        }
+      });
+    });
+  }
   const std::int64_t grain = GrainOf(4 * kGrain, m, depth);
   if (b.row == 1 && b.column != 1) {
     // b's columns lie in one piece: dot products, in eight lanes.

@@ -200,6 +200,21 @@ TEMPLATE_TEST_CASE("fused: 16-bit floats are read and written, computed in f32",
         "TypeError: rewire.fused: out has dtype f64, expected one of f32, f16, bf16, u8, i8");
 }
 
+TEMPLATE_TEST_CASE("fused: a 16-bit float for each short row", "", BFloat16, kernel::cpu::Float16) {
+  const std::int64_t rows = 301, columns = 10;
+  HostTensor x = HostTensor::Random({rows, columns}, 1), out = HostTensor::Empty<float>({rows, columns});
+  HostTensor of_rows = HostTensor::Empty<TestType>({rows, 1});
+  for (std::int64_t r = 0; r < rows; ++r)
+    of_rows.elements<TestType>()[r] = TestType(static_cast<float>(r) * 0.5F);
+  REQUIRE(Run("rewire.fused", {&x, &of_rows, &out}, Program("add x0 x1")) == "");
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < out.size(); ++i) {
+    const float term = static_cast<float>(of_rows.elements<TestType>()[i / columns]);
+    wrong += out.elements<float>()[i] == x.elements<float>()[i] + term ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
 // Bytes of every value, as many as the shape has.
 template <typename Q>
 HostTensor BytesOf(const Shape& shape, std::size_t seed) {

@@ -116,6 +116,31 @@ void CheckColumn(std::int64_t batches, std::int64_t m, std::int64_t k) {
   CHECK(out.values<T>() == expected);
 }
 
+TEST_CASE("many rows by few columns of few terms are right") {
+  for (const auto& [columns, depth] : {std::pair(2, 1), std::pair(4, 3), std::pair(8, 8), std::pair(9, 8)}) {
+    CAPTURE(columns, depth);
+    const std::int64_t rows = 300;
+    HostTensor a = HostTensor::Empty<std::int32_t>({rows, depth}),
+               b = HostTensor::Empty<std::int32_t>({depth, columns});
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      a.elements<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 - 500);
+    for (std::int64_t i = 0; i < b.size(); ++i)
+      b.elements<std::int32_t>()[i] = static_cast<std::int32_t>(i * 31 - 40);
+    HostTensor out = HostTensor::Empty<std::int32_t>({rows, columns});
+    REQUIRE(Run("rewire.matmul", {&a, &b, &out}) == "");
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < out.size(); ++i) {
+      std::int64_t sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        sum += std::int64_t{a.elements<std::int32_t>()[i / columns * depth + k]} *
+               b.elements<std::int32_t>()[k * columns + i % columns];
+      }
+      wrong += out.elements<std::int32_t>()[i] == static_cast<std::int32_t>(sum) ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("rows of integers by one column wrap, on every instruction set") {
   ForEachTarget([] {
     for (const std::int64_t k : {1, 7, 16, 77, 300}) {
