@@ -127,6 +127,7 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
   template <typename T>
   bool Sort(const T* in, std::int64_t step, std::int64_t count, std::int64_t k, std::int64_t* order,
             Pace& pace) const {
+    if (k == 1) return FindFirst(in, step, count, order, pace);
     if (IsFew(count, k)) return SortFew(in, step, count, k, order, pace);
     if constexpr (sizeof(T) <= 4) {
       if (HasKeyedPositions<T>(count)) return SortKeyed(in, step, count, k, order, pace);
@@ -177,6 +178,28 @@ struct TopK : WithAttributes<contract::TopKAttributes> {
     });
     if (!read || !PacedSort(PositionOrder(), 1, pace).SortFirst(order, k, order + count)) return false;
     return KeepPositions(order, k, pace);
+  }
+
+  // The first one alone is chosen without branches, which a CPU would guess wrong.
+  template <typename T>
+  bool FindFirst(const T* in, std::int64_t step, std::int64_t count, std::int64_t* order, Pace& pace) const {
+    using Number = Computed<T>;
+    auto best = static_cast<Number>(in[0]);
+    std::int64_t place = 0;
+    const bool done = pace.For(count, 2, [&, is_largest = largest](std::int64_t i, std::int64_t end) {
+      Number first = best;
+      std::int64_t at = place;
+      for (; i < end; ++i) {
+        const auto x = static_cast<Number>(in[i * step]);
+        const bool is_before = is_largest ? IsBelow(first, x) : IsBelow(x, first);
+        first = is_before ? x : first;
+        at = is_before ? i : at;
+      }
+      best = first;
+      place = at;
+    });
+    order[0] = place;
+    return done;
   }
 
   // The same for so few that the first ones so far are kept in order: most elements are compared with the

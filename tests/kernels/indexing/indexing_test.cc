@@ -191,6 +191,18 @@ TEST_CASE("top_k sorts like a stable sort") {
   FailWorkspace(false);
 }
 
+TEST_CASE("top_k of one element takes the first of equal ones") {
+  HostTensor x = HostTensor::Of<std::int64_t>({2, 5}, {3, 9, -1, 9, -1, 7, 7, 7, 7, 7});
+  HostTensor values = HostTensor::Empty<std::int64_t>({2, 1}),
+             places = HostTensor::Empty<std::int64_t>({2, 1});
+  REQUIRE(Run("rewire.top_k", {&x, &values, &places}) == "");
+  CHECK(values.values<std::int64_t>() == I{9, 7});
+  CHECK(places.values<std::int64_t>() == I{1, 0});
+  REQUIRE(Run("rewire.top_k", {&x, &values, &places}, {{"largest", 0}}) == "");
+  CHECK(values.values<std::int64_t>() == I{-1, 7});
+  CHECK(places.values<std::int64_t>() == I{2, 0});
+}
+
 // Compares top_k along `axis` of [3, 41, 19] with a stable sort, for ties, both zeros and NaN.
 template <typename T>
 void CheckTopK(std::int64_t k, bool largest, const std::vector<T>& given) {
