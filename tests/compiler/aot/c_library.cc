@@ -7,7 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "rewire/tests/support/paths.h"
 #include "rewire/vm/heap/object_heap.h"
@@ -32,6 +35,19 @@ std::vector<std::string> Lines(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+// The words that give the linker the objects of `sources`. Several tests link the same ones, so these are
+// compiled once for each set of flags.
+std::string ObjectsOf(const std::string& sources, const std::string& flags) {
+  static std::map<std::string, std::unique_ptr<TempFolder>> compiled;
+  const std::string command = REWIRE_TEST_CC " -std=c11 -O0 -fPIC -c " + sources + flags;
+  if (compiled.count(command) == 0) {
+    auto folder = std::make_unique<TempFolder>();
+    RunShell(*folder, command);
+    compiled[command] = std::move(folder);
+  }
+  return "'" + compiled[command]->path().string() + "'/*.o";
 }
 
 constexpr std::size_t kMargin = 64;
@@ -76,7 +92,10 @@ void CLibrary::Compile(const std::string& flags, const std::string& sources, con
       " -I '" + std::string(SourceDir()) + "/include' -Wall -Wextra -Wconversion -Werror " + flags;
   const std::string host = std::string(SourceDir()) + "/compiler/aot/packed_host.c";
   RunShell(folder_, REWIRE_TEST_CC " -std=c99 -O0 -fPIC -c all.c -o all.o" + include + " " + c_flags);
-  RunShell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + sources +
+  // The C compiler writes the files that c_flags ask for beside the objects, so those sources are compiled
+  // here.
+  const std::string linked = sources.empty() || !c_flags.empty() ? sources : ObjectsOf(sources, include);
+  RunShell(folder_, REWIRE_TEST_CC " -std=c11 -O0 -fPIC -shared all.o '" + host + "' " + linked +
                         " -o all.so -lm" + include + " " + c_flags);
   RunShell(folder_, REWIRE_TEST_CXX " -std=c++17 -fsyntax-only all.cc" + include);
   if (std::string(REWIRE_TEST_CLANG) != "") {
