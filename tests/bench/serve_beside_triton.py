@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """vm-serve with a tiny model beside Triton's server with a backend that computes nothing, and integrations/triton beside that backend.
 
-    serve_beside_triton.py BUILD [--rounds N] [--seconds S] [--json FILE]
+    serve_beside_triton.py BUILD [--rounds N] [--seconds S] [--busy-poll US] [--json FILE]
 
 The server has one core and the load generator another one, both by real-time priority, in slices of S seconds with as long a pause behind
 each. h2load makes the closed loops (requests a second, and the server's CPU time for one). At half of Triton's rate, vm-bench makes Poisson
 arrivals, by four threads, and h2load requests at a fixed rate over 16 connections, all of them at once. Triton gets the number of threads and the batching with which it is fastest; they are tried first. A backend that times
-another one measures executions inside Triton. Figures are medians of the rounds, and so are ratios and differences, each within one round.
+another one measures executions inside Triton. A second vm-serve polls for --busy-poll microseconds before it sleeps. Figures are medians of the rounds, and so are ratios and differences, each within one round.
 
 Runs in the environment of tests/integrations/requirements/triton.txt; needs h2load (third_party/install.sh load).
 """
@@ -75,10 +75,10 @@ class VmServe:
 
 
 @contextlib.contextmanager
-def vm_serve(build, folder):
+def vm_serve(build, folder, *options):
     addresses = {kind: f"127.0.0.1:{free_port()}" for kind in ("http", "grpc")}
     command = [*SERVER, build / "bin/vm-serve", folder / "models/mlp/1/model.rwx", "--loops=1", f"--http={addresses['http']}",
-               f"--grpc={addresses['grpc']}"]
+               f"--grpc={addresses['grpc']}", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline().startswith("serving HTTP")
@@ -159,6 +159,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--busy-poll", type=int, default=50)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     build = options.build.resolve()
@@ -166,7 +167,8 @@ def main():
         folder = pathlib.Path(name)
         write_models(build, folder)
         load = Load(folder, build, options.seconds)
-        ours = stack.enter_context(vm_serve(build, folder))
+        ours = {"vm-serve": stack.enter_context(vm_serve(build, folder)),
+                "polling": stack.enter_context(vm_serve(build, folder, f"--busy-poll={options.busy_poll}"))}
         # Each number of threads is a server. Only one of all has work at a time.
         servers = {threads: stack.enter_context(triton_server.started(
             folder / "models", build / "lib/triton", folder / f"log{threads}", f"--http-thread-count={threads}", prefix=SERVER))
@@ -213,14 +215,15 @@ def measured(load, kind, ours, servers, rounds):
             tried[f"{model}, {threads} threads"] = max((load.closed(server, kind, model, clients, 1)["per_second"], clients, threads, model)
                                                         for clients in (16, 64))
             load.pause()
-    load.check(ours, kind, "model")
+    for server in ours.values():
+        load.check(server, kind, "model")
     tried_rate, clients, threads, model = max(tried.values())
     fastest = servers[threads]
     load.check(fastest, kind, "mlp")
     load.closed(fastest, kind, "mlp", clients, 1)
     setting = f"{threads} threads of HTTP, {clients} clients, batching {'on' if model == 'empty_batched' else 'off'}"
     found = {"tried": {name: row[0] for name, row in tried.items()}, "triton_setting": setting}
-    runs = {"vm-serve": (ours, "model"), "empty": (fastest, model), "backend": (fastest, "mlp")}
+    runs = {**{name: (server, "model") for name, server in ours.items()}, "empty": (fastest, model), "backend": (fastest, "mlp")}
     rounds_of = {name: [] for name in runs}
     rate = tried_rate / 2
     for _ in range(rounds):
@@ -244,7 +247,7 @@ def lines(kind, found):
     yield f"{kind}: Triton is fastest with {found['triton_setting']}; p50 and p99 at {found['half_rate']:.0f} requests/s, half of what it does then"
     yield "| server | requests/s | us of CPU a request | requests/s of one client | us of CPU | Poisson: p50 us | p99 us | at once: p50 us | p99 us |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
-    names = {"vm-serve": "vm-serve, MLP 64-64-10", "empty": "Triton, an empty backend", "backend": "Triton, Rewire's backend, MLP 64-64-10"}
+    names = {"vm-serve": "vm-serve, MLP 64-64-10", "polling": "the same, which polls", "empty": "Triton, an empty backend", "backend": "Triton, Rewire's backend, MLP 64-64-10"}
     for name in names:
         parts = [number for part in ("full", "alone", "poisson", "together") for number in found[name][part].values()]
         yield f"| {names[name]} | " + " | ".join(f"{number:,.0f}" if number > 1000 else f"{number:.1f}" for number in parts) + " |"
@@ -256,7 +259,8 @@ def lines(kind, found):
         return f"{statistics.median(each):.2f} ({min(each):.2f} .. {max(each):.2f})"
 
     for part, key, what in (("full", "per_second", "requests/s"), ("poisson", "p99", "p99, Poisson"), ("together", "p99", "p99, at once")):
-        yield f"{kind}: vm-serve's {what} by Triton's: {compared('vm-serve', part, key, lambda ours, empty: ours / empty)}"
+        by = {name: compared(name, part, key, lambda ours, empty: ours / empty) for name in ("vm-serve", "polling")}
+        yield f"{kind}: vm-serve's {what} by Triton's: {by['vm-serve']}; if it polls: {by['polling']}"
     each = [row["added"] / 1000 for row in found["executions"]]
     parts = [statistics.median(row[key] / 1000 for row in found["executions"]) for key in ("mlp", "empty", "run")]
     yield (f"{kind}: an execution takes {parts[0]:.1f} us in the backend, {parts[1]:.1f} in the empty one, and a run {parts[2]:.1f}: "
