@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What the calling thread has done so far.
+// ThreadUse: how often the calling thread has slept so far, and what it has computed.
 struct ThreadUse {
   long sleeps = 0;
   std::chrono::nanoseconds cpu{0};
@@ -31,7 +31,7 @@ struct ThreadUse {
   }
 };
 
-// Two events, so far apart: what the loop's thread does between them.
+// TwoEvents: what the loop's thread does between two events that are so far apart.
 class TwoEvents : public EventLoop::Handler {
  public:
   explicit TwoEvents(milliseconds apart) : apart_(apart), file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
