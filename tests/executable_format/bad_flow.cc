@@ -8,20 +8,6 @@
 namespace rewire::test {
 namespace {
 
-using Emit = std::function<void(CodeWriter&)>;
-using Change = std::function<void(Module&)>;
-
-// `emit` writes the code of "main"; a return of its input follows.
-BadModule Bad(std::string name, const Emit& emit, std::string message, const Change& change = {}) {
-  BadModule bad{std::move(name), GoodModule(), std::move(message)};
-  CodeWriter code;
-  emit(code);
-  code.Ret(0);
-  bad.module.functions[0].code = *code.Finish();
-  if (change) change(bad.module);
-  return bad;
-}
-
 // A fresh tensor in `dst`, with its storage in the register after it.
 void Fresh(CodeWriter& c, std::uint32_t dst) {
   c.AllocStorage(kNone, 64, kFloat32, 0, dst + 1, {4});
@@ -29,24 +15,24 @@ void Fresh(CodeWriter& c, std::uint32_t dst) {
 }
 
 std::vector<BadModule> BadWrites() {
-  const Change objects = [](Module& m) { m.kernels[0].flags = kKernelObjects; };
-  const Change writes_first = [](Module& m) { m.kernels[0].also_written = {0}; };
+  const ModuleChange objects = [](Module& m) { m.kernels[0].flags = kKernelObjects; };
+  const ModuleChange writes_first = [](Module& m) { m.kernels[0].also_written = {0}; };
   return {
-      Bad(
+      Emitted(
           "flow.outputs", [](CodeWriter& c) { c.InvokePacked(0, 2, kNone, {0}); },
           "main@0 (invoke_packed k(%x), outputs=2): it writes its last 2 arguments, it has 1"),
-      Bad(
+      Emitted(
           "flow.outputs/objects",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {0});
             c.InvokePacked(0, 2, kNone, {1});
           },
           "main@5 (invoke_packed k(%1), outputs=2): it writes its last 2 arguments, it has 1", objects),
-      Bad(
+      Emitted(
           "flow.also_written", [](CodeWriter& c) { c.InvokePacked(0, 0, kNone, {}); },
           "main@0 (invoke_packed k(), outputs=0): kernel 'k' writes its argument 0, the call has 0",
           writes_first),
-      Bad(
+      Emitted(
           "flow.written_kind",
           [](CodeWriter& c) {
             c.LoadConsti(1, 1);
@@ -54,7 +40,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@4 (invoke_packed k(%x, %1), outputs=1): written argument 1 is an integer (%1), expected a "
           "tensor"),
-      Bad(
+      Emitted(
           "flow.written_kind/objects",
           [](CodeWriter& c) {
             Fresh(c, 1);
@@ -64,7 +50,7 @@ std::vector<BadModule> BadWrites() {
           "main@22 (invoke_packed k(%x, %3), outputs=1): written argument 1 is an ADT (%3), expected a "
           "tensor",
           objects),
-      Bad(
+      Emitted(
           "flow.read_only/constant",
           [](CodeWriter& c) {
             c.LoadConst(0, 1);
@@ -72,7 +58,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@3 (invoke_packed k(%x, %1), outputs=1): written argument 1 (%1) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/parameter",
           [](CodeWriter& c) {
             c.LoadConst(0, 1);
@@ -85,11 +71,11 @@ std::vector<BadModule> BadWrites() {
             m.constants[0].stored = {};
             m.constants[0].raw_bytes = 0;
           }),
-      Bad(
+      Emitted(
           "flow.read_only/input", [](CodeWriter& c) { c.InvokePacked(0, 1, kNone, {0}); },
           "main@0 (invoke_packed k(%x), outputs=1): written argument 0 (%x) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/not_the_last",
           [](CodeWriter& c) {
             Fresh(c, 1);
@@ -97,7 +83,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@17 (invoke_packed k(%x, %1), outputs=2): written argument 0 (%x) is read-only: a constant, "
           "an input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/move",
           [](CodeWriter& c) {
             c.Move(0, 1);
@@ -105,7 +91,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@3 (invoke_packed k(%1), outputs=1): written argument 0 (%1) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/view",
           [](CodeWriter& c) {
             c.LoadConst(0, 1);
@@ -115,7 +101,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@10 (invoke_packed k(%3), outputs=1): written argument 0 (%3) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/field",
           [](CodeWriter& c) {
             c.LoadConst(0, 1);
@@ -125,7 +111,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@13 (invoke_packed k(%3), outputs=1): written argument 0 (%3) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/every_path",
           [](CodeWriter& c) {
             auto one = c.NewLabel(), other = c.NewLabel(), both = c.NewLabel();
@@ -140,7 +126,7 @@ std::vector<BadModule> BadWrites() {
           },
           "main@13 (invoke_packed k(%1), outputs=1): written argument 0 (%1) is read-only: a constant, an "
           "input of the function, or a view or field of one"),
-      Bad(
+      Emitted(
           "flow.read_only/also_written",
           [](CodeWriter& c) {
             Fresh(c, 1);
@@ -154,7 +140,7 @@ std::vector<BadModule> BadWrites() {
 
 std::vector<BadModule> BadKinds() {
   return {
-      Bad(
+      Emitted(
           "flow.kind/argument",
           [](CodeWriter& c) {
             c.AllocStorage(kNone, 64, kFloat32, 0, 1, {4});
@@ -162,10 +148,10 @@ std::vector<BadModule> BadKinds() {
           },
           "main@9 (invoke_packed k(%1), outputs=0): operand args is a storage (%1), expected an integer or a "
           "tensor or an ADT"),
-      Bad(
+      Emitted(
           "flow.kind/storage", [](CodeWriter& c) { c.AllocTensor(0, kNone, kFloat32, 1, {4}); },
           "main@0 (%1 = alloc_tensor %x, _, f32[4]): operand storage is a tensor (%x), expected a storage"),
-      Bad(
+      Emitted(
           "flow.kind/offset",
           [](CodeWriter& c) {
             c.AllocStorage(kNone, 64, kFloat32, 0, 1, {4});
@@ -173,7 +159,7 @@ std::vector<BadModule> BadKinds() {
           },
           "main@9 (%2 = alloc_tensor %1, %1, f32[4]): operand offset is a storage (%1), expected an integer "
           "or a tensor"),
-      Bad(
+      Emitted(
           "flow.kind/shape",
           [](CodeWriter& c) {
             c.AllocStorage(kNone, 64, kFloat32, 0, 1, {4});
@@ -181,7 +167,7 @@ std::vector<BadModule> BadKinds() {
           },
           "main@9 (%2 = alloc_tensor_reg %1, _, %1, f32): operand shape is a storage (%1), expected an "
           "integer or a tensor"),
-      Bad(
+      Emitted(
           "flow.kind/size",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {});
@@ -189,16 +175,16 @@ std::vector<BadModule> BadKinds() {
           },
           "main@4 (%2 = alloc_storage %1, alignment=64, f32, cpu): operand size is an ADT (%1), expected an "
           "integer or a tensor"),
-      Bad(
+      Emitted(
           "flow.kind/closure", [](CodeWriter& c) { c.InvokeClosure(0, 1, {}); },
           "main@0 (%1 = invoke_closure %x()): operand closure is a tensor (%x), expected a closure"),
-      Bad(
+      Emitted(
           "flow.kind/object", [](CodeWriter& c) { c.GetField(0, 0, 1); },
           "main@0 (%1 = get_field %x, index=0): operand object is a tensor (%x), expected an ADT"),
-      Bad(
+      Emitted(
           "flow.kind/tag", [](CodeWriter& c) { c.GetTag(0, 1); },
           "main@0 (%1 = get_tag %x): operand object is a tensor (%x), expected an ADT"),
-      Bad(
+      Emitted(
           "flow.kind/test",
           [](CodeWriter& c) {
             auto next = c.NewLabel();
@@ -208,14 +194,14 @@ std::vector<BadModule> BadKinds() {
           },
           "main@4 (if %1 == %x goto L9 else L9): operand test is a closure (%1), expected an integer or a "
           "tensor"),
-      Bad(
+      Emitted(
           "flow.kind/shape_of",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {});
             c.ShapeOf(1, 2);
           },
           "main@4 (%2 = shape_of %1): operand tensor is an ADT (%1), expected an integer or a tensor"),
-      Bad(
+      Emitted(
           "flow.kind/reshape",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {});
@@ -223,7 +209,7 @@ std::vector<BadModule> BadKinds() {
           },
           "main@4 (%2 = reshape_tensor %x, %1): operand shape is an ADT (%1), expected an integer or a "
           "tensor"),
-      Bad(
+      Emitted(
           "flow.kind/copy",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {});
@@ -231,7 +217,7 @@ std::vector<BadModule> BadKinds() {
           },
           "main@4 (%2 = device_copy %1, cpu, cpu): operand src is an ADT (%1), expected an integer or a "
           "tensor"),
-      Bad(
+      Emitted(
           "flow.kind/every_path",
           [](CodeWriter& c) {
             auto one = c.NewLabel(), other = c.NewLabel(), both = c.NewLabel();
@@ -246,14 +232,14 @@ std::vector<BadModule> BadKinds() {
           },
           "main@15 (%2 = invoke_closure %1()): operand closure is an integer or an ADT (%1), expected a "
           "closure"),
-      Bad(
+      Emitted(
           "flow.argument",
           [](CodeWriter& c) {
             c.Invoke(1, 1, {0, 0});
           },
           "main@0 (%1 = invoke helper(%x, %x)): argument 1 is a tensor (%x), input 's' of 'helper' is "
           "storage"),
-      Bad(
+      Emitted(
           "flow.argument/captured",
           [](CodeWriter& c) {
             c.AllocStorage(kNone, 64, kFloat32, 0, 1, {4});
@@ -261,14 +247,14 @@ std::vector<BadModule> BadKinds() {
           },
           "main@9 (%2 = alloc_closure helper(%1)): argument 0 is a storage (%1), input 'a' of 'helper' is "
           "f32[4]"),
-      Bad(
+      Emitted(
           "flow.argument/integer",
           [](CodeWriter& c) {
             c.LoadConsti(0, 1);
             c.Invoke(0, 1, {1});
           },
           "main@4 (%1 = invoke main(%1)): argument 0 is an integer (%1), input 'x' of 'main' is f32[4]"),
-      Bad(
+      Emitted(
           "flow.result",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {0});
@@ -282,32 +268,32 @@ std::vector<BadModule> BadKinds() {
 
 std::vector<BadModule> BadFlow() {
   std::vector<BadModule> bad = {
-      Bad(
+      Emitted(
           "flow.undefined", [](CodeWriter& c) { c.Move(1, 2); },
           "main@0 (%2 = move %1): register %1 is undefined"),
-      Bad(
+      Emitted(
           "flow.undefined/killed",
           [](CodeWriter& c) {
             c.Kill(0);
             c.ShapeOf(0, 1);
           },
           "main@2 (%1 = shape_of %x): register %x is undefined"),
-      Bad(
+      Emitted(
           "flow.undefined/field",
           [](CodeWriter& c) {
             c.AllocADT(0, 1, {0, 2});
           },
           "main@0 (%1 = alloc_adt tag=0 (%x, %2)): register %2 is undefined"),
-      Bad(
+      Emitted(
           "flow.undefined/argument",
           [](CodeWriter& c) {
             c.InvokePacked(0, 0, kNone, {0, 2});
           },
           "main@0 (invoke_packed k(%x, %2), outputs=0): register %2 is undefined"),
-      Bad(
+      Emitted(
           "flow.undefined/result", [](CodeWriter& c) { c.Ret(3); },
           "main@0 (ret %3): register %3 is undefined"),
-      Bad(
+      Emitted(
           "flow.undefined/one_path",
           [](CodeWriter& c) {
             auto one = c.NewLabel(), both = c.NewLabel();
@@ -318,7 +304,7 @@ std::vector<BadModule> BadFlow() {
             c.Move(1, 2);
           },
           "main@9 (%2 = move %1): register %1 is undefined on some path to here"),
-      Bad(
+      Emitted(
           "flow.undefined/one_path_to_an_operand",
           [](CodeWriter& c) {
             auto one = c.NewLabel(), both = c.NewLabel();
@@ -329,7 +315,7 @@ std::vector<BadModule> BadFlow() {
             c.ShapeOf(1, 2);
           },
           "main@9 (%2 = shape_of %1): register %1 is undefined on some path to here"),
-      Bad(
+      Emitted(
           "flow.undefined/second_round",
           [](CodeWriter& c) {
             auto again = c.NewLabel(), done = c.NewLabel();
@@ -341,15 +327,15 @@ std::vector<BadModule> BadFlow() {
             c.Bind(done);
           },
           "main@4 (%2 = move %1): register %1 is undefined on some path to here"),
-      Bad(
+      Emitted(
           "limit.verifier_state", [](CodeWriter& c) { (void)c; },
           "'main' has 1 jump targets and 8 registers, 8 bytes of state to verify; the limit is 7"),
-      Bad(
+      Emitted(
           "limit.verifier_steps", [](CodeWriter& c) { (void)c; },
           "verifying takes 82 units of work or more, the limit is 1; raise FormatLimits::verifier_steps if "
           "the "
           "file may take more"),
-      Bad(
+      Emitted(
           "init.computed", [](CodeWriter& c) { c.LoadConst(1, 1); },
           "main@0 (%1 = load_const #1): '__init' runs this, and is to compute constant 1",
           [](Module& m) {

@@ -2,9 +2,12 @@
 // One module for every rule of docs/verification.md. The module breaks that rule and no other.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "rewire/executable_format/code_writer.h"
 #include "rewire/executable_format/limits.h"
 #include "rewire/executable_format/module.h"
 
@@ -30,5 +33,18 @@ std::vector<BadModule> BadModules();  // all of them
 // functions. Function 0 is "main"(x: f32[4]), which returns its input and has 8 registers. Function 1 is
 // "helper"(a: f32[4], s: storage), which returns a.
 Module GoodModule();
+
+using ModuleChange = std::function<void(Module&)>;
+using EmitCode = std::function<void(CodeWriter&)>;
+
+// The good module after `change`.
+BadModule Changed(std::string name, const ModuleChange& change, std::string message,
+                  FormatLimits limits = {});
+// The good module whose "main" has the code that `emit` writes and a return of its input, after `change`.
+BadModule Emitted(std::string name, const EmitCode& emit, std::string message,
+                  const ModuleChange& change = {});
+
+// Limits of which one has another value.
+FormatLimits Limit(std::uint32_t FormatLimits::*member, std::uint32_t value);
 
 }  // namespace rewire::test

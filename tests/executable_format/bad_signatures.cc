@@ -8,20 +8,6 @@
 namespace rewire::test {
 namespace {
 
-using Change = std::function<void(Module&)>;
-
-BadModule Bad(std::string name, const Change& change, std::string message, FormatLimits limits = {}) {
-  BadModule bad{std::move(name), GoodModule(), std::move(message), limits};
-  change(bad.module);
-  return bad;
-}
-
-FormatLimits Limit(std::uint32_t FormatLimits::*member, std::uint32_t value) {
-  FormatLimits limits;
-  limits.*member = value;
-  return limits;
-}
-
 TypeNode& InputNode(Module& m) { return m.functions[0].inputs[0].type.nodes[0]; }
 
 // Adds a computed constant "c" and an `__init` that returns `result`.
@@ -48,52 +34,52 @@ void AddInit(Module& m, Type result) {
 
 std::vector<BadModule> BadTypes() {
   std::vector<BadModule> bad = {
-      Bad(
+      Changed(
           "type.dtype",
           [](Module& m) {
             InputNode(m).dtype = {9, 32, 1};
           },
           "input 0 of 'main' has a dtype of code 9, 32 bits and 1 lanes"),
-      Bad(
+      Changed(
           "type.rank", [](Module& m) { InputNode(m).rank = 2; },
           "input 0 of 'main' has rank 2 and 1 dimensions"),
-      Bad(
+      Changed(
           "limit.rank",
           [](Module& m) {
             m.functions[0].inputs[0].type = TensorType(kFloat32, {1, 2, 3});
           },
           "rank of input 0 of 'main': 3, the limit is 2", Limit(&FormatLimits::rank, 2)),
-      Bad(
+      Changed(
           "type.symbol", [](Module& m) { InputNode(m).dims[0] = SymbolDim(0); },
           "input 0 of 'main' names symbol 0, there are 0"),
-      Bad(
+      Changed(
           "type.symbol/wide",
           [](Module& m) {
             m.symbols = {"N"};
             InputNode(m).dims[0] = SymbolDim(0) - (1LL << 32);
           },
           "input 0 of 'main' names symbol 4294967296, there are 1"),
-      Bad(
+      Changed(
           "type.device", [](Module& m) { InputNode(m).device = 1; },
           "input 0 of 'main' names device 1, there are 1"),
-      Bad(
+      Changed(
           "type.tree/more", [](Module& m) { m.functions[0].result.nodes.resize(2); },
           "the result of 'main' has nodes after its tree"),
-      Bad(
+      Changed(
           "type.tree/fewer", [](Module& m) { m.functions[0].result.nodes.clear(); },
           "the result of 'main' is a tree with nodes missing"),
-      Bad(
+      Changed(
           "type.tree/field",
           [](Module& m) {
             m.functions[0].result = AdtType(0, {SimpleType(TypeKind::kValue)});
             m.functions[0].result.nodes[0].field_count = 2;
           },
           "the result of 'main' is a tree with nodes missing"),
-      Bad(
+      Changed(
           "limit.type_depth",
           [](Module& m) { m.functions[0].result = AdtType(0, {AdtType(0, {AdtType(0, {})})}); },
           "depth of the result of 'main': 3, the limit is 2", Limit(&FormatLimits::type_depth, 2)),
-      Bad(
+      Changed(
           "limit.result_leaves",
           [](Module& m) {
             const Type leaf = SimpleType(TypeKind::kValue);
@@ -108,33 +94,33 @@ std::vector<BadModule> BadTypes() {
 std::vector<BadModule> BadInits() {
   const Type vector = TensorType(kFloat32, {4});
   return {
-      Bad(
+      Changed(
           "init.missing",
           [&](Module& m) {
             AddInit(m, AdtType(0, {vector}));
             m.functions.pop_back();
           },
           "constant 1 ('c') is computed, and there is no function '__init'"),
-      Bad(
+      Changed(
           "init.inputs",
           [&](Module& m) {
             AddInit(m, AdtType(0, {vector}));
             m.functions[2].inputs = {{"x", vector}};
           },
           "'__init' has 1 inputs, it takes none"),
-      Bad(
+      Changed(
           "init.result/tensor", [&](Module& m) { AddInit(m, vector); },
           "'__init' returns f32[4], expected an ADT of 1 tensors, one for each computed constant"),
-      Bad(
+      Changed(
           "init.result/count",
           [&](Module& m) {
             AddInit(m, AdtType(0, {vector, vector}));
           },
           "'__init' returns (f32[4], f32[4]), expected an ADT of 1 tensors, one for each computed constant"),
-      Bad(
+      Changed(
           "init.result/nested", [&](Module& m) { AddInit(m, AdtType(0, {AdtType(0, {vector})})); },
           "'__init' returns ((f32[4])), expected an ADT of 1 tensors, one for each computed constant"),
-      Bad(
+      Changed(
           "init.field", [&](Module& m) { AddInit(m, AdtType(0, {TensorType(kFloat32, {5})})); },
           "field 0 of the result of '__init' is f32[5], constant 1 ('c') is f32[4]"),
   };
@@ -144,21 +130,21 @@ std::vector<BadModule> BadInits() {
 
 std::vector<BadModule> BadSignatures() {
   std::vector<BadModule> bad = {
-      Bad(
+      Changed(
           "function.name", [](Module& m) { m.functions[1].name = "main"; },
           "two functions have the name 'main'"),
-      Bad(
+      Changed(
           "function.name/empty", [](Module& m) { m.functions[1].name = ""; }, "function 1 has an empty name"),
-      Bad(
+      Changed(
           "input.name", [](Module& m) { m.functions[1].inputs[1].name = "a"; },
           "two inputs of 'helper' have the name 'a'"),
-      Bad(
+      Changed(
           "input.name/empty", [](Module& m) { m.functions[0].inputs[0].name = ""; },
           "input 0 of 'main' has an empty name"),
-      Bad(
+      Changed(
           "output.count", [](Module& m) { m.functions[0].output_names.clear(); },
           "'main' names 0 outputs, its result f32[4] has 1"),
-      Bad(
+      Changed(
           "output.name",
           [](Module& m) {
             const Type leaf = SimpleType(TypeKind::kValue);
@@ -166,13 +152,13 @@ std::vector<BadModule> BadSignatures() {
             m.functions[0].output_names = {"y", "y"};
           },
           "two outputs of 'main' have the name 'y'"),
-      Bad(
+      Changed(
           "output.name/empty", [](Module& m) { m.functions[0].output_names[0] = ""; },
           "output 0 of 'main' has an empty name"),
-      Bad(
+      Changed(
           "limit.registers", [](Module&) {}, "registers of 'main': 8, the limit is 7",
           Limit(&FormatLimits::registers, 7)),
-      Bad(
+      Changed(
           "function.registers", [](Module& m) { m.functions[1].register_count = 1; },
           "'helper' has 1 registers for 2 inputs"),
   };

@@ -10,20 +10,6 @@
 namespace rewire::test {
 namespace {
 
-using Change = std::function<void(Module&)>;
-
-BadModule Bad(std::string name, const Change& change, std::string message, FormatLimits limits = {}) {
-  BadModule bad{std::move(name), GoodModule(), std::move(message), limits};
-  change(bad.module);
-  return bad;
-}
-
-FormatLimits Limit(std::uint32_t FormatLimits::*member, std::uint32_t value) {
-  FormatLimits limits;
-  limits.*member = value;
-  return limits;
-}
-
 Constant Parameter(std::string name) {
   Constant constant;
   constant.kind = ConstantKind::kParameter;
@@ -40,53 +26,53 @@ Constant Computed(std::string name) {
 
 std::vector<BadModule> BadConstants() {
   return {
-      Bad(
+      Changed(
           "constant.name", [](Module& m) { m.constants.push_back(m.constants[0]); },
           "two entries of constant have the name 'w'"),
-      Bad(
+      Changed(
           "constant.type", [](Module& m) { m.constants[0].type = SimpleType(TypeKind::kValue).nodes[0]; },
           "constant 0 ('w') is not of a tensor type"),
-      Bad(
+      Changed(
           "constant.stored", [](Module& m) { m.constants[0].kind = ConstantKind::kParameter; },
           "constant 0 ('w') has bytes in the file, but its kind is not data"),
-      Bad(
+      Changed(
           "constant.parameter_name", [](Module& m) { m.constants.push_back(Parameter("")); },
           "constant 1 is a parameter without a name"),
-      Bad(
+      Changed(
           "constant.parameter_size",
           [](Module& m) {
             m.constants.push_back(Parameter("p"));
             m.constants[1].raw_bytes = 16;
           },
           "constant 1 ('p') is a parameter with a size; its type says all"),
-      Bad(
+      Changed(
           "symbol.limit/count", [](Module& m) { m.symbol_limits = {4}; },
           "there are 1 symbol limits for 0 symbols"),
-      Bad(
+      Changed(
           "symbol.limit/negative",
           [](Module& m) {
             m.symbols = {"N"};
             m.symbol_limits = {-2};
           },
           "symbol 'N' is at most -2, which is negative"),
-      Bad(
+      Changed(
           "constant.static/dim",
           [](Module& m) {
             m.symbols = {"N"};
             m.constants[0].type.dims[0] = SymbolDim(0);
           },
           "constant 0 ('w') has type f32[N]; only a parameter's may leave something open"),
-      Bad(
+      Changed(
           "constant.static/rank",
           [](Module& m) { m.constants[0].type = UnrankedTensorType(kFloat32).nodes[0]; },
           "constant 0 ('w') has type f32[*]; only a parameter's may leave something open"),
-      Bad(
+      Changed(
           "constant.static/dtype", [](Module& m) { m.constants[0].type.dtype = kUnknownDType; },
           "constant 0 ('w') has type ?[4]; only a parameter's may leave something open"),
-      Bad(
+      Changed(
           "constant.static/device", [](Module& m) { m.constants[0].type.device = kAnyDevice; },
           "constant 0 ('w') has type f32[4]@*; only a parameter's may leave something open"),
-      Bad(
+      Changed(
           "constant.static/computed",
           [](Module& m) {
             m.symbols = {"N"};
@@ -94,7 +80,7 @@ std::vector<BadModule> BadConstants() {
             m.constants[0].type.dims[0] = SymbolDim(0);
           },
           "constant 0 ('c') has type f32[N]; of a computed constant only sizes may be open, as '?'"),
-      Bad(
+      Changed(
           "constant.computed_size",
           [](Module& m) {
             m.constants[0] = Computed("c");
@@ -102,16 +88,16 @@ std::vector<BadModule> BadConstants() {
             m.constants[0].raw_bytes = 16;
           },
           "constant 0 ('c') has a size in bytes, but its type leaves one open"),
-      Bad(
+      Changed(
           "constant.bytes", [](Module& m) { m.constants[0].type.dims[0] = 5; },
           "constant 0 ('w') has 16 bytes, its type f32[5] takes 20"),
-      Bad(
+      Changed(
           "constant.bytes/overflow",
           [](Module& m) {
             m.constants[0].type = TensorType(kFloat32, {1LL << 40, 1LL << 40}).nodes[0];
           },
           "constant 0 ('w') has 16 bytes, its type f32[1099511627776, 1099511627776] takes more than 2^63"),
-      Bad(
+      Changed(
           "constant.file_bytes",
           [](Module& m) {
             m.constants[0].type.dims[0] = 3;
@@ -123,29 +109,29 @@ std::vector<BadModule> BadConstants() {
 
 std::vector<BadModule> BadKernels() {
   return {
-      Bad(
+      Changed(
           "kernel.name", [](Module& m) { m.kernels[0].name.clear(); }, "kernel 0 has an empty name"),
-      Bad(
+      Changed(
           "kernel.debug_name", [](Module& m) { m.kernels[0].debug_name = "a\tb"; },
           "the name of the debug name of kernel 0 ('k') is not printable UTF-8"),
-      Bad(
+      Changed(
           "kernel.attribute_name",
           [](Module& m) {
             m.kernels[0].attributes = {{"axis", std::int64_t{0}}, {"axis", std::int64_t{1}}};
           },
           "two entries of attribute of kernel 0 ('k') have the name 'axis'"),
-      Bad(
+      Changed(
           "kernel.attribute_text",
           [](Module& m) {
             m.kernels[0].attributes = {{"mode", std::string("\xFF")}};
           },
           "attribute 'mode' of kernel 0 ('k') is not UTF-8"),
-      Bad(
+      Changed(
           "kernel.flags", [](Module& m) { m.kernels[0].flags = 4; }, "kernel 0 ('k') has unknown flags 0x4"),
-      Bad(
+      Changed(
           "kernel.alignment", [](Module& m) { m.kernels[0].alignment = 48; },
           "kernel 0 ('k') wants an alignment of 48; it is 0 or a power of two up to 4096"),
-      Bad(
+      Changed(
           "kernel.also_written",
           [](Module& m) {
             m.kernels[0].also_written = {2, 2};
@@ -179,77 +165,99 @@ Module GoodModule() {
   return module;
 }
 
+BadModule Changed(std::string name, const ModuleChange& change, std::string message, FormatLimits limits) {
+  BadModule bad{std::move(name), GoodModule(), std::move(message), limits};
+  change(bad.module);
+  return bad;
+}
+
+BadModule Emitted(std::string name, const EmitCode& emit, std::string message, const ModuleChange& change) {
+  BadModule bad{std::move(name), GoodModule(), std::move(message)};
+  CodeWriter code;
+  emit(code);
+  code.Ret(0);
+  bad.module.functions[0].code = *code.Finish();
+  if (change) change(bad.module);
+  return bad;
+}
+
+FormatLimits Limit(std::uint32_t FormatLimits::*member, std::uint32_t value) {
+  FormatLimits limits;
+  limits.*member = value;
+  return limits;
+}
+
 std::vector<BadModule> BadTables() {
   std::vector<BadModule> bad = {
-      Bad(
+      Changed(
           "limit.constants", [](Module&) {}, "constants: 1, the limit is 0",
           Limit(&FormatLimits::constants, 0)),
-      Bad(
+      Changed(
           "limit.kernels", [](Module&) {}, "kernels: 1, the limit is 0", Limit(&FormatLimits::kernels, 0)),
-      Bad(
+      Changed(
           "limit.functions", [](Module&) {}, "functions: 2, the limit is 1",
           Limit(&FormatLimits::functions, 1)),
-      Bad(
+      Changed(
           "limit.code_words", [](Module&) {}, "words of code: 4, the limit is 3",
           Limit(&FormatLimits::code_words, 3)),
-      Bad(
+      Changed(
           "name.empty", [](Module& m) { m.symbols = {""}; }, "symbol 0 has an empty name"),
-      Bad(
+      Changed(
           "name.bytes", [](Module& m) { m.symbols = {"batch"}; },
           "the name of symbol 0 has 5 bytes, the limit is 4", Limit(&FormatLimits::name_bytes, 4)),
-      Bad(
+      Changed(
           "name.printable/utf8", [](Module& m) { m.symbols = {"\xC3"}; },
           "the name of symbol 0 is not printable UTF-8"),
-      Bad(
+      Changed(
           "name.printable/control", [](Module& m) { m.symbols = {"a\x1B[2J"}; },
           "the name of symbol 0 is not printable UTF-8"),
-      Bad(
+      Changed(
           "text.bytes", [](Module&) {}, "string 0 has 4 bytes, the limit is 3",
           Limit(&FormatLimits::text_bytes, 3)),
-      Bad(
+      Changed(
           "text.utf8", [](Module& m) { m.strings[0] = "\xFF"; }, "string 0 is not UTF-8"),
-      Bad(
+      Changed(
           "device.host/none", [](Module& m) { m.devices.clear(); }, "device 0 is not the host, {cpu, 0}"),
-      Bad(
+      Changed(
           "device.host/other", [](Module& m) { m.devices[0].id = 1; }, "device 0 is not the host, {cpu, 0}"),
-      Bad(
+      Changed(
           "device.values/type",
           [](Module& m) {
             m.devices.push_back({0, 0, ""});
           },
           "device 1 has type 0 and id 0; types start at 1, ids at 0"),
-      Bad(
+      Changed(
           "device.values/id",
           [](Module& m) {
             m.devices.push_back({2, -1, ""});
           },
           "device 1 has type 2 and id -1; types start at 1, ids at 0"),
-      Bad(
+      Changed(
           "device.scope",
           [](Module& m) {
             m.devices.push_back({2, 0, "\n"});
           },
           "the name of the memory scope of device 1 is not printable UTF-8"),
-      Bad(
+      Changed(
           "device.unique",
           [](Module& m) {
             m.devices.push_back({2, 0, ""});
             m.devices.push_back({2, 0, ""});
           },
           "devices 1 and 2 are the same"),
-      Bad(
+      Changed(
           "symbol.name",
           [](Module& m) {
             m.symbols = {"N", "N"};
           },
           "two entries of symbol have the name 'N'"),
-      Bad(
+      Changed(
           "metadata.key",
           [](Module& m) {
             m.metadata = {{"producer", "a"}, {"producer", "b"}};
           },
           "two entries of metadata have the name 'producer'"),
-      Bad(
+      Changed(
           "metadata.value",
           [](Module& m) {
             m.metadata = {{"producer", "\xFF"}};

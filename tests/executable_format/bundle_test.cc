@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-SharedBytes Share(const Bytes& bytes) {
+SharedBytes ShareFile(const Bytes& bytes) {
   auto owner = std::make_shared<const Bytes>(bytes);
   return {{owner->data(), owner->size()}, owner};
 }
@@ -24,7 +24,7 @@ SharedBytes Share(const Bytes& bytes) {
 Result<Array<BundledExecutable>> Open(const Bytes& bytes, bool verify = true) {
   OpenOptions options;
   options.verify_data = verify;
-  return BundleFromBytes(Share(bytes), options);
+  return BundleFromBytes(ShareFile(bytes), options);
 }
 
 std::string OpenError(const Bytes& bytes) {
@@ -79,7 +79,7 @@ TEST_CASE("what cannot be a bundle is not written") {
 
 TEST_CASE("a bundle is no executable and an executable no bundle") {
   const Bytes bundle = *SerializeBundle(test::SampleBundle());
-  const Result<Executable> executable = Executable::FromBytes(Share(bundle));
+  const Result<Executable> executable = Executable::FromBytes(ShareFile(bundle));
   REQUIRE_FALSE(executable);
   CHECK(executable.error().message().find(
             "this is a bundle of several models; choose one (OpenBundle, vm-run --model)") !=

@@ -14,12 +14,14 @@
 #include "rewire/executable_format/layout.h"
 #include "rewire/executable_format/reader.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/read_error.h"
 #include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+using test::ReadMessage;
 using test::Sample;
 using test::Share;
 
@@ -40,13 +42,6 @@ container::Section Compressed(std::uint64_t size, const Bytes& frames) {
   bytes.insert(bytes.end(), frames.begin(), frames.end());
   return MakeSection(SectionId::kCompressed, std::move(bytes));
 }
-
-Error ReadError(const Bytes& file) {
-  const Result<Module> module = ReadModule(Share(file));
-  if (module) FAIL("the file was read");
-  return module.error();
-}
-std::string ReadMessage(const Bytes& file) { return ReadError(file).message(); }
 
 TEST_CASE("a module whose file is not compressed is written as ever") {
   Module module = Sample("shapes");

@@ -7,12 +7,15 @@
 #include "rewire/executable_format/layout.h"
 #include "rewire/executable_format/reader.h"
 #include "rewire/executable_format/writer.h"
+#include "rewire/tests/executable_format/read_error.h"
 #include "rewire/tests/executable_format/sample_modules.h"
 
 namespace rewire {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+using test::ReadError;
+using test::ReadMessage;
 using test::Sample;
 using test::Share;
 
@@ -50,15 +53,6 @@ void FixSection(Bytes& file, SectionId id) {
   entry.checksum = Hash64({file.data() + entry.offset, entry.size});
   Patch(file, at, entry);
   FixDirectory(file);
-}
-
-Error ReadError(const Bytes& file, const OpenOptions& options = {}) {
-  Result<Module> module = ReadModule(Share(file), options);
-  if (module) FAIL("the file was read");
-  return module.error();
-}
-std::string ReadMessage(const Bytes& file, const OpenOptions& options = {}) {
-  return ReadError(file, options).message();
 }
 
 OpenOptions VerifyData() {

@@ -6,15 +6,13 @@
 
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
 
 using kernel::cpu::BFloat16;
 using kernel::cpu::Float16;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 template <typename To, typename From>
 std::vector<To> Cast(const std::vector<From>& values) {

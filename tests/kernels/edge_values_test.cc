@@ -6,13 +6,12 @@
 #include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TEST_CASE("NaN anywhere under a window is the largest") {
   for (const std::size_t at : {0U, 1U, 2U}) {
@@ -78,7 +77,7 @@ TEST_CASE("a mean counts the pads, but not what lies behind them") {
 }
 
 template <typename From, typename To>
-std::vector<To> Cast(const std::vector<From>& values) {
+std::vector<To> CastEdges(const std::vector<From>& values) {
   HostTensor x = HostTensor::Of<From>({static_cast<std::int64_t>(values.size())}, values);
   HostTensor out = HostTensor::Empty<To>({static_cast<std::int64_t>(values.size())});
   REQUIRE(Run("rewire.cast", {&x, &out}) == "");
@@ -88,13 +87,15 @@ std::vector<To> Cast(const std::vector<From>& values) {
 TEST_CASE("a float that an integer does not hold becomes its limit") {
   using I32 = std::numeric_limits<std::int32_t>;
   using I64 = std::numeric_limits<std::int64_t>;
-  CHECK(Cast<float, std::int32_t>({0x1p31F, 0x1.fffffep30F, -0x1p31F, -0x1.000002p31F, kInf, -kInf, kNaN}) ==
+  CHECK(CastEdges<float, std::int32_t>(
+            {0x1p31F, 0x1.fffffep30F, -0x1p31F, -0x1.000002p31F, kInf, -kInf, kNaN}) ==
         std::vector<std::int32_t>{I32::max(), 2147483520, I32::min(), I32::min(), I32::max(), I32::min(), 0});
-  CHECK(Cast<double, std::int32_t>({0x1p31, 2147483647.5, -0x1p31 - 0.5}) ==
+  CHECK(CastEdges<double, std::int32_t>({0x1p31, 2147483647.5, -0x1p31 - 0.5}) ==
         std::vector<std::int32_t>{I32::max(), I32::max(), I32::min()});
-  CHECK(Cast<double, std::int64_t>({0x1p63, -0x1p63, 0x1.fffffffffffffp62}) ==
+  CHECK(CastEdges<double, std::int64_t>({0x1p63, -0x1p63, 0x1.fffffffffffffp62}) ==
         std::vector<std::int64_t>{I64::max(), I64::min(), 9223372036854774784});
-  CHECK(Cast<float, std::uint8_t>({255.5F, 256, -0.5F, -1}) == std::vector<std::uint8_t>{255, 255, 0, 0});
+  CHECK(CastEdges<float, std::uint8_t>({255.5F, 256, -0.5F, -1}) ==
+        std::vector<std::uint8_t>{255, 255, 0, 0});
 }
 
 TEST_CASE("a zero that is no number is stored as the least") {

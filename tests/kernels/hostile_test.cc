@@ -12,12 +12,12 @@
 #include "rewire/kernels/cpu/support/checks.h"
 #include "rewire/kernels/cpu/support/workspace_sizes.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kHuge = std::int64_t{1} << 30;
 constexpr const char* kStopped = "stopped: the run was cancelled or its deadline has passed";
 

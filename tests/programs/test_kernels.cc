@@ -12,21 +12,20 @@ namespace rewire::test {
 namespace {
 
 using kernel::TensorList;
-using kernel::TensorView;
 
-std::string TypeText(TensorView tensor) {
+std::string TypeText(kernel::TensorView tensor) {
   std::string text = kernel::DTypeName(tensor.dtype()) + "[";
   for (int i = 0; i < tensor.ndim(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor.dim(i));
   return text + "]";
 }
 
-bool SameShape(TensorView a, TensorView b) {
+bool SameShape(kernel::TensorView a, kernel::TensorView b) {
   bool same = a.ndim() == b.ndim();
   for (int i = 0; same && i < a.ndim(); ++i) same = a.dim(i) == b.dim(i);
   return same;
 }
 
-kernel::Status ExpectEqual(TensorView a, TensorView b) {
+kernel::Status ExpectEqual(kernel::TensorView a, kernel::TensorView b) {
   if (!kernel::SameDType(a.dtype(), b.dtype()) || !SameShape(a, b)) {
     return kernel::ValueError(TypeText(a) + " is not " + TypeText(b));
   }
@@ -35,7 +34,7 @@ kernel::Status ExpectEqual(TensorView a, TensorView b) {
   return kernel::ValueError("the elements of two " + TypeText(a) + " differ");
 }
 
-kernel::Status AddOne(TensorView x, TensorView out) {
+kernel::Status AddOne(kernel::TensorView x, kernel::TensorView out) {
   if (!kernel::SameDType(x.dtype(), kFloat32) || !kernel::SameDType(out.dtype(), kFloat32) ||
       !SameShape(x, out)) {
     return kernel::ValueError(TypeText(x) + " cannot go to " + TypeText(out));
@@ -57,7 +56,7 @@ KernelSet TestKernels() {
   kernels.AddFunction("test.expect_equal", MakePackedFunction(ExpectEqual));
   kernels.AddFunction("test.add_one", MakePackedFunction(AddOne));
   kernels.AddFunction("test.count", MakePackedFunction([](TensorList tensors) { return tensors.size(); }));
-  kernels.AddFunction("test.size", MakePackedFunction([](TensorView x) { return x.size(); }));
+  kernels.AddFunction("test.size", MakePackedFunction([](kernel::TensorView x) { return x.size(); }));
   kernels.AddFunction("test.seven", MakePackedFunction([] { return 7; }));
   kernels.AddFunction("test.echo", MakePackedFunction(Echo));
   kernels.AddFunction(

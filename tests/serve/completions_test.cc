@@ -22,8 +22,6 @@ using Catch::Contains;
 using nlohmann::json;
 using Tokens = std::vector<std::int64_t>;
 
-constexpr char kCompletions[] = "/v1/completions";
-
 json Asked(const Tokens& prompt, int most, const std::string& model = "steps") {
   return {{"model", model}, {"prompt", prompt}, {"max_tokens", most}, {"temperature", 0}};
 }

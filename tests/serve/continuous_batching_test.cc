@@ -23,8 +23,6 @@ using Catch::Contains;
 using nlohmann::json;
 using Tokens = std::vector<std::int64_t>;
 
-constexpr char kCompletions[] = "/v1/completions";
-
 ModelStatistics StatisticsOf(TestServer* server) { return (*server->service()->Statistics("rows", ""))[0]; }
 
 // Waits until so many generations have begun, which run or wait.
@@ -42,7 +40,7 @@ std::uint64_t LargestBatch(TestServer* server) {
   return largest;
 }
 
-struct Asked {
+struct AskedRows {
   Tokens prompt;
   int most = 0;
   int seed = 0;
@@ -54,10 +52,10 @@ struct Asked {
   }
 };
 
-std::vector<Asked> DrawAsked(std::size_t count) {
+std::vector<AskedRows> DrawAsked(std::size_t count) {
   std::mt19937 random(21);
-  std::vector<Asked> all(count);
-  for (Asked& one : all) {
+  std::vector<AskedRows> all(count);
+  for (AskedRows& one : all) {
     one.prompt.resize(1 + random() % 9);
     for (std::int64_t& token : one.prompt) token = random() % 15;
     one.most = static_cast<int>(1 + random() % 30);
@@ -77,13 +75,13 @@ Tokens TokensOf(const TestClient::Response& response) {
 }
 
 TEST_CASE("continuous batching: 16 that come and go between steps make the tokens that each makes alone") {
-  const std::vector<Asked> asked = DrawAsked(16);
+  const std::vector<AskedRows> asked = DrawAsked(16);
   std::vector<Tokens> alone;
   {
     GeneratorModels models;
     const TestServer server(models.settings, {}, models.Kernels());
     TestClient client(server.port());
-    for (const Asked& one : asked) alone.push_back(TokensOf(client.Post(kCompletions, one.Body(false))));
+    for (const AskedRows& one : asked) alone.push_back(TokensOf(client.Post(kCompletions, one.Body(false))));
   }
   for (const std::uint32_t instances : {1U, 2U}) {
     GeneratorModels models;

@@ -17,6 +17,8 @@
 
 namespace rewire::serve::test {
 
+inline constexpr char kCompletions[] = "/v1/completions";
+
 // One token a step; the state is the sum of all tokens.
 inline constexpr char kTokenSteps[] = R"(.kernel next = "test.next"
 .func main(tokens: i64[1, 1], past: i64[1, 1]) -> (logits: f32[1, 16], present: i64[1, 1])

@@ -52,4 +52,8 @@ Finished RunProgram(const std::string& program, const std::vector<std::string>& 
 
 std::string ReadWholeFile(const std::filesystem::path& path);
 
+inline bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace rewire::test

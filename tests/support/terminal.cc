@@ -13,7 +13,7 @@
 namespace rewire::test {
 namespace {
 
-constexpr unsigned kMostSeconds = 120;
+constexpr unsigned kSessionSeconds = 120;
 const std::string kNever(1, '\0');  // no program prints it
 
 // Reads until `screen` has `wanted` after position `from`, or the program's end. Returns where it stands.
@@ -51,7 +51,7 @@ TerminalSession RunAtTerminal(const std::string& program, const std::vector<std:
     setenv("TERM", "xterm", 1);
     setenv("LC_ALL", "C.UTF-8", 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    alarm(kMostSeconds);
+    alarm(kSessionSeconds);
     if (chdir(folder.c_str()) == 0) execv(binary.c_str(), argv.data());
     _exit(127);
   }

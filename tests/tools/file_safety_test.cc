@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using test::Finished;
 using test::Streams;
 
-constexpr char kProgram[] = R"(
+constexpr char kSafeProgram[] = R"(
 .param w: f32[2]
 .kernel add = "rewire.add"
 .func main(x: f32[2]) -> y: f32[2]
@@ -43,10 +43,10 @@ constexpr char kHuge[] = R"(
 .end
 )";
 
-class Session {
+class SafetySession {
  public:
-  Session() {
-    folder_.Write("model.asm", kProgram);
+  SafetySession() {
+    folder_.Write("model.asm", kSafeProgram);
     folder_.Write("huge.asm", kHuge);
     tvm::RelaySpec relay;
     relay.functions.push_back({"main", "4", {"x"}, {{1, 0}}, ""});
@@ -93,13 +93,13 @@ class Session {
 };
 
 // A call that reads `input` and would write OUT.
-struct Call {
+struct SafeCall {
   const char* tool;
   const char* input;
   std::vector<std::string> arguments;
 };
 
-std::vector<Call> Calls() {
+std::vector<SafeCall> SafeCalls() {
   return {
       {"vm-as", "model.asm", {"model.asm", "-o", "OUT"}},
       {"vm-dis", "model.rwx", {"model.rwx", "-o", "OUT"}},
@@ -133,9 +133,9 @@ std::vector<std::string> WithOutput(std::vector<std::string> arguments, const st
 }
 
 TEST_CASE("no tool writes over a file that it has read, by whatever name") {
-  const Session session;
+  const SafetySession session;
   fs::copy_file(session / "x.npy", session / "e.npy");
-  for (const Call& call : Calls()) {
+  for (const SafeCall& call : SafeCalls()) {
     const std::string before = session.Content(call.input);
     const std::string extension = fs::path(call.input).extension().string();
     fs::create_symlink(call.input, session / ("soft" + extension));
@@ -158,7 +158,7 @@ TEST_CASE("no tool writes over a file that it has read, by whatever name") {
 }
 
 TEST_CASE("standard input is an input, and one output does not write over another") {
-  const Session session;
+  const SafetySession session;
   const std::string before = session.Content("model.asm");
   Streams from_model;
   from_model.in = (session / "model.asm").string();
@@ -178,10 +178,10 @@ TEST_CASE("standard input is an input, and one output does not write over anothe
 }
 
 TEST_CASE("inputs that cannot be read are errors that name them") {
-  const Session session;
+  const SafetySession session;
   REQUIRE(mkfifo((session / "pipe").c_str(), 0600) == 0);
   fs::create_directory(session / "folder");
-  for (const Call& call : Calls()) {
+  for (const SafeCall& call : SafeCalls()) {
     if (call.input == std::string("e.npy")) continue;
     for (const std::string input : {"pipe", "folder", "none", "/dev/null", "/dev/zero"}) {
       // A model in place of FILE, a file of tensors in place of another.
@@ -203,10 +203,10 @@ TEST_CASE("inputs that cannot be read are errors that name them") {
 }
 
 TEST_CASE("outputs that cannot be written are errors, and what was there stays") {
-  const Session session;
+  const SafetySession session;
   fs::create_directory(session / "folder");
   REQUIRE(mkfifo((session / "pipe").c_str(), 0600) == 0);
-  for (const Call& call : Calls()) {
+  for (const SafeCall& call : SafeCalls()) {
     if (call.input == std::string("e.npy")) continue;
     for (const std::string output : {"folder", "none/out", "pipe", "/dev/full", "/proc/version"}) {
       // The format is told by the ending, here of the name of what cannot be written.
@@ -230,7 +230,7 @@ TEST_CASE("outputs that cannot be written are errors, and what was there stays")
 }
 
 TEST_CASE("standard output that is closed, or that nobody reads, is an error and no part of a file") {
-  const Session session;
+  const SafetySession session;
   session.folder().Write("long.asm", [] {
     std::string text = ".func main() -> y: integer\n  %y = load_consti 1\n";
     for (int i = 0; i < 5000; ++i) text += "  %y = load_consti " + std::to_string(i) + "\n";
@@ -270,7 +270,7 @@ TEST_CASE("standard output that is closed, or that nobody reads, is an error and
 }
 
 TEST_CASE("sizes and numbers beyond all reason are refused") {
-  const Session session;
+  const SafetySession session;
   const auto refused = [&](int exit_code, const std::string& message, const std::vector<std::string>& more,
                            const std::string& file = "model.rwx") {
     std::vector<std::string> arguments = {file, "--params", "w.npz", "-i", "x=@x.npy"};
@@ -309,7 +309,7 @@ TEST_CASE("sizes and numbers beyond all reason are refused") {
 }
 
 TEST_CASE("names that are not UTF-8 are files like others") {
-  const Session session;
+  const SafetySession session;
   const std::string odd = "mod\xff\xfe.rwx";
   CHECK(session.Run("vm-as", {"model.asm", "-o", odd}).exit_code == 0);
   for (const std::vector<std::string>& arguments :

@@ -70,9 +70,9 @@ constexpr char kGraph[] = R"({
             "storage_id": ["list_int", [0, 1, 2]],
             "shape": ["list_shape", [[2], [2], [2]]]}})";
 
-class Session {
+class ForeignSession {
  public:
-  Session() {
+  ForeignSession() {
     folder_.Write("model.ro", WriteRelay(AddLateBound()));
     folder_.Write("graph.json", kGraph);
     folder_.Write("w.params", ParameterList("w", Floats("", {10, 20})));
@@ -97,30 +97,26 @@ std::string Library(const std::string& name) {
   return std::string(test::BuildDir()) + "/tests/libraries/" + name + ".so";
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("a Relay VM executable runs, its late-bound constant from TVM's parameter file") {
-  const Session session;
+  const ForeignSession session;
   const std::vector<std::string> run = {"--params", "w.params",
                                         "-i",       "x=2xf32=1,2",
                                         "-e",       "output.0=2xf32=11,22",
                                         "-e",       "output.1=2xf32=10,20"};
   std::vector<std::string> original = run;
   original.insert(original.begin(), "model.ro");
-  CHECK(Contains(session.Out("vm-run", original), "output.1: equals the value expected\n"));
+  CHECK(test::Has(session.Out("vm-run", original), "output.1: equals the value expected\n"));
 
   CHECK(session.Out("vm-convert", {"model.ro"}) ==
         "model.ro: a Relay VM executable of TVM\nwrote model.rwx; run it with\n"
         "  vm-run model.rwx --kernels LIBRARY\n");
   std::vector<std::string> converted = run;
   converted.insert(converted.begin(), "model.rwx");
-  CHECK(Contains(session.Out("vm-run", converted), "output.1: equals the value expected\n"));
+  CHECK(test::Has(session.Out("vm-run", converted), "output.1: equals the value expected\n"));
 }
 
 TEST_CASE("an expected tree is compared with its tags and all its leaves") {
-  const Session session;
+  const ForeignSession session;
   session.folder().Write("tree.asm", ".func main(x: value) -> output: value\n  ret %x\n.end\n");
   const auto run = [&](const std::string& expect) {
     return session.Run("vm-run", {"tree.asm", "-i", "x=(2xf32=11,22,2xf32=10,20)", "-e", expect});
@@ -128,16 +124,16 @@ TEST_CASE("an expected tree is compared with its tags and all its leaves") {
   CHECK(run("output=0(2xf32=11,22,2xf32=10,20)").exit_code == 0);
   const Finished leaf = run("output=(2xf32=11,22,2xf32=10,21)");
   CHECK(leaf.exit_code == 1);
-  CHECK(Contains(leaf.out, "output.1: differs from the value expected in 1 of 2 elements"));
+  CHECK(test::Has(leaf.out, "output.1: differs from the value expected in 1 of 2 elements"));
   const Finished tag = run("output=7(2xf32=11,22,2xf32=10,20)");
   CHECK(tag.exit_code == 1);
-  CHECK(Contains(tag.out, "an ADT of 2 fields with tag 7 expected"));
+  CHECK(test::Has(tag.out, "an ADT of 2 fields with tag 7 expected"));
   CHECK(run("output=(2xf32=11,22)").exit_code == 1);
   CHECK(run("output=2xf32=1").exit_code == 11);
 }
 
 TEST_CASE("a graph runs with its parameters, which conversion puts inside") {
-  const Session session;
+  const ForeignSession session;
   const std::vector<std::string> run = {"-i", "x=2xf32=1,2", "-e", "sum=2xf32=11,22"};
   std::vector<std::string> original = {"graph.json", "--params", "w.params"};
   original.insert(original.end(), run.begin(), run.end());
@@ -154,7 +150,7 @@ TEST_CASE("a graph runs with its parameters, which conversion puts inside") {
 }
 
 TEST_CASE("a graph in a library that was exported without its parameters takes them from files") {
-  const Session session;
+  const ForeignSession session;
   const std::string library = Library("graph");
   const std::vector<std::string> run = {"-i", "x=2xf32=1,2", "-e", "sum=2xf32=11,22"};
   const auto with = [&](std::vector<std::string> arguments) {
@@ -177,7 +173,7 @@ TEST_CASE("a graph in a library that was exported without its parameters takes t
 }
 
 TEST_CASE("kernels of TVM's target c come from a library without marks, for a graph and for a VM") {
-  const Session session;
+  const ForeignSession session;
   std::string graph = kGraph;
   graph.replace(graph.find("rewire.add"), 10, "tvmgen_default_fused_add");
   session.folder().Write("c.json", graph);
@@ -187,13 +183,13 @@ TEST_CASE("kernels of TVM's target c come from a library without marks, for a gr
   const std::string library = Library("unmarked");
   CHECK(session.Out("vm-run", {"c.json", "--params", "w.params", "--kernels", library, "-i", "x=2xf32=1,2",
                                "-e", "sum=2xf32=11,22"}) == "sum: equals the value expected\n");
-  CHECK(Contains(session.Out("vm-run", {"c.ro", "--params", "w.params", "--kernels", library, "-i",
-                                        "x=2xf32=1,2", "-e", "output.0=2xf32=11,22"}),
-                 "output.0: equals the value expected\n"));
+  CHECK(test::Has(session.Out("vm-run", {"c.ro", "--params", "w.params", "--kernels", library, "-i",
+                                         "x=2xf32=1,2", "-e", "output.0=2xf32=11,22"}),
+                  "output.0: equals the value expected\n"));
 }
 
 TEST_CASE("a graph without outputs is explained by an empty list") {
-  const Session session;
+  const ForeignSession session;
   json graph = json::parse(kGraph);
   graph["heads"] = json::array();
   session.folder().Write("none.json", graph.dump());
@@ -204,19 +200,19 @@ TEST_CASE("a graph without outputs is explained by an empty list") {
 }
 
 TEST_CASE("vm-inspect shows a foreign model as the program that it becomes") {
-  const Session session;
+  const ForeignSession session;
   const std::string text = session.Out("vm-inspect", {"model.ro"});
-  CHECK(Contains(text,
-                 "model.ro: a Relay VM executable of TVM\n"
-                 "  source: Relay VM executable of TVM 0.14.0\n\nfunctions: 1\n  main\n"));
-  CHECK(Contains(text, "\nparameters: 1\n  w  "));
+  CHECK(test::Has(text,
+                  "model.ro: a Relay VM executable of TVM\n"
+                  "  source: Relay VM executable of TVM 0.14.0\n\nfunctions: 1\n  main\n"));
+  CHECK(test::Has(text, "\nparameters: 1\n  w  "));
   const json report = json::parse(session.Out("vm-inspect", {"graph.json", "--json"}));
   CHECK(report["kind"] == "a graph-executor artifact of TVM");
   CHECK(report["functions"][0]["inputs"][1]["name"] == "w");
 }
 
 TEST_CASE("vm-inspect shows what a kernel says of itself") {
-  const Session session;
+  const ForeignSession session;
   CHECK(session.Out("vm-inspect", {Library("documented")}) ==
         Library("documented") + ": documented.so (tvm-ffi ABI)\n\nkernels: 1\n  scale  y = k x  {\"a\":1}\n");
   const json report = json::parse(session.Out("vm-inspect", {Library("documented"), "--json"}));
@@ -339,7 +335,7 @@ std::vector<Refusal> Refusals() {
 }
 
 TEST_CASE("what cannot be run says what it is and what to do") {
-  const Session session;
+  const ForeignSession session;
   const std::string relay = WriteRelay(AddLateBound());
   session.folder().Write("relax.vm", "\x1e" + relay.substr(1));
   session.folder().Write("cut.ro", relay.substr(0, relay.size() - 4));
@@ -363,7 +359,7 @@ TEST_CASE("what cannot be run says what it is and what to do") {
 }
 
 TEST_CASE("vm-convert writes the whole file or none") {
-  const Session session;
+  const ForeignSession session;
   session.folder().Write("model.rwx", "what was there");
   session.folder().Write("bad.ro", WriteRelay(AddLateBound()).substr(0, 200));
   CHECK(session.Run("vm-convert", {"bad.ro", "-o", "model.rwx"}).exit_code == 14);

@@ -25,7 +25,7 @@ using nlohmann::json;
 using test::Finished;
 using test::Streams;
 
-constexpr char kProgram[] = R"(
+constexpr char kMistakenProgram[] = R"(
 .kernel relu = "rewire.relu"
 .func main(image: f32[2, 3], mask: i64[N]) -> scores: f32[2, 3]
   %storage = alloc_storage _, alignment=64, f32[2, 3], cpu
@@ -81,10 +81,10 @@ std::vector<std::string> With(std::vector<std::string> arguments, const std::str
   return arguments;
 }
 
-class Session {
+class MistakeSession {
  public:
-  Session() {
-    folder_.Write("model.asm", kProgram);
+  MistakeSession() {
+    folder_.Write("model.asm", kMistakenProgram);
     folder_.Write("endless.asm", kEndless);
     folder_.Write("script", "start\n");
     tvm::RelaySpec relay;
@@ -151,7 +151,7 @@ class Session {
 };
 
 TEST_CASE("every call of the table works when nothing is wrong") {
-  const Session session;
+  const MistakeSession session;
   for (const Call& call : Calls()) {
     const std::string out = "out" + fs::path(call.input).extension().string();
     const Finished finished = session.Run(call.tool, With(call.arguments, call.input, out));
@@ -167,7 +167,7 @@ TEST_CASE("every call of the table works when nothing is wrong") {
 }
 
 TEST_CASE("mistakes on the command line, with every tool") {
-  const Session session;
+  const MistakeSession session;
   for (const Call& call : Calls()) {
     const std::string command = call.tool == "vm-params" ? "convert" : "";
     const auto behind = [&](std::vector<std::string> arguments) {
@@ -184,7 +184,7 @@ TEST_CASE("mistakes on the command line, with every tool") {
 }
 
 TEST_CASE("inputs that are not what a tool takes, with every tool") {
-  const Session session;
+  const MistakeSession session;
   const std::string longest(300, 'a');
   Streams unprivileged;
   unprivileged.unprivileged = true;
@@ -222,7 +222,7 @@ TEST_CASE("inputs that are not what a tool takes, with every tool") {
 }
 
 TEST_CASE("outputs that cannot be written, with every tool that writes") {
-  const Session session;
+  const MistakeSession session;
   Streams unprivileged;
   unprivileged.unprivileged = true;
   for (const Call& call : Calls()) {
@@ -249,7 +249,7 @@ TEST_CASE("outputs that cannot be written, with every tool that writes") {
 }
 
 TEST_CASE("standard output that is full, closed or unread, with every tool") {
-  const Session session;
+  const MistakeSession session;
   Streams full, closed, unread;
   full.out = "/dev/full";
   closed.out_closed = true;
@@ -271,7 +271,7 @@ TEST_CASE("standard output that is full, closed or unread, with every tool") {
 }
 
 TEST_CASE("wrong names, shapes, dtypes and numbers") {
-  const Session session;
+  const MistakeSession session;
   const std::vector<std::string> works = {"model.rwx", "-i", "image=2x3xf32=1", "-i", "mask=2xi64=0"};
   const auto run = [&](std::vector<std::string> more, int exit_code, const std::string& text) {
     more.insert(more.begin(), works.begin(), works.end());
@@ -357,7 +357,7 @@ TEST_CASE("wrong names, shapes, dtypes and numbers") {
 }
 
 TEST_CASE("models and weights of other frameworks are told by their names, with what to do") {
-  const Session session;
+  const MistakeSession session;
   for (const char* extension : {".pt", ".pth", ".pt2", ".pb", ".h5", ".keras", ".gguf", ".safetensors"}) {
     const std::string name = std::string("other") + extension;
     session.folder().Write(name, "whatever is in it");
@@ -374,7 +374,7 @@ TEST_CASE("models and weights of other frameworks are told by their names, with 
 }
 
 TEST_CASE("settings of the C++ interface are named as options") {
-  const Session session;
+  const MistakeSession session;
   const std::vector<std::string> works = {"model.rwx", "-i", "image=2x3xf32=1", "-i", "mask=2xi64=0"};
   const auto refused = [&](const char* option, const char* value, int exit_code) {
     std::vector<std::string> arguments = works;
@@ -390,7 +390,7 @@ TEST_CASE("settings of the C++ interface are named as options") {
 }
 
 TEST_CASE("a library in the working folder is found, a file without @ is told, and NaN are counted") {
-  const Session session;
+  const MistakeSession session;
   session.folder().Write("here.so", "no library");
   session.Refused("vm-run", {"model.rwx", "--random", "--dim", "N=1", "--kernels", "here.so"}, 14,
                   "here.so': not a shared library");
@@ -404,7 +404,7 @@ TEST_CASE("a library in the working folder is found, a file without @ is told, a
 }
 
 TEST_CASE("who measures or is quiet gets no values") {
-  const Session session;
+  const MistakeSession session;
   const std::vector<std::string> works = {"same.asm", "-i", "x=2xf32=7.25,1"};
   const auto prints = [&](std::vector<std::string> more) {
     more.insert(more.begin(), works.begin(), works.end());
@@ -418,7 +418,7 @@ TEST_CASE("who measures or is quiet gets no values") {
 }
 
 TEST_CASE("a weight whose bits have changed is found by --verify-data") {
-  const Session session;
+  const MistakeSession session;
   session.folder().Write("weights.asm",
                          ".const w: f32[4] = {1, 2, 3, 5.5}\n.func main() -> y: f32[4]\n  %w = load_const w\n"
                          "  ret %w\n.end\n");
@@ -435,7 +435,7 @@ TEST_CASE("a weight whose bits have changed is found by --verify-data") {
 
 TEST_CASE("a model for a device has the device in its name") {
   if (!HasCompiler()) return;
-  const Session session;
+  const MistakeSession session;
   REQUIRE(session.Run("vm-compile", {"model.onnx"}).exit_code == 0);
   const std::string before = session.Content("model.rwx");
   const Finished other = session.Run("vm-compile", {"model.onnx", "--device", "opencl"});
@@ -445,7 +445,7 @@ TEST_CASE("a model for a device has the device in its name") {
 
 TEST_CASE("an operator that the compiler does not know is named, with the model's node") {
   if (!HasCompiler()) return;
-  const Session session;
+  const MistakeSession session;
   const Finished finished = session.Run("vm-compile", {"unknown.onnx", "-o", "out.rwx"});
   CHECK(finished.exit_code == 15);
   CHECK_THAT(finished.err, Catch::Contains("Nonsense"));
@@ -456,7 +456,7 @@ TEST_CASE("an operator that the compiler does not know is named, with the model'
 }
 
 TEST_CASE("an interrupted tool says so, ends by the signal, and leaves nothing behind") {
-  const Session session;
+  const MistakeSession session;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Streams streams;
     streams.signal = signal;
@@ -487,7 +487,7 @@ TEST_CASE("an interrupted tool says so, ends by the signal, and leaves nothing b
 }
 
 TEST_CASE("an interrupted measurement prints what was measured") {
-  const Session session;
+  const MistakeSession session;
   const test::TerminalSession terminal = test::RunAtTerminal(
       "vm-run", {"model.rwx", "--random", "--dim", "N=1", "--repeat", "4000000000", "--profile"},
       session.folder().path(), {{" of 4000000000", ""}, {" of 4000000000", "\x03"}});

@@ -15,7 +15,7 @@ namespace {
 using test::Finished;
 using test::RunProgram;
 
-constexpr char kProgram[] = R"(
+constexpr char kAotProgram[] = R"(
 .const w: f32[2] = {1, -2.5}
 .kernel add = "rewire.add"
 .func main(image: f32[2]) -> scores: f32[2]
@@ -69,7 +69,7 @@ TEST_CASE("vm-aot writes a source and its header, and says what they need") {
     return;
   }
   const test::TempFolder folder;
-  folder.Write("model.asm", kProgram);
+  folder.Write("model.asm", kAotProgram);
   REQUIRE(RunProgram("vm-as", {"model.asm"}, folder.path()).exit_code == 0);
   const Finished made =
       RunProgram("vm-aot", {"model.rwx", "-o", "m.c", "--prefix", "small", "--json"}, folder.path());

@@ -14,7 +14,7 @@ namespace {
 using Catch::Contains;
 using test::Finished;
 
-constexpr char kProgram[] = R"(
+constexpr char kBenchProgram[] = R"(
 .kernel add = "rewire.add"
 .func main(x: f32[N], y: f32[N]) -> z: f32[N]
   %n = shape_of %x
@@ -26,7 +26,7 @@ constexpr char kProgram[] = R"(
 )";
 
 Finished Bench(const test::TempFolder& folder, std::vector<std::string> arguments) {
-  folder.Write("model.asm", kProgram);
+  folder.Write("model.asm", kBenchProgram);
   arguments.insert(arguments.begin(), "model.asm");
   return test::RunProgram("vm-bench", arguments, folder.path());
 }

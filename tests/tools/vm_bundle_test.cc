@@ -14,7 +14,7 @@ using test::Finished;
 using test::TempFolder;
 
 // A model that returns a constant of 4000 bytes and another of its own.
-std::string Model(int number) {
+std::string BundledModel(int number) {
   return ".const shared: f32[1000] = fill 3\n.const own: f32[2] = fill " + std::to_string(number) +
          "\n.func main() -> (own: f32[2], shared: f32[1000])\n%o = load_const own\n%s = load_const shared\n"
          "%r = alloc_adt tag=0 (%o, %s)\nret %r\n.end\n";
@@ -26,8 +26,8 @@ Finished Run(const TempFolder& folder, const std::string& tool, const std::vecto
 
 TEST_CASE("vm-bundle puts models into one file, which the other tools read") {
   const TempFolder folder;
-  folder.Write("encoder.asm", Model(1));
-  folder.Write("decoder.asm", Model(2));
+  folder.Write("encoder.asm", BundledModel(1));
+  folder.Write("decoder.asm", BundledModel(2));
   REQUIRE(Run(folder, "vm-as", {"encoder.asm"}).exit_code == 0);
   const Finished made = Run(folder, "vm-bundle", {"encoder.rwx", "second=decoder.asm", "-o", "both.rwx"});
   INFO(made.err);

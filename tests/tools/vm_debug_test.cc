@@ -66,9 +66,9 @@ constexpr const char kFails[] = R"(
 .end
 )";
 
-class Session {
+class DebugSession {
  public:
-  Session() {
+  DebugSession() {
     folder_.Write("steps.asm", kSteps);
     folder_.Write("fails.asm", kFails);
     folder_.Write("loop.asm", kLoop);
@@ -98,7 +98,7 @@ class Session {
 };
 
 TEST_CASE("a script stops, steps, watches and shows") {
-  const Session session;
+  const DebugSession session;
   CHECK(session.Out("steps.asm", R"(# comments and empty lines are passed
 
 break double
@@ -150,7 +150,7 @@ breakpoint 2, logs
 }
 
 TEST_CASE("next passes over a call, finish leaves one, to runs to a place once") {
-  const Session session;
+  const DebugSession session;
   const std::string out = session.Out("steps.asm", R"(start
 next 3
 next
@@ -170,7 +170,7 @@ continue 2
 }
 
 TEST_CASE("inputs are changed and the function runs again") {
-  const Session session;
+  const DebugSession session;
   const std::string out = session.Out("steps.asm", R"(input x=fill:0.5
 run
 outputs
@@ -206,7 +206,7 @@ run
 }
 
 TEST_CASE("catch stops behind the kernel that writes NaN or infinities") {
-  const Session session;
+  const DebugSession session;
   const std::string nan = session.Out("steps.asm", "catch nan\nrun\nprint %2\n", {"-i", "x=4xf32=1,2,-3,4"});
   CHECK_THAT(nan, Contains("log at logs@17 has written 1 NaN and 0 infinite of 4 elements to argument 1\n"
                            "  made by Log 'logarithm'\n"
@@ -218,7 +218,7 @@ TEST_CASE("catch stops behind the kernel that writes NaN or infinities") {
 }
 
 TEST_CASE("a run that fails is reported, and the session goes on") {
-  const Session session;
+  const DebugSession session;
   const std::string out = session.Out("steps.asm", "run\ninput x=5xf32=1\nrun\ninput x=random\nrun\n");
   CHECK_THAT(out, Contains("the run failed: these inputs of main are not set: x; say `input NAME=VALUE`"));
   CHECK_THAT(out, Contains("the run failed: function main, input 0 (x): f32[4] expected, f32[5] given"));
@@ -226,7 +226,7 @@ TEST_CASE("a run that fails is reported, and the session goes on") {
 }
 
 TEST_CASE("a kernel that fails stops the run where it is") {
-  const Session session;
+  const DebugSession session;
   const std::string out = session.Out("fails.asm", "run\nregisters x y\ncontinue\n",
                                       {"-i", "x=2xf32=1,2", "-i", "y=3xf32=1,2,3"});
   CHECK_THAT(
@@ -237,7 +237,7 @@ TEST_CASE("a kernel that fails stops the run where it is") {
 }
 
 TEST_CASE("a watched storage shows writes to its memory, by whatever tensor") {
-  const Session session;
+  const DebugSession session;
   const std::string out =
       session.Out("steps.asm", "start\nstep\nwatch %1\ncontinue\ncontinue\ncontinue\n", {"-i", "x=4xf32=1"});
   // The first tensor takes the memory, then the kernel writes it.
@@ -248,7 +248,7 @@ TEST_CASE("a watched storage shows writes to its memory, by whatever tensor") {
 }
 
 TEST_CASE("the first wrong command of a script ends the session with its exit code and place") {
-  const Session session;
+  const DebugSession session;
   const auto refused = [&](const std::string& command, int exit_code, const std::string& message) {
     INFO(command);
     const Finished finished = session.Script("steps.asm", "start\n" + command + "\nstart\n", {"--random"});
@@ -287,7 +287,7 @@ TEST_CASE("the first wrong command of a script ends the session with its exit co
 }
 
 TEST_CASE("commands come from a pipe, too, and quit ends a run") {
-  const Session session;
+  const DebugSession session;
   session.folder().Write("lines", "help\nstart\nquit\nnever read\n");
   test::Streams streams;
   streams.in = (session.folder().path() / "lines").string();
@@ -314,7 +314,7 @@ std::vector<std::pair<std::string, std::string>> Typed(
 }
 
 TEST_CASE("at a terminal, lines are edited, completed, repeated and kept") {
-  const Session session;
+  const DebugSession session;
   const test::TerminalSession terminal =
       test::RunAtTerminal("vm-debug", {"steps.asm", "--random"}, session.folder().path(),
                           Typed({{"steps.asm: main of 5 instructions. `help` lists the commands.",
@@ -340,7 +340,7 @@ TEST_CASE("at a terminal, lines are edited, completed, repeated and kept") {
 }
 
 TEST_CASE("Ctrl-C stops a run at its next instruction, and gives up a line") {
-  const Session session;
+  const DebugSession session;
   std::vector<std::pair<std::string, std::string>> steps = Typed({{"", "start\n"}, {"main@0", "continue\n"}});
   steps.insert(steps.end(), {{"continue\r\n", "\x03"}, {"interrupted", ""}});
   steps.insert(steps.end(), {{"(vm-debug) ", "abc"}, {"abc", "\x03"}, {"(vm-debug) ", "where\n"}});

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using test::Finished;
 
-constexpr const char kProgram[] = R"(
+constexpr const char kInspectedProgram[] = R"(
 .metadata producer "hand"
 .const weight: f32[1000] = fill 2.5
 .kernel relu = "rewire.relu"
@@ -25,10 +25,10 @@ constexpr const char kProgram[] = R"(
 .end
 )";
 
-class Session {
+class InspectSession {
  public:
-  Session() {
-    folder_.Write("model.asm", kProgram);
+  InspectSession() {
+    folder_.Write("model.asm", kInspectedProgram);
     const Finished assembled = test::RunProgram("vm-as", {"model.asm"}, folder_.path());
     INFO(assembled.err);
     REQUIRE(assembled.exit_code == 0);
@@ -53,12 +53,8 @@ class Session {
   test::TempFolder folder_;
 };
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("the interface is shown, and what is inside on request") {
-  const Session session;
+  const InspectSession session;
   session.folder().Write("inside.asm",
                          ".const w: f32[2] = {1, 2}\n"
                          ".computed twice: f32[2]\n"
@@ -77,27 +73,27 @@ TEST_CASE("the interface is shown, and what is inside on request") {
   for (const char* file : {"inside.rwx", "inside.asm"}) {
     INFO(file);
     const std::string interface = session.Run({file}).out;
-    CHECK(Contains(interface, "\nfunctions: 1\n  main\n    inputs   x  f32[N]\n    outputs  y  f32[2]\n"));
-    CHECK(Contains(interface, "\ninside: 1 kernel, 1 constant of 8 B; vm-inspect --all lists them\n"));
+    CHECK(test::Has(interface, "\nfunctions: 1\n  main\n    inputs   x  f32[N]\n    outputs  y  f32[2]\n"));
+    CHECK(test::Has(interface, "\ninside: 1 kernel, 1 constant of 8 B; vm-inspect --all lists them\n"));
     for (const char* internal : {"__init", "rewire.add", "registers", "sections:", "what takes room:"})
-      CHECK_FALSE(Contains(interface, internal));
+      CHECK_FALSE(test::Has(interface, internal));
     const std::string all = session.Run({file, "--all"}).out;
-    CHECK(Contains(all, "\nfunctions: 2\n  __init ("));
-    CHECK(Contains(all, "\nkernels: 1\n  add  rewire.add\n"));
-    CHECK(Contains(all, "\ncomputed by __init: 1\n"));
-    CHECK_FALSE(Contains(all, "inside: "));
+    CHECK(test::Has(all, "\nfunctions: 2\n  __init ("));
+    CHECK(test::Has(all, "\nkernels: 1\n  add  rewire.add\n"));
+    CHECK(test::Has(all, "\ncomputed by __init: 1\n"));
+    CHECK_FALSE(test::Has(all, "inside: "));
   }
 }
 
 TEST_CASE("sections, signatures and what takes room") {
-  const Session session;
+  const InspectSession session;
   const Finished text = session.Run({"model.rwx", "--all"});
   CHECK(text.exit_code == 0);
   CHECK(text.err.empty());
-  CHECK(Contains(text.out, "model.rwx: Rewire executable, format 1.0, "));
-  CHECK(Contains(text.out, "  producer: hand\n"));
-  CHECK(Contains(text.out, "    inputs   x  f32[N]\n"));
-  CHECK(Contains(text.out, "\nwhat takes room:\n  constant weight "));
+  CHECK(test::Has(text.out, "model.rwx: Rewire executable, format 1.0, "));
+  CHECK(test::Has(text.out, "  producer: hand\n"));
+  CHECK(test::Has(text.out, "    inputs   x  f32[N]\n"));
+  CHECK(test::Has(text.out, "\nwhat takes room:\n  constant weight "));
 
   const json report = json::parse(session.Run({"model.rwx", "--json"}).out);
   CHECK(report["whole"] == true);
@@ -111,7 +107,7 @@ TEST_CASE("sections, signatures and what takes room") {
 }
 
 TEST_CASE("a compressed file is listed with the sections inside, and its sizes add up") {
-  const Session session;
+  const InspectSession session;
   const std::filesystem::path folder = session.folder().path();
   std::string program = ".compressed\n.kernel rewire.relu\n";
   for (int i = 0; i < 20; ++i) {
@@ -121,7 +117,7 @@ TEST_CASE("a compressed file is listed with the sections inside, and its sizes a
   REQUIRE(test::RunProgram("vm-as", {"small.asm"}, folder).exit_code == 0);
   const Finished text = session.Run({"small.rwx", "--check", "--all"});
   CHECK(text.exit_code == 0);
-  CHECK(Contains(text.out, "\nin section compressed:\n"));
+  CHECK(test::Has(text.out, "\nin section compressed:\n"));
   const json report = json::parse(session.Run({"small.rwx", "--json"}).out);
   CHECK(report["sections"].size() == 1);
   CHECK(report["sections"][0]["name"] == "compressed");
@@ -150,7 +146,7 @@ constexpr const char kDeviceProgram[] = R"(
 )";
 
 TEST_CASE("device code of a file is listed, and the tools do not run it unless they are told to") {
-  const Session session;
+  const InspectSession session;
   std::string source =
       "__kernel void scale(__global const float* x, __global float* y, float factor, int n) {\n"
       "  int i = get_global_id(0);\n  if (i < n) y[i] = x[i] * factor;\n}\n";
@@ -159,48 +155,48 @@ TEST_CASE("device code of a file is listed, and the tools do not run it unless t
   session.folder().Write("device.asm", kDeviceProgram);
   REQUIRE(test::RunProgram("vm-as", {"device.asm"}, session.folder().path()).exit_code == 0);
   const Finished text = session.Run({"device.rwx"});
-  CHECK(Contains(text.out, "\ndevice code (runs only with --trust-device-code): 1\n  scaling  opencl_c"));
-  CHECK(Contains(text.out, "my.scale(x: f32[n]@1) -> (y: f32[n]@1)  in scaling"));
+  CHECK(test::Has(text.out, "\ndevice code (runs only with --trust-device-code): 1\n  scaling  opencl_c"));
+  CHECK(test::Has(text.out, "my.scale(x: f32[n]@1) -> (y: f32[n]@1)  in scaling"));
   const json report = json::parse(session.Run({"device.rwx", "--json"}).out)["device_code"];
   CHECK(report["blobs"][0]["bytes"] == source.size());
   CHECK(report["kernels"][0]["symbol"] == "scale");
   // As a text again it has the source's lines.
   const Finished again = test::RunProgram("vm-dis", {"device.rwx"}, session.folder().path());
-  CHECK(Contains(again.out, "  \"// compresses well\\n\"\n"));
+  CHECK(test::Has(again.out, "  \"// compresses well\\n\"\n"));
 
   const Finished refused = test::RunProgram("vm-run", {"device.rwx", "--random"}, session.folder().path());
   CHECK(refused.exit_code != 0);
   // A machine without OpenCL says that this is missing.
-  CHECK((Contains(refused.err, "set --trust-device-code")));
+  CHECK((test::Has(refused.err, "set --trust-device-code")));
   const Finished run = test::RunProgram(
       "vm-run", {"device.rwx", "-i", "x=4xf32=1,2,3,4", "--trust-device-code"}, session.folder().path());
   INFO(run.err);
-  CHECK((Contains(run.out, "2.5") || Contains(run.err, "the executable uses devices that are not there")));
+  CHECK((test::Has(run.out, "2.5") || test::Has(run.err, "the executable uses devices that are not there")));
   const Finished debug = test::RunProgram("vm-debug", {"device.rwx", "--random"}, session.folder().path());
-  CHECK(Contains(debug.err, "--trust-device-code"));
+  CHECK(test::Has(debug.err, "--trust-device-code"));
 }
 
 TEST_CASE("a check finds damaged sections and constants") {
-  const Session session;
+  const InspectSession session;
   const Finished whole = session.Run({"model.rwx", "--check"});
   CHECK(whole.exit_code == 0);
-  CHECK(Contains(whole.out, "constants are whole, and the verifier accepts the program\n"));
+  CHECK(test::Has(whole.out, "constants are whole, and the verifier accepts the program\n"));
 
   const Finished section = session.Run({session.Damage("functions")});
   CHECK(section.exit_code == 1);
-  CHECK(Contains(section.out, "section functions is damaged\n"));
-  CHECK(Contains(section.out, "  DAMAGED\n"));
+  CHECK(test::Has(section.out, "section functions is damaged\n"));
+  CHECK(test::Has(section.out, "  DAMAGED\n"));
 
   session.Damage("data");
   CHECK(session.Run({"damaged.rwx"}).exit_code == 0);  // a constant is checked when it is asked for
   const Finished constant = session.Run({"damaged.rwx", "--check"});
   CHECK(constant.exit_code == 1);
-  CHECK(Contains(constant.out, "  constant weight: "));
+  CHECK(test::Has(constant.out, "  constant weight: "));
   CHECK(json::parse(session.Run({"damaged.rwx", "--check", "--json"}).out)["damaged_constants"].size() == 1);
 }
 
 TEST_CASE("cut off anywhere, a file gives a report or one error") {
-  const Session session;
+  const InspectSession session;
   const std::string bytes = test::ReadWholeFile(session.folder().path() / "model.rwx");
   for (std::size_t size :
        {std::size_t{0}, std::size_t{7}, std::size_t{20}, std::size_t{60}, bytes.size() / 2}) {
@@ -214,12 +210,12 @@ TEST_CASE("cut off anywhere, a file gives a report or one error") {
 }
 
 TEST_CASE("kernel libraries and what they export") {
-  const Session session;
+  const InspectSession session;
   const std::string library = std::string(test::BuildDir()) + "/lib/rewire/librewire_kernels_cpu.so";
   const Finished text = session.Run({library});
   INFO(text.err);
   CHECK(text.exit_code == 0);
-  CHECK(Contains(text.out, "\n  rewire.add"));
+  CHECK(test::Has(text.out, "\n  rewire.add"));
   const json report = json::parse(session.Run({library, "--json"}).out);
   CHECK(report["kind"] == "kernel library");
   CHECK(report["kernels"].size() > 10);
@@ -231,11 +227,11 @@ TEST_CASE("kernel libraries and what they export") {
 }
 
 TEST_CASE("what is neither is refused") {
-  const Session session;
+  const InspectSession session;
   session.folder().Write("text", "neither");
   const Finished other = session.Run({"text"});
   CHECK(other.exit_code == 14);
-  CHECK(Contains(other.err, "vm-inspect: error: text: "));
+  CHECK(test::Has(other.err, "vm-inspect: error: text: "));
   session.folder().Write("broken.so",
                          "\x7f"
                          "ELF and no more");
@@ -287,7 +283,7 @@ std::multimap<std::string, std::string> DrawnEdges(const std::string& dot, const
     std::string from, arrow, to;
     words >> from >> arrow >> to;
     if (arrow == "->") {
-      if (Contains(line, "style=" + style)) edges.emplace(titles[from], titles[to]);
+      if (test::Has(line, "style=" + style)) edges.emplace(titles[from], titles[to]);
     } else if (const std::size_t label = line.find("[label=\""); label != std::string::npos) {
       titles[from] = line.substr(label + 8, line.find_first_of("\\\"", label + 8) - label - 8);
     }
@@ -296,15 +292,15 @@ std::multimap<std::string, std::string> DrawnEdges(const std::string& dot, const
 }
 
 TEST_CASE("the graph of a function has its inputs, parameters, kernels, and the values of a loop") {
-  const Session session;
+  const InspectSession session;
   session.folder().Write("functions.asm", kFunctions);
   const Finished drawn = session.Run({"functions.asm", "--dot"});
   INFO(drawn.out << drawn.err);
   REQUIRE(drawn.exit_code == 0);
   CHECK(drawn.out.rfind("digraph model {", 0) == 0);
-  CHECK(Contains(drawn.out, "[label=\"x\\nf32[2]\", shape=ellipse]"));
-  CHECK(Contains(drawn.out, "[label=\"weight\\nf32[2]\", shape=house]"));
-  CHECK(Contains(drawn.out, "Add 'loop'\", shape=box, style=filled"));
+  CHECK(test::Has(drawn.out, "[label=\"x\\nf32[2]\", shape=ellipse]"));
+  CHECK(test::Has(drawn.out, "[label=\"weight\\nf32[2]\", shape=house]"));
+  CHECK(test::Has(drawn.out, "Add 'loop'\", shape=box, style=filled"));
   using Edges = std::multimap<std::string, std::string>;
   // The output of a round is what the next one reads: the kernel feeds itself.
   CHECK(DrawnEdges(drawn.out, "solid") == Edges{{"x", "shape_of"},
@@ -323,23 +319,23 @@ TEST_CASE("the graph of a function has its inputs, parameters, kernels, and the 
 }
 
 TEST_CASE("the picture of the memory has each storage and tensor at its place") {
-  const Session session;
+  const InspectSession session;
   session.folder().Write("functions.asm", kFunctions);
   const Finished drawn = session.Run({"functions.asm", "--memory", "--svg"});
   INFO(drawn.out << drawn.err);
   REQUIRE(drawn.exit_code == 0);
   CHECK(drawn.out.rfind("<svg xmlns", 0) == 0);
-  CHECK(Contains(drawn.out, "no picture: main@"));
-  CHECK(Contains(drawn.out, "storage %1\n128 B at offset 0 B\ninstructions 3 to 8</title>"));
-  CHECK(Contains(drawn.out, "tensor %3 f32[4, 4]\n64 B at offset 0 B\ninstructions 3 to 7</title>"));
-  CHECK(Contains(drawn.out, "tensor %4 f32[4, 4]\n64 B at offset 64 B\ninstructions 5 to 8</title>"));
-  CHECK(Contains(drawn.out, "tensors in storages of 128 B; a run of a new VM holds at most"));
+  CHECK(test::Has(drawn.out, "no picture: main@"));
+  CHECK(test::Has(drawn.out, "storage %1\n128 B at offset 0 B\ninstructions 3 to 8</title>"));
+  CHECK(test::Has(drawn.out, "tensor %3 f32[4, 4]\n64 B at offset 0 B\ninstructions 3 to 7</title>"));
+  CHECK(test::Has(drawn.out, "tensor %4 f32[4, 4]\n64 B at offset 64 B\ninstructions 5 to 8</title>"));
+  CHECK(test::Has(drawn.out, "tensors in storages of 128 B; a run of a new VM holds at most"));
   CHECK(session.Run({"functions.asm", "--svg"}).exit_code != 0);
   CHECK(session.Run({"functions.asm", "--memory", "--svg", "--json"}).exit_code != 0);
 }
 
 TEST_CASE("the memory of runs is shown for each device") {
-  const Session session;
+  const InspectSession session;
   session.folder().Write("devices.asm", R"(
 .func main(x: f32[4]) -> y: f32[4]
   %a = alloc_storage _, alignment=64, f32[256], cuda:0
@@ -351,8 +347,8 @@ TEST_CASE("the memory of runs is shown for each device") {
 )");
   const Finished text = session.Run({"devices.asm", "--memory"});
   INFO(text.out << text.err);
-  CHECK(Contains(text.out, "blocks on cuda:0"));
-  CHECK(Contains(text.out, "blocks on cuda:1"));
+  CHECK(test::Has(text.out, "blocks on cuda:0"));
+  CHECK(test::Has(text.out, "blocks on cuda:1"));
   const Finished run = session.Run({"devices.asm", "--memory", "--json"});
   REQUIRE(run.exit_code == 0);
   const json bound = json::parse(run.out)["memory"][0]["outputs_unbound"];
@@ -362,7 +358,7 @@ TEST_CASE("the memory of runs is shown for each device") {
 }
 
 TEST_CASE("the memory of runs, of the digits model by the number of images, and why some have no bound") {
-  const Session session;
+  const InspectSession session;
   const std::string digits = std::string(test::SourceDir()) + "/examples/digits/digits.asm";
   const json report =
       json::parse(session.Run({digits, "--memory", "--function", "main", "--max-dim", "N=64", "--json"}).out);
@@ -379,16 +375,17 @@ TEST_CASE("the memory of runs, of the digits model by the number of images, and 
 
   const Finished open = session.Run({digits, "--memory", "--function", "main"});
   CHECK(open.exit_code == 0);
-  CHECK(Contains(open.out, "memory of main:\n  unbounded because new_tensor@"));
-  CHECK(Contains(open.out, "the size of the storage is not known before the run"));
-  CHECK(Contains(open.out, "\n  give the largest sizes: --max-dim N=SIZE\n"));
-  CHECK_FALSE(Contains(session.Run({digits, "--memory", "--max-dim", "N=64"}).out, "give the largest sizes"));
+  CHECK(test::Has(open.out, "memory of main:\n  unbounded because new_tensor@"));
+  CHECK(test::Has(open.out, "the size of the storage is not known before the run"));
+  CHECK(test::Has(open.out, "\n  give the largest sizes: --max-dim N=SIZE\n"));
+  CHECK_FALSE(
+      test::Has(session.Run({digits, "--memory", "--max-dim", "N=64"}).out, "give the largest sizes"));
   const Finished text = session.Run({"model.rwx", "--memory"});
-  CHECK(Contains(text.out, "outputs unbound"));
-  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err,
-                 "--max-dim: 'N' is no size of a dimension: expected NAME=SIZE"));
-  CHECK(Contains(session.Run({"model.rwx", "--memory", "--max-dim", "Q=2"}).err,
-                 "no signature has a dimension"));
+  CHECK(test::Has(text.out, "outputs unbound"));
+  CHECK(test::Has(session.Run({"model.rwx", "--memory", "--max-dim", "N"}).err,
+                  "--max-dim: 'N' is no size of a dimension: expected NAME=SIZE"));
+  CHECK(test::Has(session.Run({"model.rwx", "--memory", "--max-dim", "Q=2"}).err,
+                  "no signature has a dimension"));
   CHECK(session.Run({"model.rwx", "--function", "main"}).exit_code != 0);
 }
 

@@ -46,9 +46,9 @@ constexpr const char kTrees[] = R"(
 .end
 )";
 
-class Session {
+class RunSession {
  public:
-  Session() {
+  RunSession() {
     folder_.Write("add.asm", kAdd);
     folder_.Write("trees.asm", kTrees);
   }
@@ -84,12 +84,8 @@ HostTensor Floats(std::vector<std::int64_t> shape, const std::vector<float>& ele
   return tensor;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("literal inputs by name and index, printed outputs") {
-  const Session session;
+  const RunSession session;
   CHECK(session.Out({"add.asm", "--input", "x=2x3xf32=1,2,3,4,5,6", "-i", "1=2x3xf32=10"}) ==
         "sum: f32[2, 3]\n"
         "[[11, 12, 13],\n"
@@ -102,7 +98,7 @@ TEST_CASE("literal inputs by name and index, printed outputs") {
 }
 
 TEST_CASE("positions are printed as the strings that they stand for, and maps with their keys") {
-  const Session session;
+  const RunSession session;
   session.folder().Write("words.asm", R"w(
 .metadata "strings main.0" "[\"a\",\"b \\\"c\\\"\"]"
 .metadata "keys main.1" "[\"a\",7]"
@@ -131,7 +127,7 @@ TEST_CASE("positions are printed as the strings that they stand for, and maps wi
 }
 
 TEST_CASE("strings are taken and given where the metadata says which tensors hold their list") {
-  const Session session;
+  const RunSession session;
   session.folder().Write("texts.asm", R"w(
 .metadata "input strings main.0" "{\"offsets\":1,\"bytes\":2}"
 .metadata "strings main.0" "{\"offsets\":1,\"bytes\":2}"
@@ -180,7 +176,7 @@ TEST_CASE("strings are taken and given where the metadata says which tensors hol
 }
 
 TEST_CASE("an assembled file runs as its text does") {
-  const Session session;
+  const RunSession session;
   const Finished assembled = test::RunProgram("vm-as", {"add.asm", "-o", "add.rwx"}, session.folder().path());
   REQUIRE(assembled.exit_code == 0);
   const std::vector<std::string> inputs = {"-i", "x=2x3xf32=1", "-i", "y=2x3xf32=2"};
@@ -191,7 +187,7 @@ TEST_CASE("an assembled file runs as its text does") {
 }
 
 TEST_CASE("inputs from files of every kind") {
-  const Session session;
+  const RunSession session;
   const HostTensor x = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const HostTensor y = Floats({2, 3}, {0, 0, 0, 0, 0, 1});
   REQUIRE(WriteNpy(session.Path("x.npy"), x).has_value());
@@ -204,7 +200,7 @@ TEST_CASE("inputs from files of every kind") {
 }
 
 TEST_CASE("trees with the signature's tags or their own") {
-  const Session session;
+  const RunSession session;
   CHECK(session.Out({"trees.asm", "-i", "tree=(2xf32=0,(3,i64=7))"}) == "tag: i64[]\n5\nnumber: i64[]\n7\n");
   CHECK(session.Out({"trees.asm", "-f", "any", "-i", "value=9(2xf32=0,(3))"}) ==
         "value: adt 9 (f32[2], adt 0 (3))\n");
@@ -212,18 +208,18 @@ TEST_CASE("trees with the signature's tags or their own") {
 }
 
 TEST_CASE("random inputs: seeds, ranges, dimensions") {
-  const Session session;
+  const RunSession session;
   const std::string first = session.Out({"add.asm", "--random", "--dim", "N=2"});
   CHECK(first == session.Out({"add.asm", "--random", "--dim", "N=2", "--seed", "0"}));
   CHECK(first != session.Out({"add.asm", "--random", "--dim", "N=2", "--seed", "1"}));
   // N is known from the input that is given.
   const std::string sum = session.Out({"add.asm", "-i", "x=2x3xf32=1", "--random", "--range", "f32=2:2"});
-  CHECK(Contains(sum, "[[3, 3, 3],\n [3, 3, 3]]"));
-  CHECK(Contains(session.Out({"add.asm", "-f", "twice", "-i", "x=4xf32=random"}), "x: f32[4]"));
+  CHECK(test::Has(sum, "[[3, 3, 3],\n [3, 3, 3]]"));
+  CHECK(test::Has(session.Out({"add.asm", "-f", "twice", "-i", "x=4xf32=random"}), "x: f32[4]"));
 }
 
 TEST_CASE("outputs into files") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm", "-i", "x=2x3xf32=1", "-i", "y=2x3xf32=2"};
   std::vector<std::string> one = run;
   one.insert(one.end(), {"--output", "sum=@sum.npy", "-o", "1=@some.npz", "-o", "again=@some.npz"});
@@ -242,7 +238,7 @@ TEST_CASE("outputs into files") {
 }
 
 TEST_CASE("expected outputs decide the exit code") {
-  const Session session;
+  const RunSession session;
   REQUIRE(WriteNpy(session.Path("y.npy"), Floats({2, 3}, {3, 3, 3, 3, 3, 3})).has_value());
   REQUIRE(WriteNpz(session.Path("y.npz"), {{"sum", Floats({2, 3}, {3, 3, 3, 3, 3.5F, 3})}}).has_value());
   const auto run = [&](std::vector<std::string> more) {
@@ -254,19 +250,19 @@ TEST_CASE("expected outputs decide the exit code") {
   CHECK(equal.out == "count: i64[]\n42\nsum: equals y.npy\nagain: equals y.npy\n");
   const Finished different = run({"-e", "@y.npz"});
   CHECK(different.exit_code == 1);
-  CHECK(Contains(different.out,
-                 "sum: differs from y.npz:sum in 1 of 6 elements; worst at [1, 1]: expected 3.5, given 3, "
-                 "difference 0.5\n"));
+  CHECK(test::Has(different.out,
+                  "sum: differs from y.npz:sum in 1 of 6 elements; worst at [1, 1]: expected 3.5, given 3, "
+                  "difference 0.5\n"));
   CHECK(run({"-e", "@y.npz", "--atol", "0.5"}).exit_code == 0);
   CHECK(run({"-e", "@y.npz", "--rtol", "0.2"}).exit_code == 0);
   CHECK(run({"-e", "@y.npz", "--rtol", "0.1"}).exit_code == 1);
   const Finished shape = run({"-e", "count=@y.npy"});
   CHECK(shape.exit_code == 1);
-  CHECK(Contains(shape.out, "count: differs from y.npy: i64[] given, f32[2, 3] expected\n"));
+  CHECK(test::Has(shape.out, "count: differs from y.npy: i64[] given, f32[2, 3] expected\n"));
 }
 
 TEST_CASE("what a file has and needs") {
-  const Session session;
+  const RunSession session;
   session.folder().Write("parts.asm",
                          ".const w: f32[2] = {1, 2}\n"
                          ".param scale: f32[N]\n"
@@ -289,7 +285,7 @@ TEST_CASE("what a file has and needs") {
 }
 
 TEST_CASE("what becomes of outputs that a host binds") {
-  const Session session;
+  const RunSession session;
   const std::string out = session.Out({"add.asm", "--explain-outputs"});
   CHECK(out.find("sum: copied: it is part of another output too\n") == 0);
   CHECK(out.find("count: copied: it is an integer\n") != std::string::npos);
@@ -306,7 +302,7 @@ TEST_CASE("what becomes of outputs that a host binds") {
 }
 
 TEST_CASE("parameters from files") {
-  const Session session;
+  const RunSession session;
   session.folder().Write(
       "param.asm",
       ".param scale: f32[2]\n.func main() -> y: f32[2]\n  %y = load_const scale\n  ret %y\n.end\n");
@@ -315,10 +311,10 @@ TEST_CASE("parameters from files") {
 }
 
 TEST_CASE("repeated runs are measured") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm",  "--random", "--dim",    "N=2",
                                         "--repeat", "20",       "--warmup", "2"};
-  CHECK(Contains(session.Out(run), "\n20 runs after 2 to warm up: median "));
+  CHECK(test::Has(session.Out(run), "\n20 runs after 2 to warm up: median "));
   const json timing = session.Json(run)["timing"];
   CHECK(timing["runs"] == 20);
   CHECK(timing["min_ns"] > 0);
@@ -327,11 +323,11 @@ TEST_CASE("repeated runs are measured") {
 }
 
 TEST_CASE("the trace has every instruction with its operands") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm", "-i", "x=2x3xf32=1", "-i", "y=2x3xf32=2", "--trace"};
   const std::string text = session.Out(run);
-  CHECK(Contains(text, "invoke_packed sum(%x, %y, %3), outputs=1"));
-  CHECK(Contains(text, "; %x f32[2, 3], %y f32[2, 3], %3 f32[2, 3]\n"));
+  CHECK(test::Has(text, "invoke_packed sum(%x, %y, %3), outputs=1"));
+  CHECK(test::Has(text, "; %x f32[2, 3], %y f32[2, 3], %3 f32[2, 3]\n"));
   const json trace = session.Json(run)["trace"];
   REQUIRE(trace.size() == 7);
   CHECK(trace[0]["pc"] == 0);
@@ -341,13 +337,13 @@ TEST_CASE("the trace has every instruction with its operands") {
 }
 
 TEST_CASE("the profile has every kernel, the timeline every call") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm", "--random",  "--dim",           "N=2",   "--repeat",
                                         "3",       "--profile", "--profile-trace", "t.json"};
   const std::string text = session.Out(run);
-  CHECK(Contains(text, "name               calls"));
-  CHECK(Contains(text, "(outside kernels)      3"));
-  CHECK(Contains(text, "wrote t.json\n"));
+  CHECK(test::Has(text, "name               calls"));
+  CHECK(test::Has(text, "(outside kernels)      3"));
+  CHECK(test::Has(text, "wrote t.json\n"));
   const json profile = session.Json(run)["profile"];
   REQUIRE(profile.size() == 2);
   CHECK(profile[0]["name"] == "sum");
@@ -369,7 +365,7 @@ TEST_CASE("the profile has every kernel, the timeline every call") {
 }
 
 TEST_CASE("JSON has the outputs, comparisons, files and errors") {
-  const Session session;
+  const RunSession session;
   const json run = session.Json({"add.asm", "-i", "x=2x3xf32=nan,inf,3,4,5,6", "-i", "y=2x3xf32=0.5"});
   CHECK(run["function"] == "main");
   CHECK(run["outputs"][0]["shape"] == json({2, 3}));
@@ -384,7 +380,7 @@ TEST_CASE("JSON has the outputs, comparisons, files and errors") {
 }
 
 TEST_CASE("limits end a run with their own exit codes") {
-  const Session session;
+  const RunSession session;
   session.folder().Write("loop.asm",
                          ".func main() -> x: integer\n"
                          "again: goto again\n"
@@ -413,15 +409,15 @@ TEST_CASE("limits end a run with their own exit codes") {
 }
 
 TEST_CASE("kernel libraries and threads") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm", "--random", "--dim", "N=2", "--threads", "2", "--kernels"};
   std::vector<std::string> by_name = run;
   by_name.emplace_back("librewire_kernels_cpu.so");
-  CHECK(Contains(session.Out(by_name), "sum: f32[2, 3]"));
+  CHECK(test::Has(session.Out(by_name), "sum: f32[2, 3]"));
 }
 
 TEST_CASE("a state goes from one process to the next") {
-  const Session session;
+  const RunSession session;
   session.folder().Write("sum.asm", R"(
 .kernel add = "rewire.add"
 .func step(x: f32[2], total: f32[2]) -> next: f32[2]
@@ -439,11 +435,11 @@ TEST_CASE("a state goes from one process to the next") {
   // Each of these is a process of its own; the inputs of the one before count unless others are given.
   session.Out({"sum.asm", "-f", "step", "--load-state", "1.state", "-i", "x=2xf32=10,20", "--carry",
                "next=total", "--save-state", "2.state"});
-  CHECK(Contains(session.Out({"sum.asm", "-f", "step", "--load-state", "2.state", "-e", "next=2xf32=21,42"}),
-                 "equal"));
+  CHECK(test::Has(session.Out({"sum.asm", "-f", "step", "--load-state", "2.state", "-e", "next=2xf32=21,42"}),
+                  "equal"));
   const std::string saved =
       session.Out({"sum.asm", "-f", "step", "--load-state", "2.state", "--save-state", "3.state"});
-  CHECK(Contains(saved, "wrote 3.state\n"));
+  CHECK(test::Has(saved, "wrote 3.state\n"));
   CHECK(test::ReadWholeFile(session.folder().path() / "3.state") ==
         test::ReadWholeFile(session.folder().path() / "2.state"));
   CHECK(session.Json({"sum.asm", "-f", "step", "--load-state", "2.state", "--save-state",
@@ -451,16 +447,16 @@ TEST_CASE("a state goes from one process to the next") {
 }
 
 TEST_CASE("help and version") {
-  const Session session;
+  const RunSession session;
   const std::string help = session.Out({"--help"});
-  CHECK(Contains(
+  CHECK(test::Has(
       help, "Exit codes:\n   0  success\n   1  outputs differ, or a check failed\n  11  invalid argument\n"));
-  CHECK(Contains(help, "--profile-trace FILE"));
-  CHECK(Contains(session.Out({"--version"}), "vm-run (Rewire) "));
+  CHECK(test::Has(help, "--profile-trace FILE"));
+  CHECK(test::Has(session.Out({"--version"}), "vm-run (Rewire) "));
 }
 
 TEST_CASE("runs for a time, with a histogram") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm",     "-i",         "x=2x3xf32=1", "-i",
                                         "y=2x3xf32=2", "--duration", "1ms"};
   std::vector<std::string> more = run;
@@ -481,7 +477,7 @@ TEST_CASE("runs for a time, with a histogram") {
 }
 
 TEST_CASE("quiet leaves out what is known, verbose says what is done") {
-  const Session session;
+  const RunSession session;
   const std::vector<std::string> run = {"add.asm",     "-i", "x=2x3xf32=1", "-i",
                                         "y=2x3xf32=2", "-o", "@all.npz"};
   std::vector<std::string> quiet = run;

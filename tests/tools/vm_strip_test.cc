@@ -15,7 +15,7 @@ using test::Finished;
 using test::RunProgram;
 
 // A function with a name, that a node of the model fails in when its operands have other sizes.
-constexpr char kProgram[] = R"(.metadata producer "a secret compiler"
+constexpr char kStrippedProgram[] = R"(.metadata producer "a secret compiler"
 .kernel add = "rewire.add"
 .const secret_weight: f32[2] = {1, 2}
 .func main(secret_image: f32[N]) -> secret_scores: f32[2]
@@ -30,7 +30,7 @@ constexpr char kProgram[] = R"(.metadata producer "a secret compiler"
 class StripSession {
  public:
   StripSession() {
-    folder_.Write("model.asm", kProgram);
+    folder_.Write("model.asm", kStrippedProgram);
     REQUIRE(Run("vm-as", {"model.asm"}).exit_code == 0);
   }
   Finished Run(const std::string& tool, const std::vector<std::string>& arguments) const {

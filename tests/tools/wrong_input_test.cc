@@ -12,7 +12,7 @@
 namespace rewire::tools {
 namespace {
 
-constexpr const char kProgram[] = R"(
+constexpr const char kWrongProgram[] = R"(
 .kernel relu = "rewire.relu"
 .func main(image: f32[2, 3], mask: i64[N]) -> scores: f32[2, 3]
   %storage = alloc_storage _, alignment=64, f32[2, 3], cpu
@@ -165,7 +165,7 @@ std::string Replace(std::string text, const std::string& what, const std::string
 
 TEST_CASE("wrong input: message and exit code") {
   const test::TempFolder folder;
-  folder.Write("model.asm", kProgram);
+  folder.Write("model.asm", kWrongProgram);
   folder.Write("foreign.asm", kForeignKernels);
   folder.Write("params.asm", kParameters);
   folder.Write("wrong.asm", ".func main(x: value) -> y: value\nrett %x\n.end\n");
@@ -194,7 +194,7 @@ TEST_CASE("wrong input: message and exit code") {
 
 TEST_CASE("standard output that is full is an error") {
   const test::TempFolder folder;
-  folder.Write("model.asm", kProgram);
+  folder.Write("model.asm", kWrongProgram);
   test::Streams streams;
   streams.out = "/dev/full";
   const test::Finished finished =

@@ -56,7 +56,7 @@ onnx::ModelProto Product(float weight, bool is_external = false) {
   return model;
 }
 
-std::string Elements(float weight) {
+std::string ElementBytes(float weight) {
   std::string bytes(2 * sizeof(float), '\0');
   std::memcpy(bytes.data(), &weight, sizeof(weight));
   std::memcpy(bytes.data() + sizeof(weight), &weight, sizeof(weight));
@@ -263,15 +263,15 @@ TEST_CASE("executables with parameters and those that samples are for are compil
 TEST_CASE("external data that has changed is compiled anew") {
   const Scene scene;
   scene.Put(Product(0, true));
-  Write(scene.data(), Elements(2));
+  Write(scene.data(), ElementBytes(2));
   Settle();
   CHECK(Run(scene.Compile().executable) == 7);
   CHECK(scene.IsHit());
   // The same content in another file, which is read.
   fs::rename(scene.data(), scene.data().string() + ".old");
-  Write(scene.data(), Elements(2));
+  Write(scene.data(), ElementBytes(2));
   CHECK(scene.IsHit());
-  Write(scene.data(), Elements(3));
+  Write(scene.data(), ElementBytes(3));
   Settle();
   const Compilation changed = scene.Compile();
   CHECK_FALSE(changed.report.from_cache);
@@ -288,11 +288,11 @@ TEST_CASE("external data that has changed is compiled anew") {
 TEST_CASE("external data that changes while a model compiles makes no entry") {
   const Scene scene;
   scene.Put(Product(0, true));
-  Write(scene.data(), Elements(2));
+  Write(scene.data(), ElementBytes(2));
   Settle();
   CompileOptions options;
   options.progress = [&](const std::string& what) {
-    if (what == "emitting") Write(scene.data(), Elements(3));
+    if (what == "emitting") Write(scene.data(), ElementBytes(3));
   };
   const Compilation made = scene.Compile(options);
   CHECK(made.report.cache_problem.find("external data 'data' has just been written") != std::string::npos);

@@ -14,7 +14,7 @@ namespace rewire::test {
 namespace {
 
 // x: f32[N, M].
-onnx::ModelProto Model() {
+onnx::ModelProto FunctionModel() {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", {"N", "M"});
   SetValue(model.mutable_graph()->add_output(), "y", {});
@@ -50,7 +50,7 @@ std::size_t ShapeCalls(const Module& module) {
 }
 
 TEST_CASE("tensors of an input's shape take that, and one call computes all sizes") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = FunctionModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "Exp", {"x"}, "e");
   AddNode(graph, "Neg", {"e"}, "n");
@@ -77,7 +77,7 @@ TEST_CASE("tensors of an input's shape take that, and one call computes all size
 }
 
 TEST_CASE("a size that a run may make negative is not computed early") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = FunctionModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddInts(graph, "pads", {0, -3, 0, 0});
   AddNode(graph, "Exp", {"x"}, "e");

@@ -11,7 +11,7 @@ namespace rewire::test {
 namespace {
 
 // x: f32[N, M].
-onnx::ModelProto Model() {
+onnx::ModelProto SymbolicModel() {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", {"N", "M"});
   SetValue(model.mutable_graph()->add_output(), "y", {});
@@ -65,7 +65,7 @@ TEST_CASE("a convolution by weights that are an input of open size") {
 }
 
 TEST_CASE("a slice as long as an input") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = SymbolicModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "table", {512, 4}, std::vector<float>(2048, 0.5F));
   AddInts(graph, "zero", {0});
@@ -126,7 +126,7 @@ TEST_CASE("a slice as long as an input") {
 }
 
 TEST_CASE("what broadcasts with a part of itself keeps its size") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = SymbolicModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "table", {512, 1}, std::vector<float>(512, 0.5F));
   AddInts(graph, "zero", {0});
@@ -209,7 +209,7 @@ TEST_CASE("an image resized to the size of another one has that size") {
 }
 
 TEST_CASE("a window on a table that moves with what is past") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = SymbolicModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "past", {"P"});
   AddFloats(graph, "table", {512, 1}, std::vector<float>(512, 0.5F));
@@ -244,7 +244,7 @@ TEST_CASE("a mask that is cut out of a table has the scores' sizes") {
 }
 
 TEST_CASE("a range of a dimension") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = SymbolicModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddInts(graph, "zero", {0}, true);
   AddInts(graph, "three", {3}, true);
@@ -266,7 +266,7 @@ TEST_CASE("a range of a dimension") {
 
 // PyTorch's expand: -1 stands for the dimension that is there.
 TEST_CASE("a shape that is chosen by what it is compared with") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = SymbolicModel();
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "Shape", {"x"}, "shape");
   AddInts(graph, "ones", {1, 1});

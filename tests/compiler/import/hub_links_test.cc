@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string ModelOf(const std::string& location) {
+std::string LinkedModel(const std::string& location) {
   onnx::ModelProto model = EmptyModel();
   onnx::TensorProto* weight = model.mutable_graph()->add_initializer();
   weight->set_name("w");
@@ -35,7 +35,7 @@ std::string ModelOf(const std::string& location) {
 
 std::string MessageOf(const Result<Compilation>& result) { return result ? "" : result.error().message(); }
 
-void Write(const fs::path& path, const std::string& text) {
+void WriteLinked(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
@@ -55,9 +55,9 @@ class Cache {
     snapshot_ = root_ / "snapshots" / "r1" / layout.within;
     fs::create_directories(snapshot_);
     for (const char* name : {"blobs/d1", "blobs/deep/d2", "other/d3"})
-      Write(root_ / name, std::string(16, 'w'));
+      WriteLinked(root_ / name, std::string(16, 'w'));
     const fs::path model = layout.is_linked ? root_ / "blobs" / "m1" : snapshot_ / "model.onnx";
-    Write(model, ModelOf("data"));
+    WriteLinked(model, LinkedModel("data"));
     if (layout.is_linked) Link(model, snapshot_ / "model.onnx");
     if (layout.by_snapshot_link) fs::create_directory_symlink("snapshots/r1", root_ / "latest");
   }
@@ -125,7 +125,7 @@ const std::vector<DataCase>& DataCases() {
        false, kLeadsOut},
       {"a folder of nearly the same name",
        [](const Cache& c) {
-         Write(c.root() / "blobs2/d1", std::string(16, 'w'));
+         WriteLinked(c.root() / "blobs2/d1", std::string(16, 'w'));
          c.Link(c.root() / "blobs2/d1", c.data());
        },
        false, kLeadsOut},
@@ -163,7 +163,7 @@ TEST_CASE("data of a linked model is named from the folder where the link is") {
   {
     // As a file beside the link.
     const Cache cache(layout);
-    Write(cache.data(), std::string(16, 'w'));
+    WriteLinked(cache.data(), std::string(16, 'w'));
     CHECK(cache.Compile());
   }
   {
@@ -182,9 +182,9 @@ TEST_CASE("data of a linked model is named from the folder where the link is") {
   {
     // The name itself leads there.
     const Cache cache(layout);
-    Write(cache.root() / "blobs/m1", ModelOf("../../blobs/d1"));
+    WriteLinked(cache.root() / "blobs/m1", LinkedModel("../../blobs/d1"));
     CHECK_THAT(MessageOf(cache.Compile()), Catch::Contains("is not inside the model's folder"));
-    Write(cache.root() / "blobs/m1", ModelOf((cache.root() / "blobs/d1").string()));
+    WriteLinked(cache.root() / "blobs/m1", LinkedModel((cache.root() / "blobs/d1").string()));
     CHECK_THAT(MessageOf(cache.Compile()), Catch::Contains("is not inside the model's folder"));
   }
 }

@@ -10,7 +10,7 @@
 namespace rewire::test {
 namespace {
 
-constexpr auto kF32 = onnx::TensorProto::FLOAT;
+constexpr auto kFloats = onnx::TensorProto::FLOAT;
 constexpr auto kF16 = onnx::TensorProto::FLOAT16;
 constexpr auto kBF16 = onnx::TensorProto::BFLOAT16;
 
@@ -59,7 +59,7 @@ TEST_CASE("a product of 16-bit floats is computed in f32") {
   AddHalves(graph, "w", {3, 2}, type, {one, two, one, two, one, one});
   AddCast(graph, "x", "h", type);
   AddNode(graph, "MatMul", {"h", "w"}, "p");
-  AddCast(graph, "p", "y", kF32);
+  AddCast(graph, "p", "y", kFloats);
   const Answer answer = Run(model, {2, 3}, passes);
   CHECK(answer.shape == Shape{2, 2});
   CHECK(answer.values == std::vector<float>{3, 4, 12, 19});
@@ -74,7 +74,7 @@ TEST_CASE("a convolution of 16-bit floats is computed in f32") {
   AddCast(graph, "x", "h", kF16);
   AddNode(graph, "Conv", {"h", "w", "b"}, "c");
   AddNode(graph, "Relu", {"c"}, "r");
-  AddCast(graph, "r", "y", kF32);
+  AddCast(graph, "r", "y", kFloats);
   CHECK(Run(model, {1, 1, 3, 3}, passes).values == std::vector<float>{14, 19, 29, 34});
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("optional arguments that are left out of a call with casts stay left o
   activations->set_name("activations");
   activations->set_type(onnx::AttributeProto::STRINGS);
   activations->add_strings("Relu");
-  AddCast(graph, "s", "y", kF32);
+  AddCast(graph, "s", "y", kFloats);
   CHECK(Run(model, {2, 1, 1}, true).values == std::vector<float>{2, 3});
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a product of unsigned integers wraps as they do") {
   for (const std::uint64_t element : {5U, 0xFFFFFFFFU}) weights->add_uint64_data(element);
   AddCast(graph, "x", "u", onnx::TensorProto::UINT32);
   AddNode(graph, "MatMul", {"u", "w"}, "p");
-  AddCast(graph, "p", "y", kF32);
+  AddCast(graph, "p", "y", kFloats);
   CHECK(Run(model, {1, 2}, true).values == std::vector<float>{4294967295.0F});
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a reducing scatter of 16 bits is computed in 32") {
   AddCast(graph, "x", "h", type);
   onnx::NodeProto* node = AddNode(graph, tuples ? "ScatterND" : "ScatterElements", {"h", "i", "u"}, "s");
   AddString(node, "reduction", "add");
-  AddCast(graph, "s", "y", kF32);
+  AddCast(graph, "s", "y", kFloats);
   CHECK(Run(model, {3}, passes).values == std::vector<float>{3, 1, 5});
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("what no exact cast makes fit is refused with the model's own dtypes")
   AddInts(graph, "w", {1, 2});
   AddCast(graph, "x", "h", kF16);
   AddNode(graph, "MatMul", {"h", "w"}, "p");
-  AddCast(graph, "p", "y", kF32);
+  AddCast(graph, "p", "y", kFloats);
   const Outcome outcome = CompileProto(model);
   REQUIRE(outcome.unsupported.size() == 1);
   CHECK(outcome.unsupported[0].reason == "rewire.matmul: a is f16, expected one of f32 f64 i32 i64");
@@ -154,7 +154,7 @@ onnx::ModelProto TwoProducts(const std::string& between) {
     AddNode(graph, between, {"p"}, "q");
   }
   AddNode(graph, "MatMul", {"q", "w"}, "r");
-  AddCast(graph, "r", "y", kF32);
+  AddCast(graph, "r", "y", kFloats);
   return model;
 }
 
@@ -192,7 +192,7 @@ onnx::ModelProto GeluOfHalves(onnx::TensorProto::DataType type, std::int32_t roo
   AddNode(graph, "Add", {"erf", "one"}, "gate");
   AddNode(graph, "Mul", {"p", "gate"}, "product");
   AddNode(graph, "Mul", {"product", "half"}, "g");
-  AddCast(graph, "g", "y", kF32);
+  AddCast(graph, "g", "y", kFloats);
   return model;
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("bounds of 16 bits become those of a clip, and a HardSwish of them is 
   AddNode(graph, "Clip", {"sum", "zero", "six"}, "clipped");
   AddNode(graph, "Mul", {"p", "clipped"}, "product");
   AddNode(graph, "Mul", {"product", "sixth"}, "s");
-  AddCast(graph, "s", "y", kF32);
+  AddCast(graph, "s", "y", kFloats);
   const bool passes = GENERATE(false, true);
   CHECK_FALSE(Calls(model, "rewire.clip"));
   CHECK_FALSE(Calls(model, "rewire.max"));
@@ -244,7 +244,7 @@ TEST_CASE("keep-f32: a cast to 16 bits that the model asks for is kept") {
   AddFloats(graph, "w", {2, 2}, {2049, 0, 0, 2051});
   AddNode(graph, "MatMul", {"x", "w"}, "p");
   AddCast(graph, "p", "h", kF16);
-  AddCast(graph, "h", "f", kF32);
+  AddCast(graph, "h", "f", kFloats);
   AddNode(graph, "MatMul", {"f", "w"}, "y");
   const PassRun run = RunPass("keep-f32", model, {2, 2});
   CHECK_FALSE(run.changes());
@@ -259,7 +259,7 @@ TEST_CASE("keep-f32: what a kernel of 16 bits alone reads stays rounded") {
   AddNode(graph, "MatMul", {"h", "w"}, "p");
   // A comparison gives no float; what it compares is the model's tensor.
   AddNode(graph, "Equal", {"p", "p"}, "e");
-  AddCast(graph, "e", "y", kF32);
+  AddCast(graph, "e", "y", kFloats);
   CHECK_FALSE(RunPass("keep-f32", model, {2, 2}).changes());
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("keep-f32: a concatenation with a tensor of 16 bits stays as it is") {
   AddNode(graph, "MatMul", {"h", "w"}, "p");
   AddNode(graph, "Neg", {"h"}, "n");
   AddInt(AddNode(graph, "Concat", {"n", "p"}, "c"), "axis", 0);
-  AddCast(graph, "c", "y", kF32);
+  AddCast(graph, "c", "y", kFloats);
   CHECK_FALSE(RunPass("keep-f32", model, {2, 2}).changes());
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("keep-f32: dimensions that are read from a tensor of 16 bits") {
   AddIntList(AddNode(graph, "Transpose", {"z"}, "t"), "perm", {1, 0});
   AddNode(graph, "GatherND", {"p", "t"}, "g");
   AddNode(graph, "Relu", {"g"}, "r");
-  AddCast(graph, "r", "y", kF32);
+  AddCast(graph, "r", "y", kFloats);
   const Answer answer = Run(model, {2, 2}, passes);
   CHECK(answer.shape == Shape{2});
   CHECK(answer.values == std::vector<float>{1, 1});

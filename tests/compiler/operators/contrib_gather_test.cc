@@ -61,7 +61,7 @@ void AddCodes(onnx::GraphProto* graph, const std::string& name, const Codes& cod
   tensor->set_raw_data(bytes);
 }
 
-struct Case {
+struct GatherCase {
   Form form = Form::kPacked4;
   Shape shape = {5, 48};
   int gather_axis = 0, quantize_axis = 1;
@@ -71,7 +71,7 @@ struct Case {
 };
 
 // Compares one model with its codes. The indices count up from the last row, which is -1, and so on.
-void Check(const Case& is) {
+void Check(const GatherCase& is) {
   constexpr std::int64_t kBlock = 16;
   const int bits = BitsOf(is.form), first = is.form == Form::kInt4 ? -8 : 0;
   const std::size_t gather = static_cast<std::size_t>(is.gather_axis),

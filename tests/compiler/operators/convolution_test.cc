@@ -11,7 +11,7 @@
 namespace rewire::test {
 namespace {
 
-constexpr std::int64_t kMost = contract::WindowAttributes::kMost;
+constexpr std::int64_t kMostWindow = contract::WindowAttributes::kMost;
 constexpr std::size_t kSpatial = 2;
 
 struct Given {
@@ -41,13 +41,14 @@ TEST_CASE("a number of a window that is out of range is named with its attribute
     const bool pool = std::string(type) != "Conv";
     const auto check = [&](const char* name, std::size_t count, std::int64_t least, std::int64_t usual) {
       for (std::size_t i = 0; i < count; ++i) {
-        for (const std::int64_t value : {least - 1, std::int64_t{-5}, kMost + 1, std::int64_t{1} << 40}) {
+        for (const std::int64_t value :
+             {least - 1, std::int64_t{-5}, kMostWindow + 1, std::int64_t{1} << 40}) {
           std::vector<std::int64_t> values(count, usual);
           values[i] = value;
           INFO(type << ' ' << name << '[' << i << "] = " << value);
-          CHECK(Reason(type, {name, values}) == std::string(name) + '[' + std::to_string(i) + "] is " +
-                                                    std::to_string(value) + ", expected " +
-                                                    std::to_string(least) + " to " + std::to_string(kMost));
+          CHECK(Reason(type, {name, values}) ==
+                std::string(name) + '[' + std::to_string(i) + "] is " + std::to_string(value) +
+                    ", expected " + std::to_string(least) + " to " + std::to_string(kMostWindow));
         }
       }
       std::vector<std::int64_t> values(count + 1, usual);

@@ -14,7 +14,7 @@ constexpr std::int64_t kBatch = 2, kHeads = 3, kLength = 4, kSize = 8, kPosition
 
 enum class Open { kNothing, kLengths, kEverything };
 
-struct Case {
+struct RotaryCase {
   bool microsoft = false;
   bool joined = false;  // x is [batch, length, heads * size]
   bool interleaved = false;
@@ -34,7 +34,7 @@ std::vector<float> Drawn(std::int64_t count, float by) {
 
 // The tensors of a call.
 struct Data {
-  explicit Data(const Case& is)
+  explicit Data(const RotaryCase& is)
       : x(Drawn(kBatch * kHeads * kLength * kSize, 0.7F)),
         cosines(Drawn(kPositions * is.turned() / 2, 1.3F)),
         sines(Drawn(kPositions * is.turned() / 2, 2.1F)),
@@ -49,14 +49,14 @@ struct Data {
   std::vector<std::int64_t> positions;
 };
 
-std::size_t PlaceOf(const Case& is, std::int64_t batch, std::int64_t head, std::int64_t place,
+std::size_t PlaceOf(const RotaryCase& is, std::int64_t batch, std::int64_t head, std::int64_t place,
                     std::int64_t i) {
   const std::int64_t row =
       is.joined ? (batch * kLength + place) * kHeads + head : (batch * kHeads + head) * kLength + place;
   return static_cast<std::size_t>(row * kSize + i);
 }
 
-std::vector<float> Expected(const Case& is, const Data& data) {
+std::vector<float> Expected(const RotaryCase& is, const Data& data) {
   std::vector<float> y = data.x;
   const std::int64_t half = is.turned() / 2;
   for (std::int64_t row = 0; row < kBatch * kHeads * kLength; ++row) {
@@ -73,8 +73,8 @@ std::vector<float> Expected(const Case& is, const Data& data) {
 }
 
 // `open` dimensions have names of their own, so that nothing follows from one input for another.
-std::vector<Dim> Declared(const Shape& shape, Open open, const std::vector<const char*>& names,
-                          std::size_t lengths) {
+std::vector<Dim> DeclaredDims(const Shape& shape, Open open, const std::vector<const char*>& names,
+                              std::size_t lengths) {
   std::vector<Dim> dims;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const bool named = open == Open::kEverything || (open == Open::kLengths && i < lengths);
@@ -83,7 +83,7 @@ std::vector<Dim> Declared(const Shape& shape, Open open, const std::vector<const
   return dims;
 }
 
-Answer Run(const Case& is, Data& data, std::optional<Shape> table_shape = std::nullopt) {
+Answer Run(const RotaryCase& is, Data& data, std::optional<Shape> table_shape = std::nullopt) {
   onnx::ModelProto model = EmptyModel(23);
   onnx::OperatorSetIdProto* set = model.add_opset_import();
   set->set_domain("com.microsoft");
@@ -92,12 +92,12 @@ Answer Run(const Case& is, Data& data, std::optional<Shape> table_shape = std::n
   const Shape x = is.joined ? Shape{kBatch, kLength, kHeads * kSize} : Shape{kBatch, kHeads, kLength, kSize};
   const Shape table = table_shape.value_or(Shape{kPositions, is.turned() / 2});
   const Shape positions = is.one_position ? Shape{1} : Shape{kBatch, kLength};
-  SetValue(graph->add_input(), "x", Declared(x, is.open, {"x0", "x1", "x2", "x3"}, is.joined ? 2 : 3));
+  SetValue(graph->add_input(), "x", DeclaredDims(x, is.open, {"x0", "x1", "x2", "x3"}, is.joined ? 2 : 3));
   SetValue(graph->add_input(), "positions",
-           Declared(positions, is.one_position ? Open::kNothing : is.open, {"p0", "p1"}, 2),
+           DeclaredDims(positions, is.one_position ? Open::kNothing : is.open, {"p0", "p1"}, 2),
            onnx::TensorProto::INT64);
   for (const char* name : {"cosines", "sines"})
-    SetValue(graph->add_input(), name, Declared(table, is.open, {"t0", "t1"}, 1));
+    SetValue(graph->add_input(), name, DeclaredDims(table, is.open, {"t0", "t1"}, 1));
   const std::vector<std::string> inputs =
       is.microsoft ? std::vector<std::string>{"x", "positions", "cosines", "sines"}
                    : std::vector<std::string>{"x", "cosines", "sines", "positions"};
@@ -120,13 +120,13 @@ Answer Run(const Case& is, Data& data, std::optional<Shape> table_shape = std::n
 TEST_CASE("RotaryEmbedding turns the same elements whatever is known of the shapes") {
   for (unsigned form = 0; form < 64; ++form) {
     for (const Open open : {Open::kNothing, Open::kLengths, Open::kEverything}) {
-      Case is{(form & 1) != 0,
-              (form & 2) != 0,
-              (form & 4) != 0,
-              (form & 8) != 0,
-              (form & 16) != 0,
-              (form & 32) != 0,
-              open};
+      RotaryCase is{(form & 1) != 0,
+                    (form & 2) != 0,
+                    (form & 4) != 0,
+                    (form & 8) != 0,
+                    (form & 16) != 0,
+                    (form & 32) != 0,
+                    open};
       // Heads must be said where a part is turned, and to ONNX's operator where they are joined.
       if (!is.says_heads && (is.part || (is.joined && !is.microsoft))) continue;
       if (is.one_position && !is.microsoft) continue;
@@ -144,7 +144,7 @@ TEST_CASE("RotaryEmbedding turns the same elements whatever is known of the shap
 
 TEST_CASE("tables of another size than the part that is turned fail the run") {
   for (const bool microsoft : {false, true}) {
-    Case is{microsoft, false, false, true, true, false, Open::kEverything};
+    RotaryCase is{microsoft, false, false, true, true, false, Open::kEverything};
     Data data(is);
     data.cosines = data.sines = Drawn(kPositions * 3, 1);
     CHECK_THAT(Run(is, data, Shape{kPositions, 3}).error, Catch::Contains("reshape"));

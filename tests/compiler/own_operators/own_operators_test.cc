@@ -32,7 +32,7 @@ void Import(onnx::ModelProto* model, const std::string& domain) {
 
 // y = Above(Every(x)): every `step`-th row of x times `factor`, and then the elements above `least`. The
 // first has a dimension by an expression, the second one by a function.
-onnx::ModelProto Model() {
+onnx::ModelProto TwiceModel() {
   onnx::ModelProto model = EmptyModel();
   Import(&model, "com.acme");
   onnx::GraphProto* graph = model.mutable_graph();
@@ -122,7 +122,7 @@ TEST_CASE("own operators: by C++ with attributes and sizes of a run") {
   CompileOptions options;
   SECTION("by schemas") { options.operators = Schemas(); }
   SECTION("by JSON") { options.operators = *ParseOperatorSchemas(kSchemas, "here"); }
-  const std::string bytes = Model().SerializeAsString();
+  const std::string bytes = TwiceModel().SerializeAsString();
   const Result<Compilation> compiled = rewire::CompileBytes(
       {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, "", "model", options);
   REQUIRE(compiled);
@@ -166,7 +166,7 @@ int AboveInC(void* handle, const RewireFFIAny* args, std::int32_t count, RewireF
 }
 
 TEST_CASE("own operators: by C with attributes and sizes of a run") {
-  const std::string bytes = Model().SerializeAsString();
+  const std::string bytes = TwiceModel().SerializeAsString();
   RewireCompileOptions compile{};
   compile.struct_size = sizeof(compile);
   compile.operators = kSchemas;

@@ -30,7 +30,7 @@ onnx::NodeProto* AddOwn(onnx::GraphProto* graph, const std::vector<std::string>&
 }
 
 // The strings of x that have two bytes and more, each twice, and how many bytes they have.
-onnx::ModelProto Model(bool ranked = true) {
+onnx::ModelProto StringModel(bool ranked = true) {
   onnx::ModelProto model = EmptyModel(20);
   onnx::OperatorSetIdProto* opset = model.add_opset_import();
   opset->set_domain("com.acme");
@@ -101,14 +101,14 @@ PackedFunction LongestKernel(Fault fault = Fault::kNone) {
   });
 }
 
-struct Ran {
+struct StringRun {
   std::string error;
   Strings twice;
   Ints lengths;
 };
 
-Ran Run(const onnx::ModelProto& model, const Schema& schema, PackedFunction kernel, const Strings& x) {
-  Ran ran;
+StringRun Run(const onnx::ModelProto& model, const Schema& schema, PackedFunction kernel, const Strings& x) {
+  StringRun ran;
   CompileOptions options;
   options.operators = {schema};
   const Outcome outcome = CompileProto(model, options);
@@ -151,7 +151,7 @@ Ran Run(const onnx::ModelProto& model, const Schema& schema, PackedFunction kern
 TEST_CASE("own strings: a kernel reads strings and makes others, which another operator reads") {
   const bool ranked = GENERATE(true, false);
   for (const Strings& x : {Strings{"ab", "c", "", "h\xc3\xa9"}, Strings{"a"}, Strings{}}) {
-    const Ran ran = Run(Model(ranked), LongestSchema(), LongestKernel(), x);
+    const StringRun ran = Run(StringModel(ranked), LongestSchema(), LongestKernel(), x);
     CHECK(ran.error == "");
     const bool some = x.size() > 1;
     CHECK(ran.twice == (some ? Strings{"abab", "h\xc3\xa9h\xc3\xa9"} : Strings{}));
@@ -161,15 +161,15 @@ TEST_CASE("own strings: a kernel reads strings and makes others, which another o
 
 TEST_CASE("own strings: what a kernel returns is checked") {
   const Strings x = {"ab"};
-  CHECK_THAT(Run(Model(), LongestSchema(), LongestKernel(Fault::kOffsets), x).error,
+  CHECK_THAT(Run(StringModel(), LongestSchema(), LongestKernel(Fault::kOffsets), x).error,
              Catch::Contains("offset"));
-  CHECK_THAT(Run(Model(), LongestSchema(), LongestKernel(Fault::kDType), x).error,
+  CHECK_THAT(Run(StringModel(), LongestSchema(), LongestKernel(Fault::kDType), x).error,
              Catch::Contains("output 'y' of kernel 'com.acme.Longest'"));
 }
 
 TEST_CASE("own strings: a schema must ask for them") {
   const auto error_of = [](const Schema& schema) {
-    return Run(Model(), schema, LongestKernel(), {"ab"}).error;
+    return Run(StringModel(), schema, LongestKernel(), {"ab"}).error;
   };
   Schema schema = LongestSchema();
   schema.inputs[0].dtypes = {"i64", "f32"};
@@ -192,7 +192,7 @@ TEST_CASE("own strings: a kernel that gets the node is told which of its values 
   schema.attributes_as = Schema::AttributesAs::kNode;
   CompileOptions options;
   options.operators = {schema};
-  const Outcome outcome = CompileProto(Model(), options);
+  const Outcome outcome = CompileProto(StringModel(), options);
   REQUIRE(outcome.message == "");
   std::string text;
   for (const KernelImport& import : outcome.compiled.module.kernels) {

@@ -24,7 +24,7 @@ using Floats = std::vector<float>;
 
 constexpr DLDevice kHost{kDLCPU, 0};
 
-onnx::ModelProto Model() {
+onnx::ModelProto ReturningModel() {
   onnx::ModelProto model = EmptyModel();
   onnx::OperatorSetIdProto* opset = model.add_opset_import();
   opset->set_domain("com.acme");
@@ -136,7 +136,7 @@ std::vector<std::int64_t> ShapeOf(const Tensor& tensor) {
 }
 
 TEST_CASE("returned outputs: their shapes show when the kernel runs and what follows uses them") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = ReturningModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {"N", 2});
   SetValue(graph->add_output(), "at", {"", 2}, onnx::TensorProto::INT64);
@@ -159,7 +159,7 @@ TEST_CASE("returned outputs: their shapes show when the kernel runs and what fol
 }
 
 TEST_CASE("returned outputs: one that nothing wants may be left out, and a name stands for one size") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = ReturningModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {"N", 2});
   SetValue(graph->add_output(), "sum", {"N", 2});
@@ -200,7 +200,7 @@ TEST_CASE("returned outputs: without a shape in the schema the model says the ra
         }));
     return link;
   };
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = ReturningModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {"N", 2});
   AddOwn(graph, "Flat", {"x"}, {"y"});
@@ -233,7 +233,7 @@ TEST_CASE("returned outputs: without a shape in the schema the model says the ra
 }
 
 TEST_CASE("returned outputs: what does not fit the schema is an error that names output and kernel") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = ReturningModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {"N", 2});
   SetValue(graph->add_output(), "a", {"", 2});
@@ -293,7 +293,7 @@ TEST_CASE("returned outputs: what does not fit the schema is an error that names
 }
 
 TEST_CASE("whole nodes: a factory gets all attributes and the node in JSON") {
-  onnx::ModelProto model = Model();
+  onnx::ModelProto model = ReturningModel();
   onnx::GraphProto* graph = model.mutable_graph();
   SetValue(graph->add_input(), "x", {"N", 2});
   SetValue(graph->add_output(), "y", {""});

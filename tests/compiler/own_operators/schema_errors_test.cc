@@ -63,8 +63,8 @@ Schema Valid() {
 }
 
 // A node with x of f32[3, 4], unless the test says otherwise.
-struct Model {
-  Model() {
+struct WrongModel {
+  WrongModel() {
     onnx::OperatorSetIdProto* opset = proto.add_opset_import();
     opset->set_domain("com.acme");
     opset->set_version(1);
@@ -85,7 +85,7 @@ struct Model {
 std::string SchemaError(const Schema& schema) {
   CompileOptions options;
   options.operators = {schema};
-  return CompileProto(Model().proto, options).message;
+  return CompileProto(WrongModel().proto, options).message;
 }
 
 TEST_CASE("schemas: one that no node can fit is refused") {
@@ -158,37 +158,37 @@ std::string ReasonOf(const onnx::ModelProto& model, const Schema& schema) {
 
 TEST_CASE("schemas: a node that does not fit its own is reported") {
   const auto with = [](auto change) {
-    Model model;
+    WrongModel model;
     change(&model);
     return ReasonOf(model.proto, Valid());
   };
-  const auto set_x = [](Model* model, const std::vector<Dim>& dims, onnx::TensorProto::DataType type) {
+  const auto set_x = [](WrongModel* model, const std::vector<Dim>& dims, onnx::TensorProto::DataType type) {
     model->proto.mutable_graph()->mutable_input(0)->Clear();
     SetValue(model->proto.mutable_graph()->mutable_input(0), "x", dims, type);
   };
-  CHECK(with([](Model*) {}).empty());
-  CHECK(with([](Model* m) { m->node->clear_attribute(); }) == "attribute 'must' is missing");
-  CHECK(with([](Model* m) { AddInt(m->node, "other", 1); }) == "attribute 'other' is not known");
-  CHECK(with([](Model* m) { AddString(m->node, "k", "2"); }) ==
+  CHECK(with([](WrongModel*) {}).empty());
+  CHECK(with([](WrongModel* m) { m->node->clear_attribute(); }) == "attribute 'must' is missing");
+  CHECK(with([](WrongModel* m) { AddInt(m->node, "other", 1); }) == "attribute 'other' is not known");
+  CHECK(with([](WrongModel* m) { AddString(m->node, "k", "2"); }) ==
         "attribute 'k' is of type STRING, expected INT");
-  CHECK(with([](Model* m) { m->node->set_input(0, ""); }) == "input 'x' is missing");
-  CHECK(with([](Model* m) { m->node->add_output("z"); }) == "it has 2 outputs, its schema has 1");
-  CHECK(with([](Model* m) {
+  CHECK(with([](WrongModel* m) { m->node->set_input(0, ""); }) == "input 'x' is missing");
+  CHECK(with([](WrongModel* m) { m->node->add_output("z"); }) == "it has 2 outputs, its schema has 1");
+  CHECK(with([](WrongModel* m) {
           for (int i = 0; i < 2; ++i) m->node->add_input("x");
         }) == "it has 3 inputs, expected at least 1, at most 2");
-  CHECK(with([&](Model* m) {
+  CHECK(with([&](WrongModel* m) {
           set_x(m, {3, 4}, onnx::TensorProto::INT64);
         }) == "input 'x' is i64, its schema has f32");
-  CHECK(with([&](Model* m) {
+  CHECK(with([&](WrongModel* m) {
           set_x(m, {3, 5}, onnx::TensorProto::FLOAT);
         }) == "input 'x': dimension 1 is 5, and '4' in its schema is 4");
-  CHECK(with([&](Model* m) { set_x(m, {3}, onnx::TensorProto::FLOAT); }) ==
+  CHECK(with([&](WrongModel* m) { set_x(m, {3}, onnx::TensorProto::FLOAT); }) ==
         "input 'x' has 1 dimensions, its schema has [N, 4]");
-  CHECK(with([](Model* m) { AddInt(m->node, "k", -1); }) == "its output comes out with shape [3, -1]");
+  CHECK(with([](WrongModel* m) { AddInt(m->node, "k", -1); }) == "its output comes out with shape [3, -1]");
 
   Schema same = Valid();
   same.inputs[1] = {"bias", {}, Schema::Shape{"N"}};
-  Model twice;
+  WrongModel twice;
   twice.node->add_input("b");
   SetValue(twice.proto.mutable_graph()->add_input(), "b", {5});
   CHECK(ReasonOf(twice.proto, same) == "input 'bias': dimension 0 is 5, and 'N' in its schema is 3");
@@ -202,19 +202,20 @@ TEST_CASE("schemas: a node that does not fit its own is reported") {
   same.inputs[1].optional = true;
   same.inputs[0].shape.reset();
   same.outputs[0].shape = {"all..."};
-  CHECK(ReasonOf(Model().proto, same) == "output 'y': the input with the dimensions 'all...' is missing");
+  CHECK(ReasonOf(WrongModel().proto, same) ==
+        "output 'y': the input with the dimensions 'all...' is missing");
 
   Schema of_bias = Valid();
   of_bias.outputs[0].dtype = "bias";
-  CHECK(ReasonOf(Model().proto, of_bias) == "input 'bias' is missing, and output 'y' has its dtype");
+  CHECK(ReasonOf(WrongModel().proto, of_bias) == "input 'bias' is missing, and output 'y' has its dtype");
   of_bias = Valid();
   of_bias.outputs[0].shape = {"bias[0]"};
-  CHECK(ReasonOf(Model().proto, of_bias) ==
+  CHECK(ReasonOf(WrongModel().proto, of_bias) ==
         "output 'y': dimension 'bias[0]': 'bias[0]' is no dimension of an input and no integer attribute");
 }
 
 TEST_CASE("schemas: an unknown domain says how to give them") {
-  const Outcome outcome = CompileProto(Model().proto);
+  const Outcome outcome = CompileProto(WrongModel().proto);
   REQUIRE(outcome.unsupported.size() == 1);
   CHECK(outcome.unsupported[0].reason ==
         "no operators of domain 'com.acme' are known; give its schema (vm-compile --operators FILE.json, "

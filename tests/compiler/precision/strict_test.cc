@@ -21,14 +21,14 @@
 namespace rewire::test {
 namespace {
 
-using Floats = std::vector<float>;
+using StrictFloats = std::vector<float>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMost = std::numeric_limits<float>::max();
 
 // Between -1 and 1, the same each time.
-Floats Random(std::int64_t count, std::uint32_t seed) {
-  Floats numbers(static_cast<std::size_t>(count));
+StrictFloats Random(std::int64_t count, std::uint32_t seed) {
+  StrictFloats numbers(static_cast<std::size_t>(count));
   std::uint32_t state = seed * 2654435761U + 1;
   for (float& number : numbers) {
     state = state * 1664525U + 1013904223U;
@@ -43,7 +43,7 @@ std::int64_t SizeOf(const Shape& shape) {
   return size;
 }
 
-struct Model {
+struct StrictModel {
   const char* name;
   std::function<void(onnx::GraphProto*)> build;  // from "x" to "y"
   Shape shape;
@@ -66,13 +66,13 @@ onnx::NodeProto* Cast(onnx::GraphProto* graph, const std::string& from, const st
   return cast;
 }
 
-std::vector<Model> Models() {
-  std::vector<Model> models;
+std::vector<StrictModel> Models() {
+  std::vector<StrictModel> models;
   models.push_back({"a convolution of 3 x 3, normalized and activated",
                     [](onnx::GraphProto* graph) {
                       Weights(graph, "w", {64, 64, 3, 3}, 1);
                       for (const char* name : {"scale", "bias", "mean"}) Weights(graph, name, {64}, 2);
-                      AddFloats(graph, "var", {64}, Floats(64, 100.0F));
+                      AddFloats(graph, "var", {64}, StrictFloats(64, 100.0F));
                       AddIntList(AddNode(graph, "Conv", {"x", "w"}, "c"), "pads", {1, 1, 1, 1});
                       AddNode(graph, "BatchNormalization", {"c", "scale", "bias", "mean", "var"}, "n");
                       Scalar(graph, "three", 3);
@@ -154,7 +154,7 @@ std::vector<Model> Models() {
                     {7, 32}});
   models.push_back({"attention whose second query may see no key",
                     [](onnx::GraphProto* graph) {
-                      Floats mask(16 * 16);
+                      StrictFloats mask(16 * 16);
                       for (std::size_t i = 0; i < 16; ++i) mask[16 + i] = -kInf;
                       AddFloats(graph, "mask", {16, 16}, mask);
                       Scalar(graph, "scale", 0.25F);
@@ -180,7 +180,7 @@ std::vector<Model> Models() {
                     false});
   models.push_back({"subnormal weights",
                     [](onnx::GraphProto* graph) {
-                      Floats weights = Random(32 * 8, 6);
+                      StrictFloats weights = Random(32 * 8, 6);
                       for (std::size_t i = 0; i < weights.size(); i += 3) weights[i] *= 1e-39F;
                       AddFloats(graph, "w", {32, 8}, weights);
                       AddNode(graph, "MatMul", {"x", "w"}, "y");
@@ -190,9 +190,9 @@ std::vector<Model> Models() {
 }
 
 // Usual numbers with some that are not.
-std::vector<Floats> InputsOf(const Shape& shape) {
-  const Floats usual = Random(SizeOf(shape), 9);
-  std::vector<Floats> inputs = {usual};
+std::vector<StrictFloats> InputsOf(const Shape& shape) {
+  const StrictFloats usual = Random(SizeOf(shape), 9);
+  std::vector<StrictFloats> inputs = {usual};
   for (const float special : {kInf, -kInf, kNaN, 1e38F, -kMost, 1e-40F, -0.0F}) {
     inputs.push_back(usual);
     inputs.back()[usual.size() / 3] = special;
@@ -221,7 +221,7 @@ bool IsAlike(float given, float expected, float largest) {
 }
 
 TEST_CASE("strict: results are those of the operators one by one, but for the order of sums") {
-  for (const Model& model : Models()) {
+  for (const StrictModel& model : Models()) {
     INFO(model.name);
     onnx::ModelProto proto = ModelOf({model.shape.begin(), model.shape.end()}, model.opset);
     model.build(proto.mutable_graph());
@@ -229,7 +229,7 @@ TEST_CASE("strict: results are those of the operators one by one, but for the or
     for (const std::string& pass : compiler::PassNames()) plain.disabled_passes.insert(pass);
     strict.strict = true;
     const Module expected_of = Compiled(proto, plain), given_of = Compiled(proto, strict);
-    for (const Floats& x : InputsOf(model.shape)) {
+    for (const StrictFloats& x : InputsOf(model.shape)) {
       const Answer expected = RunOn(expected_of, model.shape, x), given = RunOn(given_of, model.shape, x);
       REQUIRE(expected.error.empty());
       REQUIRE(given.error.empty());

@@ -27,7 +27,7 @@ struct Input {
   std::int64_t least = 0, most = 9;
 };
 
-struct Case {
+struct RankedCase {
   const char* type;
   std::vector<Input> inputs;
   int outputs = 1;
@@ -35,7 +35,7 @@ struct Case {
   std::function<void(onnx::NodeProto* node, onnx::GraphProto* graph)> add = {};
 };
 
-std::vector<Case> Cases() {
+std::vector<RankedCase> Cases() {
   const auto axis = [](std::int64_t value) {
     return [value](onnx::NodeProto* node, onnx::GraphProto* /*graph*/) { AddInt(node, "axis", value); };
   };
@@ -124,7 +124,7 @@ std::vector<Case> Cases() {
   };
 }
 
-onnx::ModelProto ModelOf(const Case& each) {
+onnx::ModelProto RankedModel(const RankedCase& each) {
   onnx::ModelProto model = EmptyModel(each.opset);
   onnx::GraphProto* graph = model.mutable_graph();
   std::vector<std::string> names;
@@ -168,7 +168,7 @@ Tensor RandomTensor(const Input& input, std::mt19937* random) {
 }
 
 // The dimensions of each output of a run.
-std::vector<Shape> RunOnce(const Program& program, const Case& each, std::mt19937* random) {
+std::vector<Shape> RunOnce(const Program& program, const RankedCase& each, std::mt19937* random) {
   VirtualMachine vm(program);
   for (std::size_t i = 0; i < each.inputs.size(); ++i)
     REQUIRE(vm.TrySetInput("i" + std::to_string(i), RandomTensor(each.inputs[i], random)));
@@ -184,11 +184,11 @@ std::vector<Shape> RunOnce(const Program& program, const Case& each, std::mt1993
 }
 
 TEST_CASE("a dimension that is the same in every run is known before it") {
-  for (const Case& each : Cases()) {
+  for (const RankedCase& each : Cases()) {
     std::string inputs;
     for (const Input& input : each.inputs) inputs += " " + std::to_string(input.shape.size());
     INFO(each.type << " of ranks" << inputs);
-    Outcome outcome = CompileProto(ModelOf(each));
+    Outcome outcome = CompileProto(RankedModel(each));
     for (const compiler::Unsupported& node : outcome.unsupported) UNSCOPED_INFO(node.reason);
     INFO(outcome.message);
     REQUIRE(outcome.message.empty());

@@ -15,7 +15,6 @@ namespace {
 
 using kernel::Attributes;
 using kernel::RuntimeError;
-using kernel::TensorView;
 using KernelStatus = kernel::Status;
 
 // The state that the ranks of a run share.
@@ -29,7 +28,7 @@ class World {
   // Shows `x` to all ranks, calls `read` with the tensors of all, and returns when all have read. False if a
   // rank has ended.
   template <typename Read>
-  bool Meet(std::size_t rank, const TensorView& x, std::size_t Exchanged::*count, const Read& read) {
+  bool Meet(std::size_t rank, const kernel::TensorView& x, std::size_t Exchanged::*count, const Read& read) {
     shown_[rank] = x;
     if (!Wait()) return false;
     read(shown_);
@@ -37,7 +36,7 @@ class World {
     return Wait();
   }
 
-  void Send(std::size_t from, std::size_t to, std::int64_t tag, const TensorView& x) {
+  void Send(std::size_t from, std::size_t to, std::int64_t tag, const kernel::TensorView& x) {
     const std::lock_guard lock(mutex_);
     const auto* bytes = static_cast<const char*>(x.raw_data());
     messages_[{from, to, tag}].emplace_back(bytes, bytes + x.size() * x.element_bytes());
@@ -79,7 +78,7 @@ class World {
   const std::size_t ranks_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<TensorView> shown_;
+  std::vector<kernel::TensorView> shown_;
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, std::vector<std::vector<char>>> messages_;
   std::size_t waiting_ = 0, round_ = 0, ended_ = 0;
   Exchanged exchanged_;
@@ -92,10 +91,10 @@ thread_local std::size_t own_rank = 0;
 KernelStatus Ended() { return RuntimeError("another rank has ended"); }
 
 template <typename T>
-void AddAll(const std::vector<TensorView>& from, T* to, std::int64_t size) {
+void AddAll(const std::vector<kernel::TensorView>& from, T* to, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) {
     T sum = 0;
-    for (const TensorView& x : from) sum += x.data<T>()[i];
+    for (const kernel::TensorView& x : from) sum += x.data<T>()[i];
     to[i] = sum;
   }
 }
@@ -107,16 +106,16 @@ struct AllReduce {
     reduce->attributes.Read(given);
     return KernelStatus();
   }
-  KernelStatus operator()(TensorView x, TensorView out) const {
+  KernelStatus operator()(kernel::TensorView x, kernel::TensorView out) const {
     const std::vector<char> copy(static_cast<const char*>(x.raw_data()),
                                  static_cast<const char*>(x.raw_data()) + x.size() * x.element_bytes());
     DLTensor own = *x.dl_tensor();  // out may be x
     own.data = const_cast<char*>(copy.data());
     own.byte_offset = 0;
     bool known = attributes.op == contract::CollectiveOp::kSum;
-    const bool met = world->Meet(own_rank, TensorView(&own), &Exchanged::all_reduces,
-                                 [&](const std::vector<TensorView>& all) {
-                                   for (const TensorView& other : all)
+    const bool met = world->Meet(own_rank, kernel::TensorView(&own), &Exchanged::all_reduces,
+                                 [&](const std::vector<kernel::TensorView>& all) {
+                                   for (const kernel::TensorView& other : all)
                                      known = known && other.size() == x.size();
                                    if (!known) return;
                                    if (x.Is<float>()) {
@@ -141,7 +140,7 @@ struct AllGather {
     gather->attributes.Read(given);
     return KernelStatus();
   }
-  KernelStatus operator()(TensorView x, TensorView out) const {
+  KernelStatus operator()(kernel::TensorView x, kernel::TensorView out) const {
     const auto axis = static_cast<int>(attributes.axis);
     std::int64_t rows = 1;
     for (int i = 0; i < axis; ++i) rows *= x.dim(i);
@@ -149,13 +148,13 @@ struct AllGather {
     if (out.size() != x.size() * ranks) return RuntimeError("all_gather gives a tensor of another size");
     bool same = true;
     const bool met =
-        world->Meet(own_rank, x, &Exchanged::all_gathers, [&](const std::vector<TensorView>& all) {
-          for (const TensorView& other : all) same = same && other.size() == x.size();
+        world->Meet(own_rank, x, &Exchanged::all_gathers, [&](const std::vector<kernel::TensorView>& all) {
+          for (const kernel::TensorView& other : all) same = same && other.size() == x.size();
           if (!same || x.size() == 0) return;
           const auto bytes = static_cast<std::size_t>(x.size() * x.element_bytes() / rows);
           char* to = static_cast<char*>(out.raw_data());
           for (std::int64_t row = 0; row < rows; ++row) {
-            for (const TensorView& from : all) {
+            for (const kernel::TensorView& from : all) {
               std::memcpy(to,
                           static_cast<const char*>(from.raw_data()) + static_cast<std::size_t>(row) * bytes,
                           bytes);
@@ -175,7 +174,7 @@ struct Send {
     send->attributes.Read(given);
     return KernelStatus();
   }
-  KernelStatus operator()(TensorView x, TensorView sent) const {
+  KernelStatus operator()(kernel::TensorView x, kernel::TensorView sent) const {
     world->Send(own_rank, static_cast<std::size_t>(attributes.peer), attributes.tag, x);
     *sent.data<std::int64_t>() = x.size();
     return KernelStatus();
@@ -189,7 +188,7 @@ struct Receive {
     receive->attributes.Read(given);
     return KernelStatus();
   }
-  KernelStatus operator()(TensorView out) const {
+  KernelStatus operator()(kernel::TensorView out) const {
     const auto message = world->Receive(static_cast<std::size_t>(attributes.peer), own_rank, attributes.tag);
     if (!message) return Ended();
     if (static_cast<std::int64_t>(message->size()) != out.size() * out.element_bytes())

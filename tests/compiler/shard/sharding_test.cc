@@ -8,10 +8,10 @@ namespace {
 
 using compiler::DimExpr;
 using compiler::ReshapeOf;
-using compiler::Shape;
+using DimShape = compiler::Shape;
 using compiler::Sharding;
 
-std::string Reshaped(const Sharding& sharding, const Shape& from, const Shape& to) {
+std::string Reshaped(const Sharding& sharding, const DimShape& from, const DimShape& to) {
   const std::optional<Sharding> result = ReshapeOf(sharding, from, to, 2);
   return result ? result->Text() : "none";
 }

@@ -29,14 +29,14 @@ std::optional<Shape> Broadcast(const std::vector<Shape>& shapes) {
   return result;
 }
 
-struct Case {
+struct BroadcastCase {
   const char* type;
   std::vector<TensorProto::DataType> dtypes;  // of the operands
   std::int64_t opset = 18;
 };
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
+std::vector<BroadcastCase> Cases() {
+  std::vector<BroadcastCase> cases;
   const auto F = TensorProto::FLOAT, I = TensorProto::INT64, B = TensorProto::BOOL, U = TensorProto::UINT8;
   for (const char* type : {"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Greater", "Less", "GreaterOrEqual",
                            "LessOrEqual", "Max", "Min", "Sum", "Mean", "PRelu"})
@@ -71,7 +71,7 @@ Elements Make(TensorProto::DataType dtype, const Shape& shape, int seed) {
 }
 
 // MatMul's operands are [.., 2, 3] and [.., 3, 2].
-Shape ShapeOf(const Case& given, std::size_t operand, Shape sizes) {
+Shape ShapeOf(const BroadcastCase& given, std::size_t operand, Shape sizes) {
   if (std::string(given.type) != "MatMul") return sizes;
   sizes.push_back(operand == 0 ? 2 : 3);
   sizes.push_back(operand == 0 ? 3 : 2);
@@ -80,7 +80,7 @@ Shape ShapeOf(const Case& given, std::size_t operand, Shape sizes) {
 
 // The operator over operands of these sizes, kOpen ones under names of their own. The outputs are what it
 // gives and the shape of that, which the compiler computes where it can.
-onnx::ModelProto Model(const Case& given, const std::vector<Shape>& sizes) {
+onnx::ModelProto Model(const BroadcastCase& given, const std::vector<Shape>& sizes) {
   onnx::ModelProto model = EmptyModel(given.opset);
   onnx::GraphProto* graph = model.mutable_graph();
   static const std::vector<std::string> kNames = {"A0", "A1", "B0", "B1", "C0", "C1"};
@@ -140,7 +140,8 @@ void ForEachSize(std::vector<Shape> shapes, const Body& body, std::size_t operan
 // Runs the model of these sizes for all sizes of the open ones. What broadcasts gives the shape that it
 // should, and the values that `values` has for it (a model of fixed sizes gives them first); what does not is
 // refused.
-int Check(const Case& given, const std::vector<Shape>& form, std::map<std::string, Elements>* values) {
+int Check(const BroadcastCase& given, const std::vector<Shape>& form,
+          std::map<std::string, Elements>* values) {
   LinkedModel model(Model(given, form));
   int runs = 0;
   ForEachSize(form, [&](const std::vector<Shape>& sizes) {
@@ -175,7 +176,7 @@ int Check(const Case& given, const std::vector<Shape>& form, std::map<std::strin
 
 TEST_CASE("operands of fixed and open sizes broadcast by one rule") {
   int runs = 0;
-  for (const Case& given : Cases()) {
+  for (const BroadcastCase& given : Cases()) {
     std::map<std::string, Elements> values;
     const std::size_t operands = given.dtypes.size();
     std::vector<std::vector<Shape>> forms;
@@ -197,7 +198,7 @@ TEST_CASE("operands of fixed and open sizes broadcast by one rule") {
 
 TEST_CASE("operands of other ranks broadcast by the same rule") {
   int runs = 0;
-  for (const Case& given : Cases()) {
+  for (const BroadcastCase& given : Cases()) {
     if (given.dtypes.size() > 2) continue;
     std::map<std::string, Elements> values;
     for (const std::vector<Shape>& form : std::vector<std::vector<Shape>>{{{kOpen, kOpen}, {kOpen}},

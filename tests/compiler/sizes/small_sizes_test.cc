@@ -10,7 +10,7 @@ namespace rewire::test {
 namespace {
 
 // Nodes that make y, and what they take besides x: lines of nodes and of constants ("c: i64[1] = 0").
-struct Form {
+struct SizeForm {
   std::vector<const char*> lines;
   std::vector<std::int64_t> sizes;  // that each axis of x has in turn
   std::size_t rank = 2;
@@ -19,8 +19,8 @@ struct Form {
 
 const std::vector<std::int64_t> kFew = {0, 1, 3};
 
-std::vector<Form> Forms() {
-  std::vector<Form> forms;
+std::vector<SizeForm> Forms() {
+  std::vector<SizeForm> forms;
   for (const char* node : {"y = Abs(x)",
                            "y = Relu(x)",
                            "y = Sigmoid(x)",
@@ -114,7 +114,7 @@ void AddLine(onnx::GraphProto* graph, std::string_view line) {
 }
 
 // `dims` of x; -1: open.
-onnx::ModelProto Model(const Form& form, const Shape& dims) {
+onnx::ModelProto Model(const SizeForm& form, const Shape& dims) {
   onnx::ModelProto model = EmptyModel(form.opset);
   onnx::GraphProto* graph = model.mutable_graph();
   static const char* const kNames[] = {"A", "B", "C", "D"};
@@ -159,7 +159,7 @@ Given RunOver(LinkedModel* model, const Shape& dims) {
 
 TEST_CASE("open sizes of 0 and 1 give what fixed ones give") {
   int compared = 0;
-  for (const Form& form : Forms()) {
+  for (const SizeForm& form : Forms()) {
     LinkedModel open(Model(form, Shape(form.rank, -1)));
     INFO(form.lines[0] << ": " << open.error());
     // Some need a size to be known; then nothing is compared.

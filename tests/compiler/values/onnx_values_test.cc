@@ -15,12 +15,12 @@ namespace rewire::test {
 namespace {
 
 // The lines of a case by the first word of their keys; an input's line has its name in front.
-using Case = std::map<std::string, std::vector<std::string>>;
+using ValueCase = std::map<std::string, std::vector<std::string>>;
 
-std::vector<Case> ReadTable() {
+std::vector<ValueCase> ReadTable() {
   std::ifstream file(REWIRE_ONNX_VALUES);
   REQUIRE(file);
-  std::vector<Case> cases;
+  std::vector<ValueCase> cases;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
     const std::size_t space = line.find(' '), colon = line.find(": ");
@@ -32,21 +32,21 @@ std::vector<Case> ReadTable() {
   return cases;
 }
 
-const std::string& One(const Case& given, const std::string& key) {
+const std::string& One(const ValueCase& given, const std::string& key) {
   const auto found = given.find(key);
   INFO("the case has one line '" << key << "'");
   REQUIRE((found != given.end() && found->second.size() == 1));
   return found->second[0];
 }
 
-struct NamedTensor {
+struct NamedValue {
   std::string name;
   onnx::TensorProto tensor;
 };
 
 // "NAME<separator>TENSOR" in each line.
-std::vector<NamedTensor> Tensors(const std::vector<std::string>& lines, const std::string& separator) {
-  std::vector<NamedTensor> tensors;
+std::vector<NamedValue> Tensors(const std::vector<std::string>& lines, const std::string& separator) {
+  std::vector<NamedValue> tensors;
   for (const std::string& line : lines) {
     const std::size_t at = line.find(separator);
     REQUIRE(at != std::string::npos);
@@ -58,11 +58,11 @@ std::vector<NamedTensor> Tensors(const std::vector<std::string>& lines, const st
 
 // The answer that Rewire is to give: outputs, or a part of an error's message.
 struct Wanted {
-  std::vector<NamedTensor> outputs;
+  std::vector<NamedValue> outputs;
   std::string failure;
 };
 
-Wanted WantedOf(const Case& given) {
+Wanted WantedOf(const ValueCase& given) {
   const std::vector<std::string>& lines = given.at("rewire");
   Wanted wanted;
   if (lines[0] == "reference" || lines[0] == "runtime") {
@@ -91,14 +91,14 @@ std::string TextOf(Form form) {
   return form == Form::kConstant ? "its inputs constants" : "its inputs constants that no pass folds";
 }
 
-onnx::ModelProto Model(const Case& given, const std::vector<NamedTensor>& inputs, Form form) {
+onnx::ModelProto Model(const ValueCase& given, const std::vector<NamedValue>& inputs, Form form) {
   const auto opset = given.find("opset");
   onnx::ModelProto model = EmptyModel(opset == given.end() ? 18 : std::stoll(opset->second[0]));
   onnx::GraphProto* graph = model.mutable_graph();
   // Names of dimensions live as long as the model is made.
   std::vector<std::string> names;
   names.reserve(64);
-  for (const NamedTensor& input : inputs) {
+  for (const NamedValue& input : inputs) {
     if (IsConstant(form)) {
       *graph->add_initializer() = input.tensor;
       graph->mutable_initializer(graph->initializer_size() - 1)->set_name(input.name);
@@ -171,12 +171,12 @@ std::string Difference(const Elements& given, const Elements& expected) {
 }
 
 TEST_CASE("values that ONNX leaves open are those of the table") {
-  const std::vector<Case> cases = ReadTable();
+  const std::vector<ValueCase> cases = ReadTable();
   CHECK(cases.size() >= 140);
-  for (const Case& given : cases) {
+  for (const ValueCase& given : cases) {
     const Wanted wanted = WantedOf(given);
     const auto lines = given.find("input");
-    const std::vector<NamedTensor> tensors = Tensors(lines->second, ": ");
+    const std::vector<NamedValue> tensors = Tensors(lines->second, ": ");
     for (const Form form : {Form::kFixed, Form::kOpen, Form::kConstant, Form::kUnfolded}) {
       INFO(One(given, "case") << ", " << TextOf(form));
       compiler::CompileOptions options;
@@ -187,7 +187,7 @@ TEST_CASE("values that ONNX leaves open are those of the table") {
       LinkedModel model(Model(given, tensors, form), options);
       std::vector<Elements> inputs;
       if (!IsConstant(form)) {
-        for (const NamedTensor& input : tensors) inputs.push_back(ElementsOf(input.tensor));
+        for (const NamedValue& input : tensors) inputs.push_back(ElementsOf(input.tensor));
       }
       const std::string error = model.error().empty() ? model.Run(&inputs) : model.error();
       if (!wanted.failure.empty()) {

@@ -16,29 +16,21 @@ namespace {
 using Catch::Matchers::Contains;
 using Code = std::vector<RelayWords>;
 
-constexpr std::int64_t kMove = 0, kRet = 1, kAllocAdt = 7, kGetField = 9, kIf = 10, kGoto = 12, kGetTag = 13,
-                       kLoadConsti = 14, kKill = 20;
-
-RelaySpec OneFunction(Code code, std::vector<std::string> parameters = {"x"}) {
-  RelaySpec spec;
+// Of a program that calls no kernel.
+Result<Executable> Open(RelaySpec spec) {
   spec.kernels = {};
-  spec.functions.push_back({"main", "64", std::move(parameters), std::move(code), ""});
-  return spec;
-}
-
-Result<Executable> Open(const RelaySpec& spec) {
   Result<Module> module = ImportRelayExecutable(Share(WriteRelay(spec)));
   if (!module) return Forward(module);
   return Executable::FromModule(*std::move(module));
 }
 
-std::string CodeOf(Code code) {
+std::string OpenedCodeOf(Code code) {
   const Result<Executable> executable = Open(OneFunction(std::move(code)));
   if (!executable) FAIL(executable.error().message());
   return CodeText(executable->module());
 }
 
-std::string ErrorOf(Code code) {
+std::string OpenErrorOf(Code code) {
   const Result<Executable> executable = Open(OneFunction(std::move(code)));
   return executable ? "no error" : executable.error().message();
 }
@@ -49,17 +41,18 @@ std::string FatalText(int instruction, const std::string& mnemonic, int reg) {
 }
 
 TEST_CASE("a read of what holds nothing stops the program there") {
-  CHECK(CodeOf({{kRet, 50}}) == FatalText(0, "ret", 50));
-  CHECK(CodeOf({{kMove, 0, 5}, {kKill, 5}, {kRet, 5}}) == FatalText(2, "ret", 5));
+  CHECK(OpenedCodeOf({{kRet, 50}}) == FatalText(0, "ret", 50));
+  CHECK(OpenedCodeOf({{kMove, 0, 5}, {kKill, 5}, {kRet, 5}}) == FatalText(2, "ret", 5));
   // An ADT is made although nobody reads it: its register is empty because of the kill alone.
-  CHECK(CodeOf({{kAllocAdt, 5, 0, 5}, {kKill, 5}, {kRet, 5}}) ==
+  CHECK(OpenedCodeOf({{kAllocAdt, 5, 0, 5}, {kKill, 5}, {kRet, 5}}) ==
         "%1 = alloc_adt tag=5 ()\nkill %1\n" + FatalText(2, "ret", 5));
   // The code behind it is not reached, so that its writes do not count.
-  CHECK(CodeOf({{kGetField, 50, 0, 7}, {kLoadConsti, 1, 8}, {kRet, 8}}) == FatalText(0, "get_field", 50));
-  CHECK(CodeOf({{kGetTag, 5, 6}, {kMove, 0, 5}, {kIf, 6, 6, -2, 1}, {kRet, 0}}) ==
+  CHECK(OpenedCodeOf({{kGetField, 50, 0, 7}, {kLoadConsti, 1, 8}, {kRet, 8}}) ==
+        FatalText(0, "get_field", 50));
+  CHECK(OpenedCodeOf({{kGetTag, 5, 6}, {kMove, 0, 5}, {kIf, 6, 6, -2, 1}, {kRet, 0}}) ==
         FatalText(0, "get_tag", 5));
   // The copy of a clause: it writes register 21 and reads that of the first copy.
-  CHECK(CodeOf({
+  CHECK(OpenedCodeOf({
             {kGetTag, 0, 1},        // 0
             {kLoadConsti, 7, 2},    // 1
             {kIf, 1, 2, 1, 4},      // 2: to 3 or 6
@@ -81,12 +74,13 @@ TEST_CASE("a read of what holds nothing stops the program there") {
 }
 
 TEST_CASE("a dead move of what nobody writes is no read") {
-  CHECK(CodeOf({{kMove, 5, 6}, {kRet, 0}}) == "ret %x\n");
+  CHECK(OpenedCodeOf({{kMove, 5, 6}, {kRet, 0}}) == "ret %x\n");
 }
 
 TEST_CASE("the verifier still refuses a read of what holds something on some paths alone") {
-  CHECK_THAT(ErrorOf({{kIf, 0, 0, 1, 2}, {kMove, 0, 5}, {kRet, 5}}), Contains("register %1 is undefined"));
-  CHECK_THAT(ErrorOf({{kMove, 0, 5}, {kIf, 0, 0, 1, 2}, {kKill, 5}, {kRet, 5}}),
+  CHECK_THAT(OpenErrorOf({{kIf, 0, 0, 1, 2}, {kMove, 0, 5}, {kRet, 5}}),
+             Contains("register %1 is undefined"));
+  CHECK_THAT(OpenErrorOf({{kMove, 0, 5}, {kIf, 0, 0, 1, 2}, {kKill, 5}, {kRet, 5}}),
              Contains("register %1 is undefined"));
 }
 

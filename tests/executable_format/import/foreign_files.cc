@@ -35,6 +35,13 @@ void StreamWriter::Tensor(DLDataType dtype, const std::vector<std::int64_t>& sha
   bytes_ += elements;
 }
 
+RelaySpec OneFunction(std::vector<RelayWords> code, std::vector<std::string> parameters,
+                      std::string registers) {
+  RelaySpec spec;
+  spec.functions.push_back({"main", std::move(registers), std::move(parameters), std::move(code), ""});
+  return spec;
+}
+
 RelaySpec::Constant Scalar64(std::int64_t value) {
   RelaySpec::Constant constant;
   constant.elements.assign(reinterpret_cast<const char*>(&value), sizeof(value));

@@ -31,6 +31,13 @@ class StreamWriter {
   std::string bytes_;
 };
 
+// TVM's opcodes, as files have them.
+inline constexpr std::int64_t kMove = 0, kRet = 1, kInvoke = 2, kInvokeClosure = 3, kInvokePacked = 4,
+                              kAllocTensor = 5, kAllocTensorReg = 6, kAllocAdt = 7, kAllocClosure = 8,
+                              kGetField = 9, kIf = 10, kLoadConst = 11, kGoto = 12, kGetTag = 13,
+                              kLoadConsti = 14, kFatal = 15, kAllocStorage = 16, kShapeOf = 17, kReshape = 18,
+                              kDeviceCopy = 19, kKill = 20;
+
 // An instruction as the file has it, without its hash: opcode, fields.
 using RelayWords = std::vector<std::int64_t>;
 
@@ -62,6 +69,10 @@ struct RelaySpec {
   std::vector<std::string> globals;  // empty: the functions' names
   std::int64_t parameter_device = 0;
 };
+
+// A file whose only function is "main".
+RelaySpec OneFunction(std::vector<RelayWords> code, std::vector<std::string> parameters = {"x"},
+                      std::string registers = "64");
 
 RelaySpec::Constant Scalar64(std::int64_t value);
 std::string WriteRelay(const RelaySpec& spec);

@@ -22,7 +22,7 @@ Json Call(const char* function, Json inputs) {
 }
 
 // sum(reshape(scale(x, weight)), weight), and the reshape.
-Json Sample() {
+Json SampleGraph() {
   return {{"nodes",
            {Input("x"), Input("weight"), Call("scale", {{0, 0, 0}, {1, 0, 0}}),
             Call("__nop", Json::array({{2, 0, 0}})), Call("sum", {{3, 0, 0}, {1, 0, 0}})}},
@@ -43,16 +43,16 @@ NamedTensors Parameters() {
           {"unused", {kFloat32, {0}, {}}}};
 }
 
-Result<Module> Import(const Json& json) { return ImportGraph(json.dump(), Parameters(), nullptr); }
+Result<Module> ImportJson(const Json& json) { return ImportGraph(json.dump(), Parameters(), nullptr); }
 
-std::string ErrorOf(const Json& json) {
-  Result<Module> module = Import(json);
+std::string GraphErrorOf(const Json& json) {
+  Result<Module> module = ImportJson(json);
   REQUIRE_FALSE(module);
   return module.error().message();
 }
 
 TEST_CASE("a graph becomes a function of its inputs, with its storage plan and its parameters inside") {
-  Result<Module> module = Import(Sample());
+  Result<Module> module = ImportJson(SampleGraph());
   if (!module) FAIL(module.error().message());
   CHECK(CodeText(*module) ==
         "%1 = load_const weight\n"
@@ -78,18 +78,18 @@ TEST_CASE("a graph becomes a function of its inputs, with its storage plan and i
 }
 
 TEST_CASE("a graph of one output returns it alone") {
-  Json json = Sample();
+  Json json = SampleGraph();
   json["heads"] = Json::array({{4, 0, 0}});
-  Result<Module> module = Import(json);
+  Result<Module> module = ImportJson(json);
   REQUIRE(module);
   CHECK(TypeText(module->functions[0].result, {}) == "f32[]");
   CHECK(Executable::FromModule(std::move(*module)));
 }
 
 TEST_CASE("a graph without heads gives an empty tuple") {
-  Json json = Sample();
+  Json json = SampleGraph();
   json["heads"] = Json::array();
-  Result<Module> module = Import(json);
+  Result<Module> module = ImportJson(json);
   REQUIRE(module);
   CHECK(TypeText(module->functions[0].result, {}) == "()");
   CHECK(module->functions[0].output_names.empty());
@@ -98,20 +98,20 @@ TEST_CASE("a graph without heads gives an empty tuple") {
 }
 
 TEST_CASE("what the parameters lack is an input, and another shape an error") {
-  Result<Module> module = ImportGraph(Sample().dump(), {}, nullptr);
+  Result<Module> module = ImportGraph(SampleGraph().dump(), {}, nullptr);
   REQUIRE(module);
   CHECK(module->functions[0].inputs.size() == 2);
-  Json json = Sample();
+  Json json = SampleGraph();
   json["attrs"]["shape"][1][1] = {2, 2};
-  CHECK(ErrorOf(json) == "graph: parameter 'weight' is f32[4], the graph has f32[2, 2]");
+  CHECK(GraphErrorOf(json) == "graph: parameter 'weight' is f32[4], the graph has f32[2, 2]");
 }
 
 TEST_CASE("a graph over two devices keeps their storages apart and copies between them") {
-  Json json = Sample();
+  Json json = SampleGraph();
   json["nodes"][3] = Call("__copy", Json::array({{2, 0, 0}}));
   json["attrs"]["shape"][1][3] = {4};
   json["attrs"]["device_index"][1] = {1, 1, 1, 2, 1};
-  Result<Module> module = Import(json);
+  Result<Module> module = ImportJson(json);
   if (!module) FAIL(module.error().message());
   CHECK(module->devices == std::vector<DeviceEntry>{{kDLCPU, 0, ""}, {kDLCUDA, 0, ""}});
   CHECK_THAT(CodeText(*module), Contains("device_copy %") && Contains(", cpu, cuda:0"));
@@ -119,45 +119,46 @@ TEST_CASE("a graph over two devices keeps their storages apart and copies betwee
 
 TEST_CASE("graphs that contradict themselves are refused") {
   const auto with = [](const char* pointer, const Json& value) {
-    Json json = Sample();
+    Json json = SampleGraph();
     json[Json::json_pointer(pointer)] = value;
     return json;
   };
-  CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0/0", 2)),
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/inputs/0/0", 2)),
              Contains("node 2 ('scale'): refers to what is no output of an earlier node"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0/1", 1)), Contains("no output of an earlier node"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/inputs/0", -1)), Contains("no output of an earlier node"));
-  CHECK_THAT(ErrorOf(with("/heads/0/0", 5)),
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/inputs/0/1", 1)), Contains("no output of an earlier node"));
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/inputs/0", -1)), Contains("no output of an earlier node"));
+  CHECK_THAT(GraphErrorOf(with("/heads/0/0", 5)),
              Contains("a head: refers to what is no output of an earlier node"));
-  CHECK_THAT(ErrorOf(with("/heads", 7)), Contains("the graph has no list of heads"));
-  CHECK_THAT(ErrorOf(with("/node_row_ptr/5", 3)), Contains("node_row_ptr does not ascend from 0"));
-  CHECK_THAT(ErrorOf(with("/node_row_ptr/0", 1)), Contains("does not ascend"));
-  CHECK_THAT(ErrorOf(with("/node_row_ptr/5", 2000000000)),
+  CHECK_THAT(GraphErrorOf(with("/heads", 7)), Contains("the graph has no list of heads"));
+  CHECK_THAT(GraphErrorOf(with("/node_row_ptr/5", 3)), Contains("node_row_ptr does not ascend from 0"));
+  CHECK_THAT(GraphErrorOf(with("/node_row_ptr/0", 1)), Contains("does not ascend"));
+  CHECK_THAT(GraphErrorOf(with("/node_row_ptr/5", 2000000000)),
              Contains("attrs.shape is not a list of 2000000000"));
-  CHECK_THAT(ErrorOf(with("/node_row_ptr", {0, 1})), Contains("one element more"));
-  CHECK_THAT(ErrorOf(with("/attrs/storage_id/1/0", -1)), Contains("entry 0 has no valid storage and device"));
-  CHECK_THAT(ErrorOf(with("/attrs/dltype/1/2", "float33x")), Contains("entry 2 has dtype \"float33x\""));
-  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", {-4})), Contains("entry 2 has no valid size"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", 4)), Contains("entry 2 has no shape of rank up to 32"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", std::vector<int>(33, 1))),
+  CHECK_THAT(GraphErrorOf(with("/node_row_ptr", {0, 1})), Contains("one element more"));
+  CHECK_THAT(GraphErrorOf(with("/attrs/storage_id/1/0", -1)),
+             Contains("entry 0 has no valid storage and device"));
+  CHECK_THAT(GraphErrorOf(with("/attrs/dltype/1/2", "float33x")), Contains("entry 2 has dtype \"float33x\""));
+  CHECK_THAT(GraphErrorOf(with("/attrs/shape/1/2", {-4})), Contains("entry 2 has no valid size"));
+  CHECK_THAT(GraphErrorOf(with("/attrs/shape/1/2", 4)), Contains("entry 2 has no shape of rank up to 32"));
+  CHECK_THAT(GraphErrorOf(with("/attrs/shape/1/2", std::vector<int>(33, 1))),
              Contains("entry 2 has no shape of rank up to 32"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape/1/2", {1LL << 40, 1LL << 40})),
+  CHECK_THAT(GraphErrorOf(with("/attrs/shape/1/2", {1LL << 40, 1LL << 40})),
              Contains("entry 2 has no valid size"));
-  CHECK(ErrorOf(with("/attrs/shape/1/3", {2, 3})) ==
+  CHECK(GraphErrorOf(with("/attrs/shape/1/3", {2, 3})) ==
         "graph: nop '__nop' makes 16 bytes of f32 into 24 of f32");
-  CHECK(ErrorOf(with("/nodes/3/inputs", Json::array())) ==
+  CHECK(GraphErrorOf(with("/nodes/3/inputs", Json::array())) ==
         "graph: node '__nop' is a nop of 0 inputs and 1 outputs");
-  CHECK(ErrorOf(with("/nodes/3", Call("__copy", {{2, 0, 0}, {1, 0, 0}}))) ==
+  CHECK(GraphErrorOf(with("/nodes/3", Call("__copy", {{2, 0, 0}, {1, 0, 0}}))) ==
         "graph: copy '__copy' has 2 inputs and 1 outputs");
-  CHECK_THAT(ErrorOf(with("/attrs/device_index/1/0", 0)), Contains("a device has type 0 and id 0"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/op", "other")),
+  CHECK_THAT(GraphErrorOf(with("/attrs/device_index/1/0", 0)), Contains("a device has type 0 and id 0"));
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/op", "other")),
              Contains("node 2 ('scale') is of kind 'other'; 'null' and 'tvm_op' are known"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/attrs/flatten_data", "1")),
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/attrs/flatten_data", "1")),
              Contains("node 2 ('scale') passes its tensors flattened"));
-  CHECK_THAT(ErrorOf(with("/nodes/2/attrs/func_name", 7)), Contains("names no function"));
-  CHECK_THAT(ErrorOf(with("/attrs/shape", nullptr)),
+  CHECK_THAT(GraphErrorOf(with("/nodes/2/attrs/func_name", 7)), Contains("names no function"));
+  CHECK_THAT(GraphErrorOf(with("/attrs/shape", nullptr)),
              Contains("attrs lack one of shape, dltype and storage_id"));
-  CHECK_THAT(ErrorOf(Json(7)), Contains("no nodes"));
+  CHECK_THAT(GraphErrorOf(Json(7)), Contains("no nodes"));
   CHECK_THAT(ImportGraph("{", {}, nullptr).error().message(), Contains("graph: not JSON"));
   CHECK_THAT(ImportGraph(std::string(1 << 20, '['), {}, nullptr).error().message(), Contains("not JSON"));
 }

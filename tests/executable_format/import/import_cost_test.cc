@@ -18,11 +18,8 @@ namespace {
 using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMove = 0, kRet = 1, kInvokeClosure = 3, kAllocAdt = 7, kAllocClosure = 8, kIf = 10,
-                       kGoto = 12, kLoadConsti = 14, kDeviceCopy = 19;
-
 // Inputs x and w, and y = f(x, w); more nodes and their entries can follow.
-Json Graph() {
+Json CallGraph() {
   const auto input = [](const char* name) {
     return Json{{"op", "null"}, {"name", name}, {"inputs", Json::array()}};
   };
@@ -67,7 +64,7 @@ TEST_CASE("a name that is given often gets its numbers one after the other") {
 }
 
 TEST_CASE("one head repeated gives outputs up to the limit, and is refused above it") {
-  Json graph = Graph();
+  Json graph = CallGraph();
   graph["heads"] = Json(4096, Json::array({2, 0, 0}));
   Result<Module> module = ImportGraph(graph.dump(), {}, nullptr);
   REQUIRE(module);
@@ -78,7 +75,7 @@ TEST_CASE("one head repeated gives outputs up to the limit, and is refused above
 }
 
 TEST_CASE("a long name is refused before heads repeat it") {
-  Json graph = Graph();
+  Json graph = CallGraph();
   graph["nodes"][2]["name"] = std::string(4097, 'y');
   CHECK(GraphError(graph) == "graph: node 2 has a name of 4097 bytes; at most 4096 are read");
   graph["nodes"][2]["name"] = std::string(4096, 'y');
@@ -88,7 +85,7 @@ TEST_CASE("a long name is refused before heads repeat it") {
 TEST_CASE("JSON nested a million deep is an error where a number or a name belongs") {
   const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
   const auto with = [&](const std::string& place) {
-    std::string text = Graph().dump();
+    std::string text = CallGraph().dump();
     text.replace(text.find(place), place.size(), deep);
     const Result<Module> module = ImportGraph(text, {}, nullptr);
     return module ? "no error" : module.error().message();
@@ -98,7 +95,7 @@ TEST_CASE("JSON nested a million deep is an error where a number or a name belon
   CHECK(with("4") == "graph: entry 0 has dimension a list");
   CHECK(with("\"float32\"") == "graph: entry 0 has dtype a list");
   CHECK(with("\"y\"") == "no error");  // a node without a name
-  Json graph = Graph();
+  Json graph = CallGraph();
   graph["attrs"]["dltype"][1][0] = std::string(100000, 'f');
   CHECK(GraphError(graph).size() < 100);
 }
@@ -108,7 +105,7 @@ TEST_CASE("nodes of one name share one parameter") {
   const std::vector<std::int64_t> shape = {1 << 18};
   const NamedTensors parameters = {
       {"big", {kFloat32, shape, {reinterpret_cast<const std::byte*>(weight.data()), weight.size()}}}};
-  Json graph = Graph();
+  Json graph = CallGraph();
   for (int i = 0; i < 1000; ++i) AddInput(graph, "big", shape);
   const Result<Module> module = ImportGraph(graph.dump(), parameters, nullptr);
   REQUIRE(module);
@@ -117,7 +114,7 @@ TEST_CASE("nodes of one name share one parameter") {
 }
 
 TEST_CASE("nodes without outputs cost nothing at the heads") {
-  Json graph = Graph();
+  Json graph = CallGraph();
   const Json idle = {
       {"op", "tvm_op"}, {"name", ""}, {"attrs", {{"func_name", "f"}}}, {"inputs", Json::array()}};
   for (int i = 0; i < 50000; ++i) {

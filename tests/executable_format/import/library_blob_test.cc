@@ -34,7 +34,7 @@ std::string Tree() {
   return Entry("_import_tree", out.bytes());
 }
 
-std::string Graph(const std::string& json = "{}") {
+std::string GraphEntry(const std::string& json = "{}") {
   StreamWriter out;
   out.String(json);
   out.Count(1);
@@ -56,7 +56,7 @@ TEST_CASE("a library's blob gives the executable or the graph inside") {
   REQUIRE(blob);
   CHECK(blob->relay_executable.size() == 7);
 
-  const SharedBytes graph = Share(Blob({Graph(), Entry("_lib"), Tree()}));
+  const SharedBytes graph = Share(Blob({GraphEntry(), Entry("_lib"), Tree()}));
   blob = ReadLibraryBlob(graph.view);
   REQUIRE(blob);
   CHECK(blob->graph_json == "{}");
@@ -72,7 +72,8 @@ TEST_CASE("a blob cut anywhere is refused") {
     REQUIRE_FALSE(blob);
     errors.insert(blob.error().message());
   };
-  for (const std::string& good : {Blob({Graph(), Entry("_lib"), Tree()}), Blob({Relay("content"), Tree()})}) {
+  for (const std::string& good :
+       {Blob({GraphEntry(), Entry("_lib"), Tree()}), Blob({Relay("content"), Tree()})}) {
     for (std::size_t size = 0; size < good.size(); ++size) refused(good.substr(0, size));
     // Cut, with the length in front made right.
     for (std::size_t size = 8; size < good.size(); ++size) {
@@ -118,21 +119,23 @@ TEST_CASE("what cannot be run is refused by its kind") {
 
 TEST_CASE("of several models inside the root is given, and none when none is the root") {
   const SharedBytes nested =
-      Share(Blob({Graph("{\"outer\": 1}"), Graph("{\"inner\": 1}"), Entry("_lib"), Tree()}));
+      Share(Blob({GraphEntry("{\"outer\": 1}"), GraphEntry("{\"inner\": 1}"), Entry("_lib"), Tree()}));
   Result<LibraryBlob> blob = ReadLibraryBlob(nested.view);
   REQUIRE(blob);
   CHECK(blob->graph_json == "{\"outer\": 1}");
   CHECK(blob->parameters.size() == 1);
 
-  const SharedBytes mixed = Share(Blob({Relay("content"), Graph()}));
+  const SharedBytes mixed = Share(Blob({Relay("content"), GraphEntry()}));
   blob = ReadLibraryBlob(mixed.view);
   REQUIRE(blob);
   CHECK(blob->relay_executable.size() == 7);
   CHECK(blob->graph_json.empty());
 
   // One model may stand anywhere.
-  CHECK(ReadLibraryBlob(Share(Blob({Entry("_lib"), Tree(), Graph()})).view)->graph_json == "{}");
-  CHECK(ReadLibraryBlob(Share(Blob({Tree(), Entry("_lib"), Graph(), Graph()})).view).error().message() ==
+  CHECK(ReadLibraryBlob(Share(Blob({Entry("_lib"), Tree(), GraphEntry()})).view)->graph_json == "{}");
+  CHECK(ReadLibraryBlob(Share(Blob({Tree(), Entry("_lib"), GraphEntry(), GraphEntry()})).view)
+            .error()
+            .message() ==
         "the library has 2 models inside, and none of them is its root module; export each into a library of "
         "its own");
 }

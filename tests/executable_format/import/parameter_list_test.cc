@@ -20,7 +20,7 @@ std::string List(DLDataType dtype, const std::vector<std::int64_t>& shape, const
   return out.bytes();
 }
 
-std::string ErrorOf(const std::string& bytes) {
+std::string ListErrorOf(const std::string& bytes) {
   Result<NamedTensors> list = ReadParameterList(Share(bytes).view);
   REQUIRE_FALSE(list);
   return list.error().message();
@@ -46,25 +46,25 @@ TEST_CASE("a parameter file cut anywhere is refused") {
 }
 
 TEST_CASE("tensors whose header contradicts itself are refused") {
-  CHECK(ErrorOf(List(kInt32, {3}, "12345678")) ==
+  CHECK(ListErrorOf(List(kInt32, {3}, "12345678")) ==
         "parameter 'weight' claims 8 bytes, its i32 elements of shape [3] take 12");
-  CHECK_THAT(ErrorOf(List(kInt32, {-2}, "12345678")), Contains("no valid number"));
-  CHECK_THAT(ErrorOf(List(kInt32, {1LL << 32, 1LL << 32}, "12345678")), Contains("no valid number"));
-  CHECK(ErrorOf(List(kInt32, std::vector<std::int64_t>(33, 1), "1234")) ==
+  CHECK_THAT(ListErrorOf(List(kInt32, {-2}, "12345678")), Contains("no valid number"));
+  CHECK_THAT(ListErrorOf(List(kInt32, {1LL << 32, 1LL << 32}, "12345678")), Contains("no valid number"));
+  CHECK(ListErrorOf(List(kInt32, std::vector<std::int64_t>(33, 1), "1234")) ==
         "parameter 'weight' has rank 33; it is 0 to 32");
-  CHECK(ErrorOf(List(MakeDType(kFloat, 32, 4), {1}, "1234567812345678")) ==
+  CHECK(ListErrorOf(List(MakeDType(kFloat, 32, 4), {1}, "1234567812345678")) ==
         "parameter 'weight' has elements of 4 lanes; only 1 can be read back");
-  CHECK_THAT(ErrorOf(List(DLDataType{77, 32, 1}, {1}, "1234")), Contains("code 77"));
-  CHECK(ErrorOf(List(kInt32, {2}, "12345678", 2)) == "the parameter file has 1 names and 2 tensors");
-  CHECK(ErrorOf("not parameters") ==
+  CHECK_THAT(ListErrorOf(List(DLDataType{77, 32, 1}, {1}, "1234")), Contains("code 77"));
+  CHECK(ListErrorOf(List(kInt32, {2}, "12345678", 2)) == "the parameter file has 1 names and 2 tensors");
+  CHECK(ListErrorOf("not parameters") ==
         "not a parameter file of TVM: it starts with 0x6172617020746f6e instead of 0xf7e58d4f05049cb7");
   std::string negative = List(kInt32, {2}, "12345678"), headless = negative;
   const std::size_t header =
       headless.find("weight") + 6 + sizeof(std::uint64_t);    // behind the count of tensors
   negative[header + 3 * sizeof(std::uint64_t) + 3] = '\x80';  // of the rank
-  CHECK(ErrorOf(negative) == "parameter 'weight' has rank -2147483647; it is 0 to 32");
+  CHECK(ListErrorOf(negative) == "parameter 'weight' has rank -2147483647; it is 0 to 32");
   headless[header] = 0;
-  CHECK(ErrorOf(headless) ==
+  CHECK(ListErrorOf(headless) ==
         "parameter 'weight' starts with 0xdd5e40f096b4a100 instead of a tensor's 0xdd5e40f096b4a13f");
 }
 

@@ -13,16 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr std::int64_t kRet = 1, kInvokePacked = 4, kAllocTensor = 5, kLoadConst = 11, kGoto = 12,
-                       kFatal = 15, kAllocStorage = 16, kDeviceCopy = 19;
-
-RelaySpec OneFunction(std::vector<RelayWords> code) {
-  RelaySpec spec;
-  spec.functions.push_back({"main", "8", {"x"}, std::move(code), ""});
-  return spec;
-}
-
-std::string ErrorOf(const RelaySpec& spec) {
+std::string ReadErrorOf(const RelaySpec& spec) {
   const std::string bytes = WriteRelay(spec);
   Result<RelayFile> file = ReadRelayFile(Share(bytes).view);
   REQUIRE_FALSE(file);
@@ -99,7 +90,7 @@ TEST_CASE("device types of 0.8 become indices of a table") {
   CHECK(file->functions[0].instructions[2].fields == std::vector<std::int64_t>{0, 0, 1, 3});
 
   spec.parameter_device = 0;
-  CHECK_THAT(ErrorOf(spec), Contains("0 is not a device type"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("0 is not a device type"));
 }
 
 TEST_CASE("a file cut anywhere is refused, and what stands behind it is ignored as TVM does") {
@@ -123,26 +114,27 @@ TEST_CASE("counts that the file cannot hold are refused before anything is sized
   RelaySpec spec = OneFunction({{kRet, 0}});
   spec.functions[0].instructions = "1000000000000";
   CHECK(
-      ErrorOf(spec) ==
+      ReadErrorOf(spec) ==
       "Relay VM executable: function 'main' claims 1000000000000 instructions, more than the file can hold");
   spec.functions[0].instructions = "-1";
-  CHECK(ErrorOf(spec) == "Relay VM executable: function 'main' has '8' registers and '-1' instructions");
+  CHECK(ReadErrorOf(spec) == "Relay VM executable: function 'main' has '64' registers and '-1' instructions");
   spec.functions[0].instructions = "";
   spec.functions[0].registers = "99999999999999999999";
-  CHECK_THAT(ErrorOf(spec), Contains("registers"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("registers"));
   spec.functions[0].registers = "0";
-  CHECK_THAT(ErrorOf(spec), Contains("1 parameters in 0 registers"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("1 parameters in 0 registers"));
 }
 
 TEST_CASE("fields that do not fit their opcode are refused") {
-  CHECK_THAT(ErrorOf(OneFunction({{kGoto, 1, 2}})), Contains("main@0: goto has 2 fields, expected 1"));
-  CHECK_THAT(ErrorOf(OneFunction({{kLoadConst, 0}})), Contains("load_const has 1 fields, expected 2"));
-  CHECK(ErrorOf(OneFunction({{kInvokePacked, 0, -1, 1}})) ==
+  CHECK_THAT(ReadErrorOf(OneFunction({{kGoto, 1, 2}})), Contains("main@0: goto has 2 fields, expected 1"));
+  CHECK_THAT(ReadErrorOf(OneFunction({{kLoadConst, 0}})), Contains("load_const has 1 fields, expected 2"));
+  CHECK(ReadErrorOf(OneFunction({{kInvokePacked, 0, -1, 1}})) ==
         "Relay VM executable: main@0: invoke_packed counts -1 list entries and has 3 fields");
-  CHECK_THAT(ErrorOf(OneFunction({{kInvokePacked, 0, 3, 1, 0}})), Contains("has 4 fields, expected 6"));
-  CHECK_THAT(ErrorOf(OneFunction({{kAllocTensor, 0, 1, 2, 32, 1, 1LL << 60, 2}})), Contains("list entries"));
-  CHECK_THAT(ErrorOf(OneFunction({{-1, 0}})), Contains("opcode -1"));
-  CHECK_THAT(ErrorOf(OneFunction({{(1LL << 32) + kRet, 0}})), Contains("opcode 4294967297"));
+  CHECK_THAT(ReadErrorOf(OneFunction({{kInvokePacked, 0, 3, 1, 0}})), Contains("has 4 fields, expected 6"));
+  CHECK_THAT(ReadErrorOf(OneFunction({{kAllocTensor, 0, 1, 2, 32, 1, 1LL << 60, 2}})),
+             Contains("list entries"));
+  CHECK_THAT(ReadErrorOf(OneFunction({{-1, 0}})), Contains("opcode -1"));
+  CHECK_THAT(ReadErrorOf(OneFunction({{(1LL << 32) + kRet, 0}})), Contains("opcode 4294967297"));
 }
 
 TEST_CASE("messages name each of TVM's opcodes as the instruction that it becomes") {
@@ -151,12 +143,12 @@ TEST_CASE("messages name each of TVM's opcodes as the instruction that it become
   for (std::int64_t code = 0; code <= 20; ++code) {
     RelayWords instruction(61);  // its opcode, and more fields than any opcode has
     instruction[0] = code;
-    CHECK_THAT(ErrorOf(OneFunction({instruction})),
+    CHECK_THAT(ReadErrorOf(OneFunction({instruction})),
                Contains("main@0: " + std::string(kOpcodes[static_cast<std::size_t>(code)].mnemonic) +
                         " has 60 fields, expected "));
   }
   for (std::int64_t code = 21; code < 256; ++code) {
-    CHECK_THAT(ErrorOf(OneFunction({{code, 0}})), Contains("is none of TVM's"));
+    CHECK_THAT(ReadErrorOf(OneFunction({{code, 0}})), Contains("is none of TVM's"));
   }
 }
 
@@ -202,20 +194,20 @@ TEST_CASE("counts and tags that contradict what follows them are refused") {
 TEST_CASE("functions and globals that do not agree are refused") {
   RelaySpec spec = OneFunction({{kRet, 0}});
   spec.globals = {"main", "other"};
-  CHECK(ErrorOf(spec) == "Relay VM executable: the file has 1 functions and 2 names for them");
+  CHECK(ReadErrorOf(spec) == "Relay VM executable: the file has 1 functions and 2 names for them");
   spec.globals = {"other"};
-  CHECK_THAT(ErrorOf(spec), Contains("function 0 is 'main', the globals call it 'other'"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("function 0 is 'main', the globals call it 'other'"));
 }
 
 TEST_CASE("devices that the table does not have are refused") {
   RelaySpec spec = OneFunction({{kRet, 0}});
   spec.parameter_device = 1;
-  CHECK_THAT(ErrorOf(spec), Contains("the parameters of 'main' name device 1, there are 1"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("the parameters of 'main' name device 1, there are 1"));
   spec.parameter_device = 0;
   spec.host = 1;
-  CHECK_THAT(ErrorOf(spec), Contains("the host is virtual device 1, there are 1"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("the host is virtual device 1, there are 1"));
   spec.host = -1;
-  CHECK_THAT(ErrorOf(spec), Contains("the host is virtual device -1"));
+  CHECK_THAT(ReadErrorOf(spec), Contains("the host is virtual device -1"));
 }
 
 TEST_CASE("a file with its length in front is read as without") {

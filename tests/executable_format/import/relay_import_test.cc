@@ -10,17 +10,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr std::int64_t kMove = 0, kRet = 1, kInvoke = 2, kInvokeClosure = 3, kInvokePacked = 4,
-                       kAllocTensor = 5, kAllocTensorReg = 6, kAllocAdt = 7, kAllocClosure = 8, kGetField = 9,
-                       kIf = 10, kLoadConst = 11, kGoto = 12, kGetTag = 13, kLoadConsti = 14, kFatal = 15,
-                       kAllocStorage = 16, kShapeOf = 17, kReshape = 18, kDeviceCopy = 19, kKill = 20;
-
-RelaySpec OneFunction(std::vector<RelayWords> code, std::vector<std::string> parameters = {"x"}) {
-  RelaySpec spec;
-  spec.functions.push_back({"main", "64", std::move(parameters), std::move(code), ""});
-  return spec;
-}
-
 Module Import(const RelaySpec& spec) {
   Result<Module> module = ImportRelayExecutable(Share(WriteRelay(spec)));
   if (!module) FAIL(module.error().message());

@@ -11,13 +11,7 @@
 namespace rewire {
 namespace {
 
-Module Sample(const std::string& name) {
-  for (test::SampleModule& sample : test::SampleModules()) {
-    if (sample.name == name) return std::move(sample.module);
-  }
-  FAIL("no sample " << name);
-  return {};
-}
+using test::Sample;
 
 TEST_CASE("a stripped sample verifies, and its map makes it what it was") {
   for (const test::SampleModule& sample : test::SampleModules()) {

@@ -8,7 +8,7 @@
 namespace rewire {
 namespace {
 
-std::string Message(const std::string& text, std::size_t max_errors = 20) {
+std::string MessageOf(const std::string& text, std::size_t max_errors = 20) {
   AssembleOptions options;
   options.file_name = "t.asm";
   options.max_errors = max_errors;
@@ -52,10 +52,10 @@ TEST_CASE("mistakes in device code") {
       {KernelLine("k groups(1) threads(1) args(x y)"), "1:97: expected ',' or ')', got 'y'"},
       {KernelLine("k groups(1) threads(1) args(f32 x)"), "1:99: 'x' is no f64 value"},
   };
-  for (const Case& each : cases) CHECK(Message(each.line) == "t.asm:" + each.message);
+  for (const Case& each : cases) CHECK(MessageOf(each.line) == "t.asm:" + each.message);
   std::string deep = "1";
   for (int i = 0; i < 17; ++i) deep = "add(1, " + deep + ")";
-  CHECK_THAT(Message(KernelLine("k groups(" + deep + ")")),
+  CHECK_THAT(MessageOf(KernelLine("k groups(" + deep + ")")),
              Catch::Contains("a size is nested more than 16 deep"));
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("mistakes in declarations") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.line);
-    const std::string message = Message(c.line);
+    const std::string message = MessageOf(c.line);
     // A broken string or signature may bring other reports; what matters is that the first says what is
     // wrong.
     CHECK(message.substr(0, message.find('\n')) == "t.asm:" + c.message);
@@ -182,14 +182,14 @@ TEST_CASE("mistakes in instructions") {
         ".kernel add = \"rewire.add\"\n.const w: f32[1] = {1}\n"
         ".func f(a: value, image: value) -> value\n" +
         c.line + "\n.end\n";
-    CHECK(Message(text) == "t.asm:4:" + c.message);
+    CHECK(MessageOf(text) == "t.asm:4:" + c.message);
   }
-  CHECK(Message(".func f(a: value) -> value\nx:\nx: ret %a\n.end") ==
+  CHECK(MessageOf(".func f(a: value) -> value\nx:\nx: ret %a\n.end") ==
         "t.asm:3:1: label 'x' is defined twice");
 }
 
 TEST_CASE("several mistakes are reported at once, in the order of the text") {
-  CHECK(Message(R"(.func f(a: value) -> value
+  CHECK(MessageOf(R"(.func f(a: value) -> value
   %x = mvoe %a
   ret a
 .end
@@ -200,7 +200,7 @@ TEST_CASE("several mistakes are reported at once, in the order of the text") {
 }
 
 TEST_CASE("the number of reports is limited") {
-  const std::string message = Message(".a\n.b\n.c\n.d\n", 3);
+  const std::string message = MessageOf(".a\n.b\n.c\n.d\n", 3);
   CHECK(message ==
         "t.asm:1:1: unknown directive '.a'\nt.asm:2:1: unknown directive '.b'\nt.asm:3:1: unknown directive "
         "'.c'\n"

@@ -98,7 +98,7 @@ AttributeList Attributes(const ConvCase& c) {
   return attributes;
 }
 
-HostTensor ShapeTensor(const Shape& shape) {
+HostTensor SizesOf(const Shape& shape) {
   return HostTensor::Of<std::int64_t>({static_cast<std::int64_t>(shape.size())}, shape);
 }
 
@@ -107,7 +107,7 @@ std::vector<double> Doubles(const HostTensor& tensor) {
   return std::vector<double>(values.begin(), values.end());
 }
 
-void CheckClose(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-5) {
+void CheckNear(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-5) {
   const auto values = Doubles(out);
   REQUIRE(values.size() == expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -155,9 +155,9 @@ TEST_CASE("convolution is a sum over taps") {
         }
       }
     }
-    CheckClose(out, expected);
-    HostTensor shape_x = ShapeTensor(c.x);
-    HostTensor shape_w = ShapeTensor(c.w);
+    CheckNear(out, expected);
+    HostTensor shape_x = SizesOf(c.x);
+    HostTensor shape_w = SizesOf(c.w);
     HostTensor result = HostTensor::Empty<std::int64_t>({static_cast<std::int64_t>(shape.size())});
     REQUIRE(Run("rewire.shape.conv", {&shape_x, &shape_w, &result}, Attributes(c)) == "");
     CHECK(result.values<std::int64_t>() == shape);
@@ -202,9 +202,9 @@ TEST_CASE("transposed convolution spreads what convolution gathers") {
     AttributeList attributes = Attributes(c);
     attributes.emplace_back("output_padding", extra);
     REQUIRE(Run("rewire.conv_transpose", {&small, &w, &out}, attributes) == "");
-    CheckClose(out, expected);
-    HostTensor shape_x = ShapeTensor(small.shape());
-    HostTensor shape_w = ShapeTensor(c.w);
+    CheckNear(out, expected);
+    HostTensor shape_x = SizesOf(small.shape());
+    HostTensor shape_w = SizesOf(c.w);
     HostTensor result = HostTensor::Empty<std::int64_t>({static_cast<std::int64_t>(c.x.size())});
     REQUIRE(Run("rewire.shape.conv_transpose", {&shape_x, &shape_w, &result}, attributes) == "");
     CHECK(result.values<std::int64_t>() == c.x);
@@ -278,8 +278,8 @@ void CheckPool(const PoolCase& c, const std::string& name, const AttributeList& 
       expected.push_back(reduce(covered));
     }
   }
-  CheckClose(out, expected);
-  HostTensor shape_x = ShapeTensor(c.x);
+  CheckNear(out, expected);
+  HostTensor shape_x = SizesOf(c.x);
   HostTensor result = HostTensor::Empty<std::int64_t>({static_cast<std::int64_t>(shape.size())});
   REQUIRE(Run("rewire.shape.pool", {&shape_x, &result}, Attributes(c)) == "");
   CHECK(result.values<std::int64_t>() == shape);

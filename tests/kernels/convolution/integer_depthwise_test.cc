@@ -87,7 +87,7 @@ void CheckLine(const IntegerDepthwiseKernel& kernel, const LineCase& c) {
 
 // x by weights [channels, 1, kernel...], as sums.
 template <typename X, typename W>
-void CheckConv(const ConvCase& c, bool w_zeros) {
+void CheckDepthwise(const LastChannels& c, bool w_zeros) {
   INFO("x of " << c.x[1] << " by " << c.x[2] << " by " << c.x[3] << ", kernel " << c.kernel[0] << " by "
                << c.kernel[1]);
   HostTensor x = RandomBytes<X>(c.x, 1);
@@ -141,7 +141,7 @@ TEST_CASE("the depthwise integer kernels of every instruction set are exact") {
 }
 
 TEST_CASE("depthwise integer convolutions by packed weights are those of conv_integer") {
-  const ConvCase cases[] = {
+  const LastChannels cases[] = {
       {{1, 1, 1, 1}, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
       {{2, 9, 21, 24}, 24, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
       {{2, 9, 21, 70}, 70, {3, 3}, {2, 2}, {1, 1}, {0, 0, 1, 1}},
@@ -155,10 +155,10 @@ TEST_CASE("depthwise integer convolutions by packed weights are those of conv_in
       {{1, 2, 300, 64}, 64, {2, 128}, {1, 1}, {1, 1}, {0, 0, 0, 60}},
       {{1, 40, 3, 3}, 3, {40, 2}, {1, 1}, {1, 1}, {30, 1, 30, 1}},
   };
-  for (const ConvCase& c : cases) {
+  for (const LastChannels& c : cases) {
     for (const bool w_zeros : {false, true}) {
-      CheckConv<std::uint8_t, std::int8_t>(c, w_zeros);
-      CheckConv<std::int8_t, std::uint8_t>(c, w_zeros);
+      CheckDepthwise<std::uint8_t, std::int8_t>(c, w_zeros);
+      CheckDepthwise<std::int8_t, std::uint8_t>(c, w_zeros);
     }
   }
 }

@@ -20,17 +20,17 @@ using kernel::cpu::FewColumns;
 
 constexpr const char kName[] = "rewire.packed.conv_transpose";
 
-std::int64_t RoundedUp(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+std::int64_t RoundedColumns(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
 // Weights [C, M, taps...] as the kernel reads them.
 HostTensor Packed(HostTensor& w) {
   const Shape& dims = w.shape();
   const std::int64_t in = dims[0], out = dims[1], of_row = dims.back(), columns = of_row * out;
   const std::int64_t taps = w.size() / (in * out), rows = taps / of_row;
-  HostTensor packed = HostTensor::Empty<float>({rows * RoundedUp(columns), in});
+  HostTensor packed = HostTensor::Empty<float>({rows * RoundedColumns(columns), in});
   for (std::int64_t r = 0; r < rows; ++r) {
     HostTensor row = HostTensor::Empty<float>({columns, in});
-    HostTensor part = HostTensor::Empty<float>({RoundedUp(columns), in});
+    HostTensor part = HostTensor::Empty<float>({RoundedColumns(columns), in});
     for (std::int64_t i = 0; i < columns * in; ++i) {
       const std::int64_t column = i / in, tap = r * of_row + column / out;
       row.elements<float>()[i] = w.elements<float>()[(i % in * out + column % out) * taps + tap];

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
@@ -13,7 +14,6 @@ using F = std::vector<float>;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr DLDataType kE4M3Fn{10, 8, 1}, kE4M3FnUz{11, 8, 1}, kE5M2{12, 8, 1}, kE5M2FnUz{13, 8, 1},
     kE8M0{14, 8, 1}, kE2M1{17, 4, 1}, kI4{kDLInt, 4, 1}, kU4{kDLUInt, 4, 1}, kI2{kDLInt, 2, 1},
     kU2{kDLUInt, 2, 1};

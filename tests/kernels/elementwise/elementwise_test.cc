@@ -6,12 +6,10 @@
 #include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // The offset of an element of a row-major tensor of shape `shape` that belongs to element `flat` of `out`.
 std::int64_t BroadcastOffset(const Shape& shape, const Shape& out, std::int64_t flat) {

@@ -21,6 +21,7 @@
 #include "rewire/kernels/cpu/registry.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -34,8 +35,6 @@ using kernel::cpu::FusedProgram;
 using kernel::cpu::Kernel;
 
 using Floats = std::vector<float>;
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Functions that are computed by a polynomial, which instruction sets round in their own ways. All others are
 // the same to the bit in all forms.
@@ -47,7 +46,7 @@ bool IsExact(std::string_view function) {
 }
 
 // Every power of 2, subnormal ones too, and numbers next to those at which some function changes its formula.
-Floats Points() {
+Floats FormPoints() {
   Floats points = {0,     kInf, kNaN, std::numeric_limits<float>::max(), std::numeric_limits<float>::min(),
                    1e38F, 88.8F};
   for (int exponent = -149; exponent < 128; ++exponent) {
@@ -65,7 +64,7 @@ Floats Points() {
 }
 
 // The same number, or both NaN. Zeros of the two signs differ.
-bool IsSame(float a, float b) {
+bool IsSameFloat(float a, float b) {
   return std::isnan(a) ? std::isnan(b) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
 
@@ -90,7 +89,7 @@ bool IsClose(float given, double expected, float x) {
 void RequireSame(const Floats& given, const Floats& expected, const Floats& x) {
   REQUIRE(given.size() == expected.size());
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (IsSame(given[i], expected[i])) continue;
+    if (IsSameFloat(given[i], expected[i])) continue;
     CAPTURE(i, x[i], given[i], expected[i]);
     FAIL_CHECK("the forms differ");
     return;
@@ -271,7 +270,7 @@ void CheckHalf(const Function& function, const Floats& x) {
 }
 
 TEST_CASE("functions of one number: all dtypes, chains and instruction sets agree") {
-  const Floats x = Points();
+  const Floats x = FormPoints();
   const std::vector<Function> functions = FunctionsOf(1);
   REQUIRE(functions.size() > 100);
   std::size_t fused = 0;
@@ -324,7 +323,7 @@ TEST_CASE("functions of two numbers: chains and instruction sets agree") {
 
 // Products by 1, so that what the activation gets is what the product without one gives.
 TEST_CASE("activations behind packed products and convolutions are the kernels of their names") {
-  const Floats x = Points();
+  const Floats x = FormPoints();
   const auto count = static_cast<std::int64_t>(x.size());
   HostTensor ones = HostTensor::Of<float>({1, 1}, {1}), panel = HostTensor::Empty<float>({16, 1});
   HostTensor filter = HostTensor::Of<float>({1, 1, 1, 1}, {1}), direct = HostTensor::Empty<float>({16, 1});
@@ -404,7 +403,7 @@ TEST_CASE("a clip with its bounds swapped gives the upper one") {
 
 // The compiler makes two kernels of bounds that are computed.
 TEST_CASE("a clip by tensors is that by numbers") {
-  const Floats x = Points();
+  const Floats x = FormPoints();
   const Shape shape = {static_cast<std::int64_t>(x.size())};
   for (const Function& clip : FunctionsOf(1)) {
     if (clip.name != "clip") continue;

@@ -2,11 +2,11 @@
 // rewire.fused against the kernels that do the same one by one.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 
 #include "rewire/kernels/cpu/elementwise/fused_steps.h"
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -18,13 +18,10 @@ using kernel::cpu::ChooseFusedStepKernel;
 using kernel::cpu::FusedElements;
 using kernel::cpu::FusedProgram;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 AttributeList Program(const char* text) { return {{"program", text}}; }
 
 // Numbers of every kind, as many as leave a rest of every vector.
-std::vector<float> Points() {
+std::vector<float> FusedPoints() {
   std::vector<float> points = {0.0F, -0.0F, kInf,  -kInf,  kNaN,  1.0F,   -1.0F, 0.5F,   -0.5F, 1.5F,
                                2.5F, -2.5F, 1e30F, -1e30F, 20.5F, -20.5F, 88.0F, -88.0F, 3e9F,  -3e9F};
   for (int i = -60; i <= 60; ++i) points.push_back(static_cast<float>(i) * 0.137F);
@@ -80,7 +77,7 @@ TEST_CASE("fused: each operation of one element does what its kernel does") {
       {"clip x0 -inf 2", "rewire.clip", {{"max", 2.0}}},
       {"hard_sigmoid x0 0.2 0.5", "rewire.hard_sigmoid", {{"alpha", 0.2}, {"beta", 0.5}}},
   };
-  const std::vector<float> points = Points();
+  const std::vector<float> points = FusedPoints();
   const Shape shape = {static_cast<std::int64_t>(points.size())};
   HostTensor x = HostTensor::Of<float>(shape, points);
   for (const SameAs& row : rows) {
@@ -94,7 +91,7 @@ TEST_CASE("fused: each operation of one element does what its kernel does") {
 
 // The steps that one pass does in pairs, with operands that have all elements, a row, a column or one.
 TEST_CASE("fused: two steps in one pass give what they give one by one") {
-  const std::vector<float> points = Points();
+  const std::vector<float> points = FusedPoints();
   const std::pair<const char*, const char*> pairs[] = {{"add", "add"}, {"min", "min"}, {"max", "max"},
                                                        {"mul", "add"}, {"add", "max"}, {"sub", "add"}};
   for (const std::int64_t columns : {3, 40, 700}) {
@@ -130,7 +127,7 @@ TEST_CASE("fused: two steps in one pass give what they give one by one") {
 }
 
 TEST_CASE("fused: each operation of two elements does what its kernel does") {
-  const std::vector<float> points = Points();
+  const std::vector<float> points = FusedPoints();
   std::vector<float> a, b;
   for (std::size_t i = 0; i < points.size(); ++i) {
     for (std::size_t step : {0, 1, 7, 40}) {

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // A node compares feature 0 with 1 in one of the ways; leaf 0 has 10 for target 0, leaf 1 has 20 for target 1
 // and 3 for target 0.

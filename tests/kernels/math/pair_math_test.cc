@@ -18,7 +18,7 @@ using kernel::cpu::PairMath;
 
 // NaN and infinities, zeros, the ends of what a float holds, whole numbers and their neighbors, and others of
 // every magnitude.
-std::vector<float> Points() {
+std::vector<float> PairPoints() {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   std::vector<float> points = {0.0F,    kInf,    std::nanf(""), 1e-45F,     1.17549435e-38F, 3.4028234e38F,
                                0.5F,    1.5F,    0.99999994F,   1.0000001F, 2.9999998F,      16777216.0F,
@@ -35,7 +35,7 @@ bool IsSame(float a, float b) {
 }
 
 void CheckRows(const char* name, PairMath::Row row, float (*exact)(float, float)) {
-  const std::vector<float> points = Points();
+  const std::vector<float> points = PairPoints();
   std::vector<float> a, b;
   for (const float x : points) {
     for (const float y : points) {
@@ -109,7 +109,7 @@ TEST_CASE("functions of two rows take rows that are repeated or strided") {
 
 TEMPLATE_TEST_CASE("floats to the power of integers are those of f64 on every instruction set", "",
                    std::int32_t, std::int64_t, std::uint64_t) {
-  const std::vector<float> points = Points();
+  const std::vector<float> points = PairPoints();
   std::vector<TestType> exponents = {0, 1, 2, 3, 7, 64, 1000, 1025, 1 << 24, (1 << 24) + 1, 1 << 30};
   if constexpr (std::is_signed_v<TestType>)
     exponents.insert(exponents.end(), {-1, -2, -5, -1000, -1025, -(1 << 30)});

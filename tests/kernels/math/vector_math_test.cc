@@ -12,6 +12,7 @@
 
 #include "rewire/kernels/cpu/math/vector_math.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
@@ -19,11 +20,8 @@ namespace {
 using kernel::cpu::ChooseVectorMath;
 using kernel::cpu::VectorMath;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 // Numbers of every magnitude and sign, dense around 0 and 1, and what is no number.
-std::vector<float> Points() {
+std::vector<float> MathPoints() {
   std::vector<float> points = {0.0f,   -0.0f,   kInf,          -kInf,       kNaN,      88.7f,   88.8f,
                                104.0f, 105.0f,  1e30f,         -1e30f,      -87.5f,    -103.9f, -104.1f,
                                1e-40f, -1e-40f, 3.4028234e38f, 0.99999994f, 1.0000001f};
@@ -39,7 +37,7 @@ std::vector<float> Points() {
 
 void CheckRow(const char* name, VectorMath::Row row, const std::function<double(double)>& exact, double ulps,
               double absolute = 0) {
-  const std::vector<float> points = Points();
+  const std::vector<float> points = MathPoints();
   std::vector<float> values(points.size());
   row(points.data(), values.data(), static_cast<std::int64_t>(points.size()));
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -30,7 +30,7 @@ using kernel::cpu::WidthOfPanel;
 std::size_t IndexOf(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Small whole numbers, so that sums are exact in any order.
-std::vector<BFloat16> WholeNumbers(std::int64_t count, int modulus) {
+std::vector<BFloat16> WholeBFloats(std::int64_t count, int modulus) {
   const int half = modulus / 2;
   std::vector<BFloat16> numbers;
   for (std::int64_t i = 0; i < count; ++i)
@@ -41,8 +41,8 @@ std::vector<BFloat16> WholeNumbers(std::int64_t count, int modulus) {
 // A tile of `rows` rows in two segments of `depth` pairs.
 void CheckPairTile(const PanelKernel& kernel, int rows, std::int64_t depth, std::int64_t columns,
                    bool finish) {
-  const std::vector<BFloat16> x = WholeNumbers(4 * rows * depth, 13);
-  const std::vector<BFloat16> panels = WholeNumbers(4 * depth * PackedColumns(columns), 11);
+  const std::vector<BFloat16> x = WholeBFloats(4 * rows * depth, 13);
+  const std::vector<BFloat16> panels = WholeBFloats(4 * depth * PackedColumns(columns), 11);
   std::vector<float> bias(IndexOf(columns), 3.0F), addend(IndexOf(rows * columns), -5.0F);
   std::vector<float> out(IndexOf(rows * columns), -77.0F);
   std::vector<const float*> pointers;

@@ -24,7 +24,7 @@ using kernel::cpu::Float16;
 using kernel::cpu::kBlockedWidth;
 using kernel::cpu::kMostBlockedCount;
 
-std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t BlockAt(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Weights as MatMulNBits has them, and what they stand for.
 struct BlockedCase {
@@ -37,22 +37,22 @@ struct BlockedCase {
     const std::int64_t blocks = depth / block, per_byte = 8 / bits;
     std::uint32_t state = 12345;
     const auto next = [&] { return state = state * 1664525U + 1013904223U, state >> 16; };
-    std::vector<std::uint8_t> bytes(At(columns * depth / per_byte));
+    std::vector<std::uint8_t> bytes(BlockAt(columns * depth / per_byte));
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(next());
-    std::vector<float> of_blocks(At(columns * blocks)), middles(At(columns * blocks));
+    std::vector<float> of_blocks(BlockAt(columns * blocks)), middles(BlockAt(columns * blocks));
     for (float& scale : of_blocks) scale = static_cast<float>(1 + next() % 64) / 512;
     for (float& middle : middles)
       middle = zeros ? static_cast<float>(next() % (1U << bits)) : static_cast<float>(1 << (bits - 1));
     codes = HostTensor::Of<std::uint8_t>({columns, blocks, block / per_byte}, bytes);
     scales = HostTensor::Of<float>({columns * blocks}, of_blocks);
     zero_points = HostTensor::Of<float>({columns, blocks}, middles);
-    weights.resize(At(columns * depth));
+    weights.resize(BlockAt(columns * depth));
     for (std::int64_t j = 0; j < columns; ++j) {
       for (std::int64_t k = 0; k < depth; ++k) {
         const std::int64_t i = j * depth + k;
-        const int code = bytes[At(i / per_byte)] >> (i % per_byte * bits) & ((1 << bits) - 1);
-        const std::size_t at = At(j * blocks + k / block);
-        weights[At(i)] = (code - static_cast<double>(middles[at])) * static_cast<double>(of_blocks[at]);
+        const int code = bytes[BlockAt(i / per_byte)] >> (i % per_byte * bits) & ((1 << bits) - 1);
+        const std::size_t at = BlockAt(j * blocks + k / block);
+        weights[BlockAt(i)] = (code - static_cast<double>(middles[at])) * static_cast<double>(of_blocks[at]);
       }
     }
   }
@@ -84,11 +84,11 @@ struct BlockedCase {
 // x as the kernel rounds it to bytes.
 std::vector<double> Rounded(const std::vector<float>& x, std::int64_t block) {
   std::vector<double> rounded;
-  for (std::size_t b = 0; b < x.size(); b += At(block)) {
+  for (std::size_t b = 0; b < x.size(); b += BlockAt(block)) {
     float most = 0;
-    for (std::int64_t k = 0; k < block; ++k) most = std::max(most, std::fabs(x[b + At(k)]));
+    for (std::int64_t k = 0; k < block; ++k) most = std::max(most, std::fabs(x[b + BlockAt(k)]));
     for (std::int64_t k = 0; k < block; ++k) {
-      const float whole = most == 0 ? 0 : std::nearbyint(x[b + At(k)] * (127 / most));
+      const float whole = most == 0 ? 0 : std::nearbyint(x[b + BlockAt(k)] * (127 / most));
       rounded.push_back(static_cast<double>(whole) * static_cast<double>(most / 127));
     }
   }
@@ -111,13 +111,13 @@ void CheckProduct(BlockedCase blocked, std::int64_t rows, bool bytes, bool added
     for (std::int64_t j = 0; j < blocked.columns; ++j) {
       double sum = 0, size = 1;
       for (std::int64_t k = 0; k < blocked.depth; ++k) {
-        const double product = seen[At(i * blocked.depth + k)] * blocked.weights[At(j * blocked.depth + k)];
+        const double product = seen[BlockAt(i * blocked.depth + k)] * blocked.weights[BlockAt(j * blocked.depth + k)];
         sum += product;
         size += std::fabs(product);
       }
-      const std::size_t at = At(i * blocked.columns + j);
+      const std::size_t at = BlockAt(i * blocked.columns + j);
       if (added)
-        sum += static_cast<double>(bias.values<float>()[At(j)]) +
+        sum += static_cast<double>(bias.values<float>()[BlockAt(j)]) +
                static_cast<double>(addend.values<float>()[at]);
       if (!(std::fabs(static_cast<double>(values[at]) - sum) <= 2e-6 * size))
         FAIL("row " << i << ", column " << j << " is " << values[at] << ", expected " << sum);
@@ -175,7 +175,7 @@ TEST_CASE("blocked products: no rows of weights give the bias and the addend") {
     HostTensor x = HostTensor::Empty<float>({rows, 0}), out = HostTensor::Empty<float>({rows, 20});
     REQUIRE(blocked.Multiply(&x, &bias, nullptr, false, &out) == "");
     const std::vector<float> values = out.values<float>();
-    for (std::int64_t i = 0; i < rows * 20; ++i) CHECK(values[At(i)] == bias.values<float>()[At(i % 20)]);
+    for (std::int64_t i = 0; i < rows * 20; ++i) CHECK(values[BlockAt(i)] == bias.values<float>()[BlockAt(i % 20)]);
   }
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("blocked products: every instruction set") {
   const std::vector<double> rounded = Rounded(x, kBlock);
   ForEachTarget([&] {
     const BlockedKernels kernels = ChooseBlockedKernels();
-    std::vector<float> expanded(At(kDepth * 16));
+    std::vector<float> expanded(BlockAt(kDepth * 16));
     kernels.expand(panel, 0, kDepth, expanded.data(), 16);
     // The panels of floats add in the same order.
     float out[kMostBlockedCount * 16];
@@ -265,12 +265,12 @@ TEST_CASE("blocked products: every instruction set") {
     for (std::int64_t j = 0; j < 16; ++j) {
       double sum = 0, of_rounded = 0;
       for (std::int64_t k = 0; k < kDepth; ++k) {
-        const double weight = blocked.weights[At(j * kDepth + k)];
-        CHECK(static_cast<double>(expanded[At(k * 16 + j)]) == Approx(weight));
+        const double weight = blocked.weights[BlockAt(j * kDepth + k)];
+        CHECK(static_cast<double>(expanded[BlockAt(k * 16 + j)]) == Approx(weight));
         CHECK(static_cast<double>(static_cast<float>(bytes[k]) * row_scales[k / kBlock]) ==
-              Approx(rounded[At(k)]));
-        sum += static_cast<double>(x[At(k)]) * weight;
-        of_rounded += rounded[At(k)] * weight;
+              Approx(rounded[BlockAt(k)]));
+        sum += static_cast<double>(x[BlockAt(k)]) * weight;
+        of_rounded += rounded[BlockAt(k)] * weight;
       }
       CHECK(static_cast<double>(out[j]) == Approx(sum).margin(1e-4));
       if (kernels.multiply_bytes != nullptr)

@@ -10,6 +10,7 @@
 
 #include "rewire/kernels/cpu/product/integer_panels.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/product/channels_last.h"
 
 namespace rewire::test {
 
@@ -63,22 +64,6 @@ HostTensor ChannelsFirst(HostTensor& last) {
   HostTensor first = HostTensor::Empty<T>({dims[0], dims[3], dims[1], dims[2]});
   REQUIRE(Run("rewire.transpose", {&last, &first}, {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}}) == "");
   return first;
-}
-
-struct ConvCase {
-  Shape x;  // [N, H, W, C]
-  std::int64_t channels;
-  std::vector<std::int64_t> kernel, strides, dilations, pads;
-};
-
-inline Shape OutShape(const ConvCase& c) {
-  Shape out = {c.x[0]};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t reach = (c.kernel[i] - 1) * c.dilations[i] + 1;
-    out.push_back((c.x[i + 1] + c.pads[i] + c.pads[i + 2] - reach) / c.strides[i] + 1);
-  }
-  out.push_back(c.channels);
-  return out;
 }
 
 }  // namespace rewire::test

@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("integer products by packed weights are those of matmul_integ
 }
 
 template <typename X, typename W>
-void CheckConv(const ConvCase& c, bool w_zeros) {
+void CheckConv(const LastChannels& c, bool w_zeros) {
   INFO("x of " << c.x[1] << " by " << c.x[2] << ", kernel " << c.kernel[0] << " by " << c.kernel[1]);
   HostTensor x = RandomBytes<X>(c.x, 1);
   HostTensor w = RandomBytes<W>({c.channels, c.x[3], c.kernel[0], c.kernel[1]}, 2);
@@ -159,7 +159,7 @@ void CheckConv(const ConvCase& c, bool w_zeros) {
 }
 
 TEST_CASE("integer convolutions by packed weights are those of conv_integer") {
-  const ConvCase cases[] = {
+  const LastChannels cases[] = {
       {{1, 1, 1, 1}, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
       {{2, 5, 7, 3}, 18, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
       {{2, 5, 7, 8}, 18, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
@@ -178,7 +178,7 @@ TEST_CASE("integer convolutions by packed weights are those of conv_integer") {
       {{2, 1, 9000, 64}, 16, {1, 9}, {1, 2}, {1, 1}, {0, 4, 0, 4}},  // lines in parts
       {{3, 40, 30, 64}, 64, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
   };
-  for (const ConvCase& c : cases) {
+  for (const LastChannels& c : cases) {
     for (const bool w_zeros : {false, true}) {
       CheckConv<std::uint8_t, std::int8_t>(c, w_zeros);
       CheckConv<std::int8_t, std::uint8_t>(c, w_zeros);

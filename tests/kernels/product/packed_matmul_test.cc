@@ -9,6 +9,7 @@
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/product/channels_last.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -88,20 +89,14 @@ void CheckTiles(const PanelKernel& kernel) {
   }
 }
 
-HostTensor Packed(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
+HostTensor PackedFloats(HostTensor& w, std::int64_t columns, std::int64_t depth, const char* order) {
   HostTensor packed = HostTensor::Empty<float>({PackedColumns(columns), depth});
   REQUIRE(Run("rewire.packed.pack", {&w, &packed}, {{"order", order}}) == "");
   return packed;
 }
 
-struct ConvCase {
-  Shape x;  // [N, H, W, C]
-  std::int64_t channels;
-  std::vector<std::int64_t> kernel, strides, dilations, pads;
-};
-
 // By definition, x [N, H, W, C], w [M, C / groups, KH, KW].
-std::vector<double> NaiveConv(const ConvCase& c, const HostTensor& x, const HostTensor& w,
+std::vector<double> NaiveConv(const LastChannels& c, const HostTensor& x, const HostTensor& w,
                               const HostTensor& bias, const Shape& out, bool depthwise) {
   const auto xs = x.values<float>(), ws = w.values<float>(), bs = bias.values<float>();
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
@@ -130,16 +125,6 @@ std::vector<double> NaiveConv(const ConvCase& c, const HostTensor& x, const Host
   return result;
 }
 
-Shape OutShape(const ConvCase& c) {
-  Shape out = {c.x[0]};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t reach = (c.kernel[i] - 1) * c.dilations[i] + 1;
-    out.push_back((c.x[i + 1] + c.pads[i] + c.pads[i + 2] - reach) / c.strides[i] + 1);
-  }
-  out.push_back(c.channels);
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("the panel kernel of every instruction set multiplies whole numbers exactly") {
@@ -164,7 +149,7 @@ TEST_CASE("rows by packed weights of f16 give what the same weights give as floa
         }
         HostTensor halves = HostTensor::Empty<Float16>({PackedColumns(columns), depth});
         REQUIRE(Run("rewire.packed.pack", {&w, &halves}, {}) == "");
-        HostTensor floats = Packed(w, columns, depth, "IO");
+        HostTensor floats = PackedFloats(w, columns, depth, "IO");
         const AttributeList attributes = {{"columns", columns}, {"activation", "leaky_relu"}, {"alpha", 0.5}};
         HostTensor expected = HostTensor::Empty<float>({rows, columns}), out = expected;
         REQUIRE(Run("rewire.packed.matmul", {&x, &floats, &bias, &addend, &expected}, attributes) == "");
@@ -195,7 +180,7 @@ TEST_CASE("rows by packed weights, in either order, of any size") {
     for (const char* order : {"IO", "OI"}) {
       const bool outputs_first = order[0] == 'O';
       HostTensor w = HostTensor::Random(outputs_first ? Shape{n, k} : Shape{k, n}, 2);
-      HostTensor packed = Packed(w, n, k, order);
+      HostTensor packed = PackedFloats(w, n, k, order);
       std::vector<double> expected;
       const auto xs = x.values<float>(), ws = w.values<float>();
       for (std::int64_t i = 0; i < 2 * m * n; ++i) {
@@ -219,7 +204,7 @@ TEST_CASE("rows by packed weights, in either order, of any size") {
 TEST_CASE("the activations of packed products are the kernels of their names") {
   HostTensor x = HostTensor::Random({7, 9}, 1);
   HostTensor w = HostTensor::Random({9, 21}, 2);
-  HostTensor packed = Packed(w, 21, 9, "IO");
+  HostTensor packed = PackedFloats(w, 21, 9, "IO");
   HostTensor plain = HostTensor::Empty<float>({7, 21});
   REQUIRE(Run("rewire.packed.matmul", {&x, &packed, &plain}, {{"columns", std::int64_t{21}}}) == "");
   for (const char* name : {"relu", "sigmoid", "tanh", "hard_swish", "gelu", "leaky_relu", "swish"}) {
@@ -240,7 +225,7 @@ TEST_CASE("the activations of packed products are the kernels of their names") {
 }
 
 TEST_CASE("packed convolutions meet borders, strides and dilations") {
-  const ConvCase cases[] = {
+  const LastChannels cases[] = {
       {{1, 1, 1, 1}, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
       {{2, 5, 7, 3}, 18, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
       {{2, 9, 21, 5}, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
@@ -257,7 +242,7 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
       {{2, 7, 15, 30}, 100, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
       {{1, 5, 9, 65}, 51, {2, 2}, {2, 1}, {1, 1}, {0, 0, 1, 1}},
   };
-  for (const ConvCase& c : cases) {
+  for (const LastChannels& c : cases) {
     const std::vector<std::int64_t>& kernel = c.kernel;
     const AttributeList attributes = {{"channels", c.channels},
                                       {"kernel_shape", kernel},
@@ -268,12 +253,12 @@ TEST_CASE("packed convolutions meet borders, strides and dilations") {
     HostTensor x = HostTensor::Random(c.x, 1);
     HostTensor w = HostTensor::Random({c.channels, c.x[3], kernel[0], kernel[1]}, 2);
     HostTensor bias = HostTensor::Random({c.channels}, 3);
-    HostTensor packed = Packed(w, c.channels, c.x[3] * kernel[0] * kernel[1], "OI");
+    HostTensor packed = PackedFloats(w, c.channels, c.x[3] * kernel[0] * kernel[1], "OI");
     HostTensor out = HostTensor::Empty<float>(OutShape(c));
     REQUIRE(Run("rewire.packed.conv", {&x, &packed, &bias, &out}, attributes) == "");
     CheckClose(out, NaiveConv(c, x, w, bias, out.shape(), false));
 
-    ConvCase own = c;
+    LastChannels own = c;
     own.channels = c.x[3];
     HostTensor each = HostTensor::Random({own.channels, 1, kernel[0], kernel[1]}, 4);
     HostTensor taps = HostTensor::Empty<float>({kernel[0] * kernel[1], own.channels});
@@ -318,8 +303,8 @@ TEST_CASE("recurrent layers take packed weights, or inputs that are multiplied a
       HostTensor lengths = HostTensor::Of<std::int32_t>({batch}, each);
       HostTensor w_matrix = HostTensor::Of<float>({width, inputs}, w.values<float>());
       HostTensor r_matrix = HostTensor::Of<float>({width, hidden}, r.values<float>());
-      HostTensor w_packed = Packed(w_matrix, width, inputs, "OI");
-      HostTensor r_packed = Packed(r_matrix, width, hidden, "OI");
+      HostTensor w_packed = PackedFloats(w_matrix, width, inputs, "OI");
+      HostTensor r_packed = PackedFloats(r_matrix, width, hidden, "OI");
       HostTensor multiplied = HostTensor::Empty<float>({steps, batch, width});
       std::vector<float> biases = b.values<float>();
       biases.resize(static_cast<std::size_t>(width));
@@ -369,7 +354,7 @@ TEST_CASE("two directions of a recurrent layer are packed one behind the other")
     for (const std::ptrdiff_t d : {0, 1}) {
       const auto begin = all.begin() + d * width * depth;
       HostTensor one = HostTensor::Of<float>({width, depth}, {begin, begin + width * depth});
-      const std::vector<float> values = Packed(one, width, depth, "OI").values<float>();
+      const std::vector<float> values = PackedFloats(one, width, depth, "OI").values<float>();
       stacked.insert(stacked.end(), values.begin(), values.end());
     }
     return HostTensor::Of<float>({static_cast<std::int64_t>(stacked.size()) / depth, depth}, stacked);
@@ -421,7 +406,7 @@ TEST_CASE("pools with the channels last are those with the channels first") {
 TEST_CASE("packed kernels refuse what does not fit") {
   HostTensor x = HostTensor::Random({2, 5}, 1);
   HostTensor w = HostTensor::Random({5, 7}, 2);
-  HostTensor packed = Packed(w, 7, 5, "IO");
+  HostTensor packed = PackedFloats(w, 7, 5, "IO");
   HostTensor out = HostTensor::Empty<float>({2, 7});
   HostTensor narrow = HostTensor::Empty<float>({2, 6});
   const AttributeList columns = {{"columns", std::int64_t{7}}};
@@ -463,7 +448,7 @@ TEST_CASE("a long window over a signal") {
   HostTensor x = HostTensor::Random({1, 1000, 1}, 1);
   for (const std::int64_t size : {300, 200}) {
     const std::int64_t pad = size == 200 ? 7 : 0, steps = (1000 + 2 * pad - size) / 10 + 1;
-    HostTensor w = HostTensor::Random({5, 1, size}, 2), packed = Packed(w, 5, size, "OI");
+    HostTensor w = HostTensor::Random({5, 1, size}, 2), packed = PackedFloats(w, 5, size, "OI");
     HostTensor out = HostTensor::Empty<float>({1, steps, 5});
     REQUIRE(Run("rewire.packed.conv", {&x, &packed, &out},
                 {{"channels", std::int64_t{5}},

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "rewire/kernels/cpu/product/panels/panels.h"
 #include "rewire/kernels/cpu/recurrent/unit_cells.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -20,9 +20,6 @@ namespace {
 namespace functions = kernel::cpu::functions;
 using kernel::cpu::RecurrentCells;
 using kernel::cpu::RecurrentUnits;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // Both NaN, the same infinity, or near.
 bool IsAlike(double given, double expected, double tolerance) {
@@ -112,7 +109,7 @@ TEST_CASE("the cell of a gru is its equations at all edges, on every instruction
 }
 
 // Layers of all kinds. Units are brought forward by vectors, and what is left by a part of one.
-constexpr std::int64_t kSteps = 3, kBatch = 2, kInputs = 3, kHidden = 19;
+constexpr std::int64_t kEdgeSteps = 3, kEdgeBatch = 2, kEdgeInputs = 3, kEdgeHidden = 19;
 constexpr std::int32_t kLengths[] = {3, 2};
 
 struct Kind {
@@ -123,25 +120,25 @@ struct Kind {
 
 enum Argument { kX, kW, kR, kB, kH, kC, kPeepholes, kArguments };
 
-struct Layer {
+struct EdgeLayer {
   Kind kind;
   std::int64_t directions;
   double clip;
   std::vector<float> arguments[kArguments];
   Shape shapes[kArguments];
 
-  Layer(const Kind& of_kind, std::int64_t of_directions, double of_clip)
-      : kind(of_kind), directions(of_directions), clip(of_clip), shapes{{kSteps, kBatch, kInputs},
-                                                                        {directions, Width(), kInputs},
-                                                                        {directions, Width(), kHidden},
+  EdgeLayer(const Kind& of_kind, std::int64_t of_directions, double of_clip)
+      : kind(of_kind), directions(of_directions), clip(of_clip), shapes{{kEdgeSteps, kEdgeBatch, kEdgeInputs},
+                                                                        {directions, Width(), kEdgeInputs},
+                                                                        {directions, Width(), kEdgeHidden},
                                                                         {directions, 2 * Width()},
-                                                                        {directions, kBatch, kHidden},
-                                                                        {directions, kBatch, kHidden},
-                                                                        {directions, 3 * kHidden}} {
+                                                                        {directions, kEdgeBatch, kEdgeHidden},
+                                                                        {directions, kEdgeBatch, kEdgeHidden},
+                                                                        {directions, 3 * kEdgeHidden}} {
     for (std::size_t i = 0; i < kArguments; ++i)
       arguments[i] = HostTensor::Random(shapes[i], static_cast<std::uint32_t>(i) + 1).values<float>();
   }
-  std::int64_t Width() const { return kind.gates * kHidden; }
+  std::int64_t Width() const { return kind.gates * kEdgeHidden; }
   bool IsLstm() const { return kind.gates == 4; }
 
   template <typename T>
@@ -152,16 +149,16 @@ struct Layer {
   template <typename T>
   T FromInput(std::int64_t d, std::int64_t row, std::int64_t time, std::int64_t n) const {
     double sum = At<double>(kB, d * 2 * Width() + row);
-    for (std::int64_t i = 0; i < kInputs; ++i)
-      sum += At<double>(kW, (d * Width() + row) * kInputs + i) *
-             At<double>(kX, (time * kBatch + n) * kInputs + i);
+    for (std::int64_t i = 0; i < kEdgeInputs; ++i)
+      sum += At<double>(kW, (d * Width() + row) * kEdgeInputs + i) *
+             At<double>(kX, (time * kEdgeBatch + n) * kEdgeInputs + i);
     return static_cast<T>(sum);
   }
   template <typename T>
   T FromState(std::int64_t d, std::int64_t row, const std::vector<T>& state) const {
     double sum = At<double>(kB, (d * 2 + 1) * Width() + row);
-    for (std::int64_t i = 0; i < kHidden; ++i)
-      sum += At<double>(kR, (d * Width() + row) * kHidden + i) *
+    for (std::int64_t i = 0; i < kEdgeHidden; ++i)
+      sum += At<double>(kR, (d * Width() + row) * kEdgeHidden + i) *
              static_cast<double>(state[static_cast<std::size_t>(i)]);
     return static_cast<T>(sum);
   }
@@ -175,21 +172,22 @@ struct Layer {
   void Step(std::int64_t d, std::int64_t time, std::int64_t n, std::vector<T>& state,
             std::vector<T>& cell) const {
     const std::vector<T> before = state;
-    std::vector<T> reset(kHidden), passed(kHidden);
+    std::vector<T> reset(kEdgeHidden), passed(kEdgeHidden);
     const auto sum = [&](std::int64_t gate, std::int64_t j) {
-      return FromInput<T>(d, gate * kHidden + j, time, n) + FromState<T>(d, gate * kHidden + j, before);
+      return FromInput<T>(d, gate * kEdgeHidden + j, time, n) +
+             FromState<T>(d, gate * kEdgeHidden + j, before);
     };
-    for (std::int64_t j = 0; kind.gates == 3 && j < kHidden; ++j) {
+    for (std::int64_t j = 0; kind.gates == 3 && j < kEdgeHidden; ++j) {
       const auto at = static_cast<std::size_t>(j);
       reset[at] = functions::Sigmoid(Clipped(sum(1, j)));
       passed[at] = reset[at] * before[at];
     }
-    for (std::int64_t j = 0; j < kHidden; ++j) {
+    for (std::int64_t j = 0; j < kEdgeHidden; ++j) {
       const auto at = static_cast<std::size_t>(j);
       if (kind.gates == 1) {
         state[at] = std::tanh(Clipped(sum(0, j)));
       } else if (kind.gates == 3) {
-        const std::int64_t row = 2 * kHidden + j;
+        const std::int64_t row = 2 * kEdgeHidden + j;
         const T update = functions::Sigmoid(Clipped(sum(0, j)));
         const T let_through = kind.linear_before_reset ? reset[at] * FromState<T>(d, row, before)
                                                        : FromState<T>(d, row, passed);
@@ -197,7 +195,7 @@ struct Layer {
         state[at] = (1 - update) * h + update * before[at];
       } else {
         const auto gate = [&](std::int64_t which, std::int64_t peephole) {
-          const T seen = At<T>(kPeepholes, (d * 3 + peephole) * kHidden + j) * cell[at];
+          const T seen = At<T>(kPeepholes, (d * 3 + peephole) * kEdgeHidden + j) * cell[at];
           return functions::Sigmoid(Clipped(sum(which, j) + seen));
         };
         const T in = gate(0, 0), forget = gate(2, 2);
@@ -210,18 +208,19 @@ struct Layer {
   // y [steps, directions, batch, hidden].
   template <typename T>
   std::vector<T> Expected() const {
-    std::vector<T> y(static_cast<std::size_t>(kSteps * directions * kBatch * kHidden));
+    std::vector<T> y(static_cast<std::size_t>(kEdgeSteps * directions * kEdgeBatch * kEdgeHidden));
     for (std::int64_t d = 0; d < directions; ++d) {
-      for (std::int64_t n = 0; n < kBatch; ++n) {
+      for (std::int64_t n = 0; n < kEdgeBatch; ++n) {
         std::vector<T> state, cell;
-        for (std::int64_t j = 0; j < kHidden; ++j) {
-          state.push_back(At<T>(kH, (d * kBatch + n) * kHidden + j));
-          cell.push_back(At<T>(kC, (d * kBatch + n) * kHidden + j));
+        for (std::int64_t j = 0; j < kEdgeHidden; ++j) {
+          state.push_back(At<T>(kH, (d * kEdgeBatch + n) * kEdgeHidden + j));
+          cell.push_back(At<T>(kC, (d * kEdgeBatch + n) * kEdgeHidden + j));
         }
         for (std::int64_t t = 0; t < kLengths[n]; ++t) {
           const std::int64_t time = d == 1 ? kLengths[n] - 1 - t : t;
           Step<T>(d, time, n, state, cell);
-          std::copy(state.begin(), state.end(), y.begin() + ((time * directions + d) * kBatch + n) * kHidden);
+          std::copy(state.begin(), state.end(),
+                    y.begin() + ((time * directions + d) * kEdgeBatch + n) * kEdgeHidden);
         }
       }
     }
@@ -254,15 +253,15 @@ struct Layer {
     HostTensor x = Tensor<T>(kX), b = Tensor<T>(kB), h = Tensor<T>(kH), c = Tensor<T>(kC),
                p = Tensor<T>(kPeepholes);
     HostTensor w = packed ? PackedTensor(kW) : Tensor<T>(kW), r = packed ? PackedTensor(kR) : Tensor<T>(kR);
-    HostTensor lengths = HostTensor::Of<std::int32_t>({kBatch}, {kLengths[0], kLengths[1]});
-    HostTensor y = HostTensor::Empty<T>({kSteps, directions, kBatch, kHidden});
+    HostTensor lengths = HostTensor::Of<std::int32_t>({kEdgeBatch}, {kLengths[0], kLengths[1]});
+    HostTensor y = HostTensor::Empty<T>({kEdgeSteps, directions, kEdgeBatch, kEdgeHidden});
     HostTensor y_h = HostTensor::Empty<T>(shapes[kH]), y_c = y_h;
     std::vector<HostTensor*> tensors = {&x, &w, &r, &b, &lengths, &h};
     if (IsLstm()) tensors.insert(tensors.end(), {&c, &p});
     tensors.insert(tensors.end(), {&y, &y_h});
     if (IsLstm()) tensors.push_back(&y_c);
     AttributeList attributes = {{"direction", directions == 2 ? "bidirectional" : "forward"},
-                                {"hidden_size", kHidden},
+                                {"hidden_size", kEdgeHidden},
                                 {"packed", packed ? 1 : 0},
                                 {"clip", clip}};
     if (kind.linear_before_reset) attributes.emplace_back("linear_before_reset", 1);
@@ -281,7 +280,7 @@ TEST_CASE("recurrent layers have NaN where their equations have it, in all forms
   const std::int64_t directions = GENERATE(1, 2);
   const double clip = GENERATE(0.0, 2.5);  // cells with one have a form of their own
   CAPTURE(kind.kernel, kind.linear_before_reset, directions, clip);
-  const Layer plain(kind, directions, clip);
+  const EdgeLayer plain(kind, directions, clip);
   for (int argument = kX; argument < kArguments; ++argument) {
     if (argument >= kC && !plain.IsLstm()) continue;
     for (const float value : {kNaN, kInf, -kInf, 200.0F, -200.0F}) {
@@ -289,7 +288,7 @@ TEST_CASE("recurrent layers have NaN where their equations have it, in all forms
       for (const float held : {0.5F, -kInf}) {
         for (const double place : {0.4, 0.999}) {
           CAPTURE(argument, value, held, place);
-          Layer layer = plain;
+          EdgeLayer layer = plain;
           std::vector<float>& state = layer.arguments[layer.IsLstm() ? kC : kH];
           state[2] = state.back() = held;
           std::vector<float>& changed = layer.arguments[argument];

@@ -9,13 +9,12 @@
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/close.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 
 namespace rewire::test {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // The elements that come together in each result, in memory order.
 std::vector<std::vector<double>> Groups(const HostTensor& x, const Ints& axes) {

@@ -12,16 +12,16 @@ using Ints = std::vector<std::int64_t>;
 using enum SizeCodes::Code;
 
 HostTensor Scalar() { return HostTensor::Empty<std::int64_t>({}); }
-std::int64_t At(const HostTensor& tensor, std::size_t i = 0) { return tensor.values<std::int64_t>()[i]; }
+std::int64_t SizeAt(const HostTensor& tensor, std::size_t i = 0) { return tensor.values<std::int64_t>()[i]; }
 
 TEST_CASE("a program may go on with what it has stored") {
   HostTensor x = HostTensor::Of<std::int64_t>({2}, {7, 3});
   HostTensor out = HostTensor::Empty<std::int64_t>({2}), bytes = Scalar();
   const Ints half = {kDim, 0, 0, kPush, 2, kFloorDivide, kStore, kDim, -1, 0, kDim, 0, 1, kMultiply, kStore};
   REQUIRE(Run("rewire.shape.eval", {&x, &out, &bytes}, {{"program", half}, {"element_bytes", 4}}) == "");
-  CHECK(At(out, 0) == 3);
-  CHECK(At(out, 1) == 9);
-  CHECK(At(bytes) == 108);
+  CHECK(SizeAt(out, 0) == 3);
+  CHECK(SizeAt(out, 1) == 9);
+  CHECK(SizeAt(bytes) == 108);
   CHECK(StockKernel("rewire.shape.eval", {{"program", Ints{kDim, -1, 0, kStore}}}).error() != "");
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("a program broadcasts sizes as kernels do") {
       if (Run("rewire.shape.broadcast", {&left, &right, &by_kernel}) != "") continue;  // they differ
       INFO(a << " and " << b);
       REQUIRE(sizes({&both, &out}) == "");
-      CHECK(At(out) == At(by_kernel));
+      CHECK(SizeAt(out) == SizeAt(by_kernel));
     }
   }
 }
@@ -55,8 +55,8 @@ TEST_CASE("one program computes several shapes and sizes") {
   const StockKernel sizes("rewire.shape.sizes", {{"program", program}, {"outputs", outputs}});
   REQUIRE(sizes({&x, &y, &shape, &bytes, &none, &line}) == "");
   CHECK(shape.values<std::int64_t>() == Ints{14, 3});
-  CHECK(At(bytes) == 168);
-  CHECK(At(line) == 0);
+  CHECK(SizeAt(bytes) == 168);
+  CHECK(SizeAt(line) == 0);
   y = HostTensor::Of<std::int64_t>({1}, {4});
   CHECK(sizes({&x, &y, &shape, &bytes, &none, &line}) ==
         "ValueError: rewire.shape.sizes: number 0 of output 3 comes out as -1");
@@ -101,14 +101,14 @@ TEST_CASE("a block begins where the highest of those ends that it lies on") {
   SECTION("rounded up to 64") {
     REQUIRE(Run("rewire.shape.layout", {&x, &second, &fourth, &total},
                 {{"program", program}, {"blocks", blocks}, {"offsets", Ints{1, 3}}}) == "");
-    CHECK(At(second) == 320);
-    CHECK(At(fourth) == 448);
-    CHECK(At(total) == 768);
+    CHECK(SizeAt(second) == 320);
+    CHECK(SizeAt(fourth) == 448);
+    CHECK(SizeAt(total) == 768);
   }
   SECTION("nothing is as large as it is") {
     x = HostTensor::Of<std::int64_t>({1}, {0});
     REQUIRE(Run("rewire.shape.layout", {&x, &total}, {{"program", program}, {"blocks", Ints{1, 0}}}) == "");
-    CHECK(At(total) == 0);
+    CHECK(SizeAt(total) == 0);
   }
   SECTION("too large") {
     x = HostTensor::Of<std::int64_t>({1}, {std::int64_t{1} << 62});

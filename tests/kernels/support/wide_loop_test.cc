@@ -16,6 +16,7 @@
 
 #include "rewire/kernels/cpu/support/half.h"
 #include "rewire/tests/kernels/kernel_call.h"
+#include "rewire/tests/kernels/not_finite.h"
 #include "rewire/tests/kernels/targets.h"
 
 namespace rewire::test {
@@ -23,9 +24,6 @@ namespace {
 
 using kernel::cpu::BFloat16;
 using kernel::cpu::Float16;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Small numbers, several alike, and now and then one at an edge.
 template <typename T>

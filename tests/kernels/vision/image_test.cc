@@ -15,7 +15,7 @@ namespace {
 using F = std::vector<float>;
 using Ints = std::vector<std::int64_t>;
 
-void CheckClose(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-4) {
+void CheckWithin(const HostTensor& out, const std::vector<double>& expected, double tolerance = 1e-4) {
   const auto values = out.values<float>();
   REQUIRE(values.size() == expected.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("linear and cubic resizing follow their filters") {
 TEST_CASE("antialiasing, crops, scales and integers") {
   // Halving with antialias: triangles of reach 2, whose weights 1/4, 3/4, 3/4, 1/4 add up to 2; the ends
   // repeat.
-  CheckClose(
+  CheckWithin(
       HostTensor::Of<float>({2}, Resized({1, 2, 3, 4}, 2, {{"mode", "linear"}, {"antialias", 1}})),
       {(0.25 * 1 + 0.75 * 1 + 0.75 * 2 + 0.25 * 3) / 2, (0.25 * 2 + 0.75 * 3 + 0.75 * 4 + 0.25 * 4) / 2});
   HostTensor x = HostTensor::Of<float>({4}, {0, 10, 20, 30});
@@ -170,7 +170,7 @@ TEST_CASE("the identity grid gives the image back, in one to three axes") {
         HostTensor out = HostTensor::Empty<float>(shape);
         REQUIRE(Run("rewire.grid_sample", {&x, &grid, &out}, {{"align_corners", align}, {"mode", mode}}) ==
                 "");
-        CheckClose(out, std::vector<double>(x.elements<float>().begin(), x.elements<float>().end()), 1e-5);
+        CheckWithin(out, std::vector<double>(x.elements<float>().begin(), x.elements<float>().end()), 1e-5);
       }
     }
   }
@@ -276,7 +276,7 @@ TEST_CASE("regions are pooled") {
   const AttributeList size = {{"output_height", 2}, {"output_width", 2}};
   // The image is a plane, so that averages are its values at the centers of the bins.
   REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out}, size) == "");
-  CheckClose(out, {1.5 * 6 + 1.5, 1.5 * 6 + 3.5, 3.5 * 6 + 1.5, 3.5 * 6 + 3.5});
+  CheckWithin(out, {1.5 * 6 + 1.5, 1.5 * 6 + 3.5, 3.5 * 6 + 1.5, 3.5 * 6 + 3.5});
   HostTensor other = HostTensor::Of<std::int64_t>({1}, {1});
   CHECK(Run("rewire.roi_align", {&x, &rois, &other, &out}, size) ==
         "ValueError: rewire.roi_align: region 0 of batch_indices is of image 1.000000, x has 1");
@@ -377,7 +377,7 @@ TEST_CASE("roi_align of many channels at once is that of few") {
       ForEachTarget([&] {
         HostTensor out = HostTensor::Empty<float>({kRegions, kFew * groups, 2, 3});
         REQUIRE(Run("rewire.roi_align", {&x, &rois, &images, &out}, attributes) == "");
-        CheckClose(out, expected, 1e-5);
+        CheckWithin(out, expected, 1e-5);
       });
     }
   }
@@ -399,7 +399,7 @@ TEST_CASE("roi_align takes as many samples as it is told, inside and outside") {
         expected.push_back(at);
     }
     expected.resize(16, 0);
-    CheckClose(out, expected, 1e-2);
+    CheckWithin(out, expected, 1e-2);
   }
 }
 
@@ -467,7 +467,7 @@ TEST_CASE("deform_conv reads each tap at an offset") {
   }
   ForEachTarget([&] {
     REQUIRE(Run("rewire.deform_conv", {&x, &w, &offset, &bias, &out}, groups) == "");
-    CheckClose(out, sums);
+    CheckWithin(out, sums);
   });
 
   // One tap of one pixel: between rows, with a mask, and outside.

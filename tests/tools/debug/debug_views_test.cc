@@ -15,7 +15,7 @@ namespace rewire::tools {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 template <typename T>
 HostTensor Vector(DLDataType dtype, const std::vector<T>& elements) {
@@ -28,15 +28,14 @@ TEST_CASE("a sparkline spans its numbers, and marks what is not finite") {
   CHECK(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, true) == "▁▂▃▄▅▆▇█");
   CHECK(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, false) == "_.,-=+*#");
   CHECK(Sparkline({5, 5}, false) == "__");
-  CHECK(Sparkline({1, kNaN, -1, kInfinity}, false) == "#!_!");
+  CHECK(Sparkline({1, kNaN, -1, kInf}, false) == "#!_!");
   CHECK(Sparkline({kNaN}, false) == "!");
   const double most = std::numeric_limits<double>::max();
   CHECK(Sparkline({-most, 0, most}, false) == "_=#");
 }
 
 TEST_CASE("summaries leave NaN and infinities out, and count them") {
-  const TensorSummary summary =
-      Summarize(Vector<double>(kFloat64, {kNaN, 1, kInfinity, 3, -kInfinity, 8, 4}), 3);
+  const TensorSummary summary = Summarize(Vector<double>(kFloat64, {kNaN, 1, kInf, 3, -kInf, 8, 4}), 3);
   CHECK(summary.count == 7);
   CHECK(summary.nans == 1);
   CHECK(summary.infinities == 2);
@@ -58,7 +57,7 @@ TEST_CASE("few elements are numbers, more are a picture") {
         "_.,-=+*##  min 0  max 8  mean 4");
   std::vector<float> wild(40, 1);
   wild[3] = static_cast<float>(kNaN);
-  wild[39] = static_cast<float>(kInfinity);
+  wild[39] = static_cast<float>(kInf);
   CHECK(SummaryText(Vector(kFloat32, wild), false) == "________________  min 1  max 1  mean 1  nan 1  inf 1");
 }
 

@@ -8,14 +8,14 @@
 namespace rewire::tools {
 namespace {
 
-struct Counted {
+struct Cancelled {
   int cancels = 0;
   void Cancel() { ++cancels; }
 };
 
 TEST_CASE("a signal target cancels the machine that is set") {
-  SignalTarget<Counted> target;
-  Counted outer, inner;
+  SignalTarget<Cancelled> target;
+  Cancelled outer, inner;
   target.Cancel();
   CHECK(target.Exchange(&outer) == nullptr);
   target.Cancel();

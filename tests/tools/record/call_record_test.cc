@@ -15,7 +15,7 @@ using Catch::Contains;
 using nlohmann::json;
 using test::Finished;
 
-constexpr const char kModel[] = R"(
+constexpr const char kRecordedModel[] = R"(
 .kernel sum = "rewire.add"
 .func main(x: f32[N, 3], y: f32[N, 3]) -> (sum: f32[2, 3], count: integer)
   %storage = alloc_storage _, alignment=64, f32[2, 3], cpu
@@ -35,9 +35,9 @@ again: goto again
 .end
 )";
 
-class Session {
+class RecordSession {
  public:
-  Session() { folder_.Write("model.asm", kModel); }
+  RecordSession() { folder_.Write("model.asm", kRecordedModel); }
   Finished Run(const std::vector<std::string>& arguments) const {
     return test::RunProgram("vm-run", arguments, folder_.path());
   }
@@ -71,7 +71,7 @@ std::vector<std::string> With(std::vector<std::string> arguments, const std::vec
 }
 
 TEST_CASE("a recorded call runs again and gives the same") {
-  const Session session;
+  const RecordSession session;
   CHECK_THAT(session.Out(With(kRandom, {"--record", "call", "--threads", "2"})),
              Contains("recorded the call in call\n"));
   const json call = session.Call("call");
@@ -92,7 +92,7 @@ TEST_CASE("a recorded call runs again and gives the same") {
 }
 
 TEST_CASE("another build is compared bit for bit, or within a tolerance") {
-  const Session session;
+  const RecordSession session;
   session.folder().Write("zero.asm",
                          ".const c: f32[2] = {0, 1}\n.func main() -> y: f32[2]\n"
                          "  %y = load_const c\n  ret %y\n.end\n");
@@ -111,9 +111,9 @@ TEST_CASE("another build is compared bit for bit, or within a tolerance") {
 }
 
 TEST_CASE("a model that has changed is told of") {
-  const Session session;
+  const RecordSession session;
   session.Out(With(kRandom, {"--record", "call"}));
-  session.folder().Write("model.asm", std::string(kModel) + "; changed\n");
+  session.folder().Write("model.asm", std::string(kRecordedModel) + "; changed\n");
   CHECK_THAT(session.Out({"--replay", "call"}),
              Contains("model.asm has changed since the call was recorded\n"));
   const json report = json::parse(session.Out({"--replay", "call", "--json"}));
@@ -121,7 +121,7 @@ TEST_CASE("a model that has changed is told of") {
 }
 
 TEST_CASE("parameters are recorded with their hash") {
-  const Session session;
+  const RecordSession session;
   session.folder().Write("param.asm",
                          ".param scale: f32[2]\n.func main() -> y: f32[2]\n"
                          "  %y = load_const scale\n  ret %y\n.end\n");
@@ -142,7 +142,7 @@ TEST_CASE("parameters are recorded with their hash") {
 }
 
 TEST_CASE("trees, integers and dtypes that numpy lacks are kept") {
-  const Session session;
+  const RecordSession session;
   // Such a name would end a file's name inside a tree.
   session.Out({"model.asm", "-f", "any", "-i", "v=3((5,2xbf16=1,2),(),f32=1)", "--record", "a,b(c)"});
   const json call = session.Call("a,b(c)");
@@ -154,7 +154,7 @@ TEST_CASE("trees, integers and dtypes that numpy lacks are kept") {
 }
 
 TEST_CASE("a call that failed must fail in the same way") {
-  const Session session;
+  const RecordSession session;
   const Finished failed =
       session.Run({"model.asm", "-f", "endless", "--max-steps", "1000", "--record", "call"});
   CHECK(failed.exit_code == 21);
@@ -171,7 +171,7 @@ TEST_CASE("a call that failed must fail in the same way") {
 }
 
 TEST_CASE("what cannot be recorded or replayed is an error") {
-  const Session session;
+  const RecordSession session;
   session.Out(With(kRandom, {"--record", "call"}));
   session.Refused(With(kRandom, {"--record", "call"}), 11,
                   "--record: there are files in 'call' already; name a new folder");

@@ -37,9 +37,9 @@ constexpr const char kDumped[] = R"(
 .end
 )";
 
-class Session {
+class DumpSession {
  public:
-  Session() { folder_.Write("model.asm", kDumped); }
+  DumpSession() { folder_.Write("model.asm", kDumped); }
   Finished Run(std::vector<std::string> more) const {
     std::vector<std::string> arguments = {"model.asm", "-i", "x=2xf32=1,2"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -64,7 +64,7 @@ class Session {
 };
 
 TEST_CASE("values of a run become files, also those that are overwritten later") {
-  const Session session;
+  const DumpSession session;
   const Finished done = session.Run({"--dump-values", "new/values"});
   INFO(done.err);
   REQUIRE(done.exit_code == 0);
@@ -92,7 +92,7 @@ TEST_CASE("values of a run become files, also those that are overwritten later")
 }
 
 TEST_CASE("what a failing run has made is there, and the index says that it is not all") {
-  const Session session;
+  const DumpSession session;
   const Finished done = session.Run({"-f", "fails", "--dump-values", "values"});
   CHECK(done.exit_code == 19);
   const json index = session.Index("values");
@@ -102,7 +102,7 @@ TEST_CASE("what a failing run has made is there, and the index says that it is n
 }
 
 TEST_CASE("a dump overwrites nothing") {
-  const Session session;
+  const DumpSession session;
   std::filesystem::create_directory(session.folder().path() / "used");
   session.folder().Write("used/notes.txt", "mine");
   const Finished used = session.Run({"--dump-values", "used"});
@@ -118,7 +118,7 @@ TEST_CASE("a dump overwrites nothing") {
 }
 
 TEST_CASE("after an interrupt there are whole files, and an index of them") {
-  const Session session;
+  const DumpSession session;
   session.folder().Write("endless.asm",
                          ".kernel sum = \"rewire.add\"\n"
                          ".func main(x: f32[2]) -> y: f32[2]\n"

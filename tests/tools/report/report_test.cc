@@ -45,9 +45,9 @@ constexpr const char kModel[] = R"(
 .end
 )";
 
-class Session {
+class ReportSession {
  public:
-  Session() { folder_.Write("model.asm", kModel); }
+  ReportSession() { folder_.Write("model.asm", kModel); }
   Finished Run(const std::vector<std::string>& arguments) const {
     return test::RunProgram("vm-run", arguments, folder_.path());
   }
@@ -82,7 +82,7 @@ std::vector<std::string> EdgesOf(const json& graph) {
 }
 
 TEST_CASE("the page has the graph, the calls, the memory, the outputs and the work of a run") {
-  const Session session;
+  const ReportSession session;
   const Finished run =
       session.Run({"model.asm", "--random", "--repeat", "3", "--threads", "1", "--report", "run.html"});
   INFO(run.err);
@@ -128,7 +128,7 @@ TEST_CASE("the page has the graph, the calls, the memory, the outputs and the wo
 }
 
 TEST_CASE("a page loads nothing, and a name in it is no markup") {
-  const Session session;
+  const ReportSession session;
   std::string model = kModel;
   model.replace(model.find("'double'"), 8, "</script><b>");
   session.folder().Write("<b>.asm", model);
@@ -146,7 +146,7 @@ TEST_CASE("a page loads nothing, and a name in it is no markup") {
 }
 
 TEST_CASE("no page is written for a run that fails, and none where it cannot be") {
-  const Session session;
+  const ReportSession session;
   CHECK(session.Run({"model.asm", "--random", "--max-steps", "3", "--report", "run.html"}).exit_code != 0);
   CHECK(session.Page().empty());
   const Finished nowhere = session.Run({"model.asm", "--random", "--report", "none/run.html"});

@@ -12,7 +12,7 @@ namespace {
 using test::BytesBuilder;
 using test::MessageOf;
 
-std::string ErrorOf(const BytesBuilder& blob) { return MessageOf(ReadClassicBlob(blob.Sized())); }
+std::string BlobErrorOf(const BytesBuilder& blob) { return MessageOf(ReadClassicBlob(blob.Sized())); }
 
 // A graph with one parameter, f32[2].
 BytesBuilder& Graph(BytesBuilder& blob, const std::string& kind) {
@@ -22,7 +22,7 @@ BytesBuilder& Graph(BytesBuilder& blob, const std::string& kind) {
 }
 
 // A module with a kernel of two addresses and an integer.
-BytesBuilder& DeviceCode(BytesBuilder& blob, const std::string& kind) {
+BytesBuilder& DeviceCodeEntry(BytesBuilder& blob, const std::string& kind) {
   blob.Text(kind).Text("cl").U64(1).Text("scale").Text("").U64(3);
   blob.U32(0x00014003).U32(0x00014003).U32(0x00012000);
   return blob.U64(2).Text("blockIdx.x").Text("threadIdx.x").Text("code");
@@ -30,11 +30,11 @@ BytesBuilder& DeviceCode(BytesBuilder& blob, const std::string& kind) {
 
 TEST_CASE("libraries with an executable or a graph inside are kernel libraries, too") {
   BytesBuilder plain, executable, graph, old_graph;
-  CHECK(ErrorOf(plain.U64(1).Text("_lib")) == "no error");
+  CHECK(BlobErrorOf(plain.U64(1).Text("_lib")) == "no error");
   executable.U64(3).Text("VMExecutable").Text("bytes of it").Text("_lib");
-  CHECK(ErrorOf(executable.Text("_import_tree").U64(2).U64(0).U64(1).U64(1).U64(1)) == "no error");
-  CHECK(ErrorOf(Graph(graph.U64(2), "GraphExecutorFactory").Text("_lib")) == "no error");
-  CHECK(ErrorOf(Graph(old_graph.U64(2), "GraphRuntimeFactory").Text("_lib")) == "no error");
+  CHECK(BlobErrorOf(executable.Text("_import_tree").U64(2).U64(0).U64(1).U64(1).U64(1)) == "no error");
+  CHECK(BlobErrorOf(Graph(graph.U64(2), "GraphExecutorFactory").Text("_lib")) == "no error");
+  CHECK(BlobErrorOf(Graph(old_graph.U64(2), "GraphRuntimeFactory").Text("_lib")) == "no error");
 }
 
 TEST_CASE("modules that there is no loader for are refused by name, wherever they stand") {
@@ -42,16 +42,16 @@ TEST_CASE("modules that there is no loader for are refused by name, wherever the
       "', for which there is no loader; build it for the CPU, OpenCL or CUDA, without external code "
       "generators";
   BytesBuilder first, second;
-  CHECK(ErrorOf(first.U64(2).Text("dnnl_json").Text("x").Text("_lib")) ==
+  CHECK(BlobErrorOf(first.U64(2).Text("dnnl_json").Text("x").Text("_lib")) ==
         "it carries modules of the kind 'dnnl_json" + why);
-  CHECK(ErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("metal")) ==
+  CHECK(BlobErrorOf(Graph(second.U64(2), "GraphExecutorFactory").Text("metal")) ==
         "it carries modules of the kind 'metal" + why);
 }
 
 TEST_CASE("device code is read, of every module in order") {
   BytesBuilder blob;
   blob.U64(3).Text("_lib");
-  DeviceCode(DeviceCode(blob, "opencl"), "cuda");
+  DeviceCodeEntry(DeviceCodeEntry(blob, "opencl"), "cuda");
   const Result<Array<tvm::DeviceModule>> modules = ReadClassicBlob(blob.Sized());
   REQUIRE(modules);
   REQUIRE(modules->size() == 2);
@@ -69,7 +69,7 @@ TEST_CASE("device code is read, of every module in order") {
 
 TEST_CASE("a model of the ahead-of-time executor is called by its name") {
   BytesBuilder blob;
-  CHECK(ErrorOf(blob.U64(1).Text("AotExecutorFactory").Text("x")) ==
+  CHECK(BlobErrorOf(blob.U64(1).Text("AotExecutorFactory").Text("x")) ==
         "it is a model for TVM's ahead-of-time executor (AotExecutorFactory); export it with the graph "
         "executor "
         "or for the Relay VM");
@@ -78,7 +78,7 @@ TEST_CASE("a model of the ahead-of-time executor is called by its name") {
 TEST_CASE("a blob cut at any byte is refused") {
   BytesBuilder blob;
   Graph(blob.U64(4), "GraphExecutorFactory").Text("_lib");
-  DeviceCode(blob, "opencl").Text("VMExecutable").Text("bytes");
+  DeviceCodeEntry(blob, "opencl").Text("VMExecutable").Text("bytes");
   const std::vector<std::byte> whole = blob.Sized();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     CHECK_FALSE(ReadClassicBlob({whole.data(), size}));
@@ -97,7 +97,7 @@ TEST_CASE("a blob cut at any byte is refused") {
 TEST_CASE("counts and sizes that cannot be are refused without being believed") {
   const std::string damaged = "damaged __tvm_dev_mblob: an entry ends outside it";
   BytesBuilder names, rank, data, entries;
-  CHECK(ErrorOf(names.U64(1).Text("GraphExecutorFactory").Text("{}").U64(1).U64(~std::uint64_t{0})) ==
+  CHECK(BlobErrorOf(names.U64(1).Text("GraphExecutorFactory").Text("{}").U64(1).U64(~std::uint64_t{0})) ==
         damaged);
   rank.U64(1)
       .Text("GraphExecutorFactory")
@@ -109,10 +109,10 @@ TEST_CASE("counts and sizes that cannot be are refused without being believed") 
       .U32(1)
       .U32(0)
       .U32(0x80000000);
-  CHECK(ErrorOf(rank.U32(0).U64(0).U64(0)) == damaged);
+  CHECK(BlobErrorOf(rank.U32(0).U64(0).U64(0)) == damaged);
   data.U64(1).Text("GraphExecutorFactory").Text("{}").U64(~std::uint64_t{0}).U64(0);
-  CHECK(ErrorOf(data) == damaged);
-  CHECK(ErrorOf(entries.U64(~std::uint64_t{0}).Text("_lib")) == damaged);
+  CHECK(BlobErrorOf(data) == damaged);
+  CHECK(BlobErrorOf(entries.U64(~std::uint64_t{0}).Text("_lib")) == damaged);
 }
 
 }  // namespace

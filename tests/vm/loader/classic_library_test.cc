@@ -10,17 +10,10 @@
 namespace rewire {
 namespace {
 
+using test::Load;
 using test::MessageOf;
 using test::RunKernel;
 using test::TestLibrary;
-
-KernelSet Load(const std::string& library) {
-  KernelSet kernels;
-  const Status status = kernels.AddLibrary(TestLibrary(library));
-  INFO(MessageOf(status));
-  REQUIRE(status);
-  return kernels;
-}
 
 PackedFunction Resolve(const KernelSet& kernels, const std::string& name) {
   KernelImport import;

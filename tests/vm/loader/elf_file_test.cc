@@ -80,14 +80,14 @@ TEST_CASE("what is no shared library of this machine is refused by name") {
                             "), this process needs class 2, machine " + machine);
 }
 
-std::string ErrorOf(const ElfImage& image) { return MessageOf(ElfFile::Parse(image.Write())); }
+std::string ElfErrorOf(const ElfImage& image) { return MessageOf(ElfFile::Parse(image.Write())); }
 
 TEST_CASE("every table of a library is held against the end of the file") {
   const std::string damaged = "damaged shared library: ";
   const auto with = [](auto&& change, ElfImage::Hash hash = ElfImage::Hash::kSystemV) {
     ElfImage image = ElfImage::Make({"alpha", "beta"}, hash);
     change(image);
-    return ErrorOf(image);
+    return ElfErrorOf(image);
   };
   const auto gnu = ElfImage::Hash::kGnu;
   CHECK(with([](ElfImage&) {}) == "no error");
@@ -146,12 +146,12 @@ TEST_CASE("the data of a symbol ends inside its segment") {
 TEST_CASE("a string table without an end is refused, and names cost no more than the file is long") {
   ElfImage open = ElfImage::Make({"alpha"});
   open.strings.back() = 'a';
-  CHECK(ErrorOf(open) == "damaged shared library: the last name of its string table has no end");
+  CHECK(ElfErrorOf(open) == "damaged shared library: the last name of its string table has no end");
 
   // Every symbol names another end of one long name: without a limit the names take the product of both.
   ElfImage nested = ElfImage::Make({std::string(100000, 'a'), "b", "c"});
   for (std::uint32_t i = 2; i < 4; ++i) nested.symbols[i].st_name = nested.symbols[1].st_name + i;
-  CHECK(ErrorOf(nested) == "damaged shared library: its names together are longer than the file");
+  CHECK(ElfErrorOf(nested) == "damaged shared library: its names together are longer than the file");
 }
 
 TEST_CASE("a library cut anywhere or with changed bytes is read or refused, never past its end") {

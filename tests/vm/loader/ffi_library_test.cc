@@ -11,17 +11,9 @@
 namespace rewire {
 namespace {
 
+using test::Load;
 using test::MessageOf;
 using test::RunKernel;
-using test::TestLibrary;
-
-KernelSet Load(const std::string& library) {
-  KernelSet kernels;
-  const Status status = kernels.AddLibrary(TestLibrary(library));
-  INFO(MessageOf(status));
-  REQUIRE(status);
-  return kernels;
-}
 
 // The kernel's error as the VM reports it, without the place in the program.
 std::string KernelMessage(const KernelSet& kernels, const std::string& name,

@@ -22,7 +22,7 @@ std::vector<std::byte> Example() {
   return bin.Sized();
 }
 
-std::string ErrorOf(const Bin& bin) { return MessageOf(ParseLibraryBin(bin.Sized())); }
+std::string BinErrorOf(const Bin& bin) { return MessageOf(ParseLibraryBin(bin.Sized())); }
 
 TEST_CASE("modules of a library_bin are read with their kinds and content") {
   const std::vector<std::byte> bytes = Example();
@@ -47,14 +47,14 @@ TEST_CASE("a library_bin cut at any byte is refused") {
 TEST_CASE("what is wrong with a library_bin is named") {
   const std::string damaged = "damaged __tvm_ffi__library_bin: ";
   CHECK(MessageOf(ParseLibraryBin({})) == damaged + "it says 0 bytes, its symbol has 0");
-  CHECK(ErrorOf(Bin().U64(std::uint64_t{1} << 61)) == damaged + "its import tree ends outside it");
-  CHECK(ErrorOf(Bin().U64(1).U64(0).U64(0)) == damaged + "its import tree does not cover its modules");
-  CHECK(ErrorOf(Bin().U64(2).U64(0).U64(2).U64(1).U64(0)) ==
+  CHECK(BinErrorOf(Bin().U64(std::uint64_t{1} << 61)) == damaged + "its import tree ends outside it");
+  CHECK(BinErrorOf(Bin().U64(1).U64(0).U64(0)) == damaged + "its import tree does not cover its modules");
+  CHECK(BinErrorOf(Bin().U64(2).U64(0).U64(2).U64(1).U64(0)) ==
         damaged + "its import tree does not cover its modules");
-  CHECK(ErrorOf(Bin().U64(3).U64(0).U64(2).U64(1).U64(1).U64(0)) ==
+  CHECK(BinErrorOf(Bin().U64(3).U64(0).U64(2).U64(1).U64(1).U64(0)) ==
         damaged + "the imports of module 1 run backwards");
-  CHECK(ErrorOf(Bin().U64(2).U64(0).U64(1).U64(1).U64(9)) == damaged + "module 9 is imported, it has 1");
-  CHECK(ErrorOf(Bin().U64(2).U64(0).U64(0).U64(0).U64(99)) == damaged + "module 0 ends outside it");
+  CHECK(BinErrorOf(Bin().U64(2).U64(0).U64(1).U64(1).U64(9)) == damaged + "module 9 is imported, it has 1");
+  CHECK(BinErrorOf(Bin().U64(2).U64(0).U64(0).U64(0).U64(99)) == damaged + "module 0 ends outside it");
 }
 
 }  // namespace

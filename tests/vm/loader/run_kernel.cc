@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rewire/tests/vm/loader/run_kernel.h"
 
+#include <catch2/catch.hpp>
 #include <utility>
 
 #include "rewire/executable_format/code_writer.h"
@@ -51,6 +52,14 @@ Result<std::int64_t> RunKernel(const KernelSet& kernels, const std::string& name
 
 std::string TestLibrary(const std::string& name) {
   return std::string(BuildDir()) + "/tests/libraries/" + name + ".so";
+}
+
+KernelSet Load(const std::string& library) {
+  KernelSet kernels;
+  const Status status = kernels.AddLibrary(TestLibrary(library));
+  INFO(MessageOf(status));
+  REQUIRE(status);
+  return kernels;
 }
 
 }  // namespace rewire::test

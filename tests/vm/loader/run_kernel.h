@@ -27,6 +27,8 @@ std::string MessageOf(const Outcome& result) {
 
 // <build>/tests/libraries/<name>.so
 std::string TestLibrary(const std::string& name);
+// Its kernels; fails the test if it cannot be loaded.
+KernelSet Load(const std::string& library);
 
 }  // namespace rewire::test
 

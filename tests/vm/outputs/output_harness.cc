@@ -14,7 +14,6 @@ namespace rewire::test {
 namespace {
 
 using kernel::TensorList;
-using kernel::TensorView;
 
 // The accesses of each kernel beside computing.
 class Access {
@@ -22,11 +21,11 @@ class Access {
   explicit Access(KernelLog* log) : log_(log) {}
 
   template <typename T>
-  T* Write(const TensorView& out) const {
+  T* Write(const kernel::TensorView& out) const {
     if (log_ != nullptr) log_->written.push_back(out.raw_data());
     return out.data<T>();
   }
-  float Read(const TensorView& x, std::int64_t i) const {
+  float Read(const kernel::TensorView& x, std::int64_t i) const {
     const float value = x.size() == 0 ? 0 : x.data<float>()[i % x.size()];
     std::uint32_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
@@ -35,7 +34,7 @@ class Access {
   }
   // out[i] = f(i)
   template <typename F>
-  void Fill(const TensorView& out, F f) const {
+  void Fill(const kernel::TensorView& out, F f) const {
     auto* data = Write<float>(out);
     for (std::int64_t i = 0; i < out.size(); ++i) data[i] = f(i);
   }
@@ -52,19 +51,20 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
     kernels->AddFunction(name, MakePackedFunction(kernel));
   };
   for (int n = 0; n < 8; ++n) {
-    add("fill_" + std::to_string(n),
-        [=](TensorView out) { access.Fill(out, [=](std::int64_t) { return static_cast<float>(n); }); });
+    add("fill_" + std::to_string(n), [=](kernel::TensorView out) {
+      access.Fill(out, [=](std::int64_t) { return static_cast<float>(n); });
+    });
   }
-  add("inc", [=](TensorView x, TensorView out) {
+  add("inc", [=](kernel::TensorView x, kernel::TensorView out) {
     access.Fill(out, [&](std::int64_t i) { return access.Read(x, i) + 1; });
   });
-  add("add", [=](TensorView x, TensorView y, TensorView out) {
+  add("add", [=](kernel::TensorView x, kernel::TensorView y, kernel::TensorView out) {
     access.Fill(out, [&](std::int64_t i) { return access.Read(x, i) + access.Read(y, i); });
   });
-  add("mean", [=](TensorView x, TensorView y, TensorView out) {
+  add("mean", [=](kernel::TensorView x, kernel::TensorView y, kernel::TensorView out) {
     access.Fill(out, [&](std::int64_t i) { return (access.Read(x, i) + access.Read(y, i)) / 2; });
   });
-  add("copy", [=](TensorView x, TensorView out) {
+  add("copy", [=](kernel::TensorView x, kernel::TensorView out) {
     access.Fill(out, [&](std::int64_t i) { return access.Read(x, i); });
   });
   add("sum", [=](TensorList args) {
@@ -74,10 +74,10 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
       return sum;
     });
   });
-  add("like", [=](TensorView x, TensorView out) {
+  add("like", [=](kernel::TensorView x, kernel::TensorView out) {
     access.Fill(out, [&](std::int64_t) { return static_cast<float>(x.size()); });
   });
-  add("two", [=](TensorView first, TensorView second) {
+  add("two", [=](kernel::TensorView first, kernel::TensorView second) {
     access.Fill(first, [](std::int64_t) { return 1.0F; });
     access.Fill(second, [](std::int64_t) { return 2.0F; });
   });
@@ -90,11 +90,13 @@ void AddTestKernels(KernelSet* kernels, KernelLog* log) {
     if (IsObjectKind(x.type_index)) ObjectOf(x)->AddStrong();
     *result = x;
   });
-  add("first", [=](TensorView out) { *access.Write<std::int64_t>(out) = 0; });
-  add("next",
-      [=](TensorView i, TensorView out) { *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() + 1; });
-  add("previous",
-      [=](TensorView i, TensorView out) { *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() - 1; });
+  add("first", [=](kernel::TensorView out) { *access.Write<std::int64_t>(out) = 0; });
+  add("next", [=](kernel::TensorView i, kernel::TensorView out) {
+    *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() + 1;
+  });
+  add("previous", [=](kernel::TensorView i, kernel::TensorView out) {
+    *access.Write<std::int64_t>(out) = *i.data<std::int64_t>() - 1;
+  });
 }
 
 Program LinkText(const std::string& text, KernelLog* log, LinkOptions options,

@@ -17,7 +17,7 @@
 namespace rewire::test {
 namespace {
 
-constexpr std::int64_t kCount = 1000;
+constexpr std::int64_t kSharedCount = 1000;
 
 constexpr RewireKernelArgument kArguments[] = {
     {"x", REWIRE_DTYPE_F32, 0, 1, 0, 0},
@@ -32,7 +32,7 @@ class Doubling {
   explicit Doubling(const RewireKernelRow* row = &kPure)
       : kernel_(MakePackedFunction([this](kernel::TensorView x, kernel::TensorView y) {
           ++runs_;
-          for (std::int64_t i = 0; i < kCount; ++i) y.data<float>()[i] = 2 * x.data<float>()[i];
+          for (std::int64_t i = 0; i < kSharedCount; ++i) y.data<float>()[i] = 2 * x.data<float>()[i];
         })) {
     kernel_.row = row;
   }
@@ -95,9 +95,9 @@ constexpr char kSecond[] = R"(
     ret %r
   .end)";
 
-std::vector<float> Weights(float middle = 1) {
-  std::vector<float> weights(kCount, 1);
-  weights[kCount / 2] = middle;
+std::vector<float> SharedWeights(float middle = 1) {
+  std::vector<float> weights(kSharedCount, 1);
+  weights[kSharedCount / 2] = middle;
   return weights;
 }
 
@@ -106,35 +106,36 @@ float Middle(const Program& program, const std::string& name) {
   const ParameterSet set = ParameterSet::Of(program);
   const std::size_t index = set.Find(name);
   const Result<Tensor> tensor = index == set.size() ? Result<Tensor>(Tensor()) : set.TryGet(index);
-  return tensor && *tensor ? tensor->data<float>()[kCount / 2] : 0;
+  return tensor && *tensor ? tensor->data<float>()[kSharedCount / 2] : 0;
 }
 
 TEST_CASE("what __init computes is computed once for Programs of equal weights, whatever their executables") {
   const Doubling kernel;
   const Executable executable = ExecutableOf(kFirst);
-  std::optional<Program> first = *Program::Link(executable, kernel.With(Floats(Weights())));
+  std::optional<Program> first = *Program::Link(executable, kernel.With(Floats(SharedWeights())));
   CHECK(kernel.runs() == 1);
   // The same executable, with weights that lie somewhere else.
-  const Program again = *Program::Link(executable, kernel.With(Floats(Weights())));
+  const Program again = *Program::Link(executable, kernel.With(Floats(SharedWeights())));
   CHECK(kernel.runs() == 1);
   CHECK(AddressIn(again, "twice") == AddressIn(*first, "twice"));
-  const std::optional<Program> other = *Program::Link(ExecutableOf(kSecond), kernel.With(Floats(Weights())));
+  const std::optional<Program> other =
+      *Program::Link(ExecutableOf(kSecond), kernel.With(Floats(SharedWeights())));
   CHECK(kernel.runs() == 1);
   CHECK(AddressIn(*other, "packed") == AddressIn(*first, "twice"));
   CHECK(Middle(*other, "packed") == 2);
   // Bound again, to the same, by a set of its own.
-  const Program rebound = *other->Rebind({SetOf({{"w", Floats(Weights())}})});
+  const Program rebound = *other->Rebind({SetOf({{"w", Floats(SharedWeights())}})});
   CHECK(kernel.runs() == 1);
   CHECK(AddressIn(rebound, "packed") == AddressIn(again, "twice"));
   first.reset();
-  const Program last = *Program::Link(executable, kernel.With(Floats(Weights())));
+  const Program last = *Program::Link(executable, kernel.With(Floats(SharedWeights())));
   CHECK(kernel.runs() == 1);
   CHECK(Middle(last, "twice") == 2);
 }
 
 TEST_CASE("without the option, __init runs for each Program") {
   const Doubling kernel;
-  LinkOptions options = kernel.With(Floats(Weights()));
+  LinkOptions options = kernel.With(Floats(SharedWeights()));
   options.init_sharing = nullptr;
   const Program first = ProgramOf(kFirst, options);
   const Program second = ProgramOf(kFirst, options);
@@ -144,28 +145,28 @@ TEST_CASE("without the option, __init runs for each Program") {
 
 TEST_CASE("weights that differ in one element are other weights") {
   const Doubling kernel;
-  const Program first = ProgramOf(kFirst, kernel.With(Floats(Weights())));
-  const Program second = ProgramOf(kFirst, kernel.With(Floats(Weights(5))));
+  const Program first = ProgramOf(kFirst, kernel.With(Floats(SharedWeights())));
+  const Program second = ProgramOf(kFirst, kernel.With(Floats(SharedWeights(5))));
   CHECK(kernel.runs() == 2);
   CHECK(Middle(second, "twice") == 10);
   CHECK(Middle(first, "twice") == 2);
   // A parameter of a Program that takes another's results.
-  const Program rebound = *first.Rebind({SetOf({{"w", Floats(Weights(5))}})});
+  const Program rebound = *first.Rebind({SetOf({{"w", Floats(SharedWeights(5))}})});
   CHECK(kernel.runs() == 2);
   CHECK(AddressIn(rebound, "twice") == AddressIn(second, "twice"));
 }
 
 TEST_CASE("weights that the host has changed since are other weights") {
   const Doubling kernel;
-  std::vector<float> memory = Weights();
-  const Tensor weights = *Tensor::Wrap(TensorView(memory.data(), {kCount}), nullptr);
+  std::vector<float> memory = SharedWeights();
+  const Tensor weights = *Tensor::Wrap(TensorView(memory.data(), {kSharedCount}), nullptr);
   const Program before = ProgramOf(kFirst, kernel.With(weights));
-  memory[kCount / 2] = 7;
+  memory[kSharedCount / 2] = 7;
   const Program after = ProgramOf(kFirst, kernel.With(weights));
   CHECK(kernel.runs() == 2);
   CHECK(Middle(after, "twice") == 14);
   // Equal to what lies in the first Program's memory now, and not to what it was computed from.
-  const Program equal = ProgramOf(kFirst, kernel.With(Floats(Weights(7))));
+  const Program equal = ProgramOf(kFirst, kernel.With(Floats(SharedWeights(7))));
   CHECK(kernel.runs() == 2);
   CHECK(AddressIn(equal, "twice") == AddressIn(after, "twice"));
 }
@@ -173,11 +174,11 @@ TEST_CASE("weights that the host has changed since are other weights") {
 TEST_CASE("a file of weights that is written again in place gives its new weights") {
   const Doubling kernel;
   const Folder folder;
-  const std::string path = WriteSafetensorsFile(folder / "w", {{"w", Floats(Weights())}});
+  const std::string path = WriteSafetensorsFile(folder / "w", {{"w", Floats(SharedWeights())}});
   const Program first = ProgramOf(kFirst, kernel.With(*ParameterSet::Open(path)));
   const Program again = ProgramOf(kFirst, kernel.With(*ParameterSet::Open(path)));
   CHECK(kernel.runs() == 1);
-  const std::string other = WriteSafetensorsFile(folder / "other", {{"w", Floats(Weights(9))}});
+  const std::string other = WriteSafetensorsFile(folder / "other", {{"w", Floats(SharedWeights(9))}});
   // The file keeps its inode and its size, so that it is mapped where it was.
   std::filesystem::copy_file(other, path, std::filesystem::copy_options::overwrite_existing);
   const Program changed = ProgramOf(kFirst, kernel.With(*ParameterSet::Open(path)));
@@ -188,8 +189,8 @@ TEST_CASE("a file of weights that is written again in place gives its new weight
 
 TEST_CASE("results are kept by the Programs that have them alone") {
   const Doubling kernel;
-  { const Program first = ProgramOf(kFirst, kernel.With(Floats(Weights()))); }
-  const Program second = ProgramOf(kFirst, kernel.With(Floats(Weights())));
+  { const Program first = ProgramOf(kFirst, kernel.With(Floats(SharedWeights()))); }
+  const Program second = ProgramOf(kFirst, kernel.With(Floats(SharedWeights())));
   CHECK(kernel.runs() == 2);
   CHECK(Middle(second, "twice") == 2);
 }
@@ -197,16 +198,16 @@ TEST_CASE("results are kept by the Programs that have them alone") {
 TEST_CASE("kernels that may give other results each time run for each Program") {
   for (const RewireKernelRow* row : {&kImpure, static_cast<const RewireKernelRow*>(nullptr)}) {
     const Doubling kernel(row);
-    const Program first = ProgramOf(kFirst, kernel.With(Floats(Weights())));
-    const Program second = ProgramOf(kFirst, kernel.With(Floats(Weights())));
+    const Program first = ProgramOf(kFirst, kernel.With(Floats(SharedWeights())));
+    const Program second = ProgramOf(kFirst, kernel.With(Floats(SharedWeights())));
     CHECK(kernel.runs() == 2);
   }
 }
 
 TEST_CASE("another kernel of the name is another kernel") {
   const Doubling one, other;
-  const Program first = ProgramOf(kFirst, one.With(Floats(Weights())));
-  const Program second = ProgramOf(kFirst, other.With(Floats(Weights())));
+  const Program first = ProgramOf(kFirst, one.With(Floats(SharedWeights())));
+  const Program second = ProgramOf(kFirst, other.With(Floats(SharedWeights())));
   CHECK(one.runs() == 1);
   CHECK(other.runs() == 1);
 }
@@ -214,7 +215,7 @@ TEST_CASE("another kernel of the name is another kernel") {
 TEST_CASE("results in an allocator's memory are shared by the Programs of this allocator alone") {
   for (const bool shared : {false, true}) {
     const Doubling kernel;
-    LinkOptions options = kernel.With(Floats(Weights()));
+    LinkOptions options = kernel.With(Floats(SharedWeights()));
     if (!shared) options.init_sharing = nullptr;
     TestAllocator allocator;
     LinkOptions own = options;
@@ -284,7 +285,7 @@ std::atomic<int> c_runs{0};
 std::int32_t DoubleInC(void*, const RewireFFIAny* args, std::int32_t, RewireFFIAny*) {
   const auto* from = static_cast<const float*>(RewireTensorOf(&args[0])->data);
   auto* to = static_cast<float*>(RewireTensorOf(&args[1])->data);
-  for (std::int64_t i = 0; i < kCount; ++i) to[i] = 2 * from[i];
+  for (std::int64_t i = 0; i < kSharedCount; ++i) to[i] = 2 * from[i];
   ++c_runs;
   return 0;
 }
@@ -293,8 +294,8 @@ TEST_CASE("programs of a C host share what __init computes if the host asks for 
   const RewireKernelEntry entry = {"host.double", DoubleInC, 0};
   const RewireKernelTable table = {sizeof(RewireKernelTable), 1, &entry, &kPure};
   const RewireExecutable executable{ExecutableOf(kFirst)};
-  std::vector<float> weights = Weights();
-  const TensorView view(weights.data(), {kCount});
+  std::vector<float> weights = SharedWeights();
+  const TensorView view(weights.data(), {kSharedCount});
   const DLTensor tensor = view.dl();
   for (const bool shared : {false, true}) {
     c_runs = 0;
@@ -317,10 +318,10 @@ TEST_CASE("programs of a C host share what __init computes if the host asks for 
 TEST_CASE("results that are shared count as if they had been computed") {
   const Doubling kernel;
   const Executable executable = ExecutableOf(kFirst);
-  const Program first = *Program::Link(executable, kernel.With(Floats(Weights())));
+  const Program first = *Program::Link(executable, kernel.With(Floats(SharedWeights())));
   const std::uint64_t bytes = first.rep().link_bytes;
-  REQUIRE(bytes >= kCount * sizeof(float));
-  LinkOptions options = kernel.With(Floats(Weights()));
+  REQUIRE(bytes >= kSharedCount * sizeof(float));
+  LinkOptions options = kernel.With(Floats(SharedWeights()));
   options.limits.bytes = bytes;
   const Result<Program> within = Program::Link(executable, options);
   REQUIRE(MessageOf(within) == "");
@@ -336,7 +337,7 @@ TEST_CASE("results that are shared count as if they had been computed") {
 TEST_CASE("threads link and close Programs of equal weights at once") {
   const Doubling kernel;
   const Executable executables[] = {ExecutableOf(kFirst), ExecutableOf(kSecond)};
-  const Tensor weights[] = {Floats(Weights(1)), Floats(Weights(3))};
+  const Tensor weights[] = {Floats(SharedWeights(1)), Floats(SharedWeights(3))};
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   threads.reserve(4);

@@ -19,10 +19,10 @@ void AddFloat(onnx::NodeProto* node, const std::string& name, float value) {
 }
 
 // A model of one node that reads "x" and has one output "y".
-class OneNode {
+class OneAttention {
  public:
-  OneNode(std::int64_t opset, const std::string& type, const std::vector<std::string>& inputs,
-          const std::vector<Dim>& dims, const std::string& domain = "")
+  OneAttention(std::int64_t opset, const std::string& type, const std::vector<std::string>& inputs,
+               const std::vector<Dim>& dims, const std::string& domain = "")
       : model_(EmptyModel(opset)) {
     onnx::OperatorSetIdProto* microsoft = model_.add_opset_import();
     microsoft->set_domain("com.microsoft");
@@ -95,8 +95,8 @@ void CheckValues(const Answer& answer, const std::vector<float>& expected) {
 
 TEST_CASE("attention takes any batch and length") {
   const bool microsoft = GENERATE(false, true);
-  OneNode model(25, microsoft ? "MultiHeadAttention" : "Attention", {"x", "x", "x"}, {"N", "L", 6},
-                microsoft ? "com.microsoft" : "");
+  OneAttention model(25, microsoft ? "MultiHeadAttention" : "Attention", {"x", "x", "x"}, {"N", "L", 6},
+                     microsoft ? "com.microsoft" : "");
   AddFloat(model.node, "scale", 0.01F);
   if (microsoft) {
     AddInt(model.node, "num_heads", 2);
@@ -116,36 +116,36 @@ TEST_CASE("attention takes any batch and length") {
 TEST_CASE("attention refuses what does not fit") {
   const std::vector<Dim> four = {1, 3, 4, 2};
   SECTION("heads that do not divide") {
-    OneNode model(23, "Attention", {"x", "k", "k"}, four);
+    OneAttention model(23, "Attention", {"x", "k", "k"}, four);
     AddFloats(model.graph(), "k", {1, 2, 1, 2}, {1, 2, 3, 4});
     CHECK(model.Reason() == "3 heads of queries, expected a multiple of the 2 heads of keys");
   }
   SECTION("sizes that differ") {
-    OneNode model(23, "Attention", {"x", "k", "k"}, four);
+    OneAttention model(23, "Attention", {"x", "k", "k"}, four);
     AddFloats(model.graph(), "k", {1, 3, 1, 1}, {1, 2, 3});
     CHECK(model.Reason() == "queries [1, 3, 4, 2] do not fit keys [1, 3, 1, 1] and values [1, 3, 1, 1]");
   }
   SECTION("half a cache") {
-    OneNode model(23, "Attention", {"x", "x", "x", "", "x"}, four);
+    OneAttention model(23, "Attention", {"x", "x", "x", "", "x"}, four);
     CHECK(model.Reason() == "it has one of past_key and past_value, expected both or none");
   }
   SECTION("no heads") {
-    OneNode model(23, "Attention", {"x", "x", "x"}, {1, 4, 6});
+    OneAttention model(23, "Attention", {"x", "x", "x"}, {1, 4, 6});
     CHECK(model.Reason() == "'x' has shape [1, 4, 6], which 0 heads do not divide");
   }
   SECTION("packed queries, keys and values") {
-    OneNode model(23, "MultiHeadAttention", {"x"}, {1, 4, 2, 3, 8}, "com.microsoft");
+    OneAttention model(23, "MultiHeadAttention", {"x"}, {1, 4, 2, 3, 8}, "com.microsoft");
     AddInt(model.node, "num_heads", 2);
     CHECK(model.Reason() == "keys and values packed with queries or with each other");
   }
   SECTION("an operator of another domain") {
-    OneNode model(23, "NoSuchAttention", {"x"}, four, "com.microsoft");
+    OneAttention model(23, "NoSuchAttention", {"x"}, four, "com.microsoft");
     CHECK(model.Reason() ==
           "the operator is not known; docs/operators.md lists those that are, docs/own-operators.md says how "
           "to add one");
   }
   SECTION("an activation that nobody knows") {
-    OneNode model(23, "FusedConv", {"x", "w"}, four, "com.microsoft");
+    OneAttention model(23, "FusedConv", {"x", "w"}, four, "com.microsoft");
     AddFloats(model.graph(), "w", {1, 3, 1, 1}, {1, 2, 3});
     AddString(model.node, "activation", "Softplus");
     CHECK(model.Reason() == "activation 'Softplus'");
@@ -154,21 +154,21 @@ TEST_CASE("attention refuses what does not fit") {
 
 TEST_CASE("fused operators compute what they were fused of") {
   SECTION("a transposed product with a factor") {
-    OneNode model(17, "FusedMatMul", {"x", "x"}, {"N", 2}, "com.microsoft");
+    OneAttention model(17, "FusedMatMul", {"x", "x"}, {"N", 2}, "com.microsoft");
     AddInt(model.node, "transA", 1);
     AddFloat(model.node, "alpha", 0.5F);
     CheckValues(model.Run({3, 2}), {10, 13, 13, 17.5F});
   }
   SECTION("a product with constant weights and a factor") {
     const float factor = GENERATE(-2.0F, 0.75F);
-    OneNode model(17, "FusedMatMul", {"x", "w"}, {"N", 2}, "com.microsoft");
+    OneAttention model(17, "FusedMatMul", {"x", "w"}, {"N", 2}, "com.microsoft");
     AddFloats(model.graph(), "w", {2, 2}, {1, 0, 2, 1});
     AddInt(model.node, "transB", 1);
     AddFloat(model.node, "alpha", factor);
     CheckValues(model.Run({2, 2}), {0, factor, 2 * factor, 7 * factor});
   }
   SECTION("a convolution with a bias, a sum and an activation") {
-    OneNode model(17, "FusedConv", {"x", "w", "b", "z"}, {1, 1, 2, 2}, "com.microsoft");
+    OneAttention model(17, "FusedConv", {"x", "w", "b", "z"}, {1, 1, 2, 2}, "com.microsoft");
     AddFloats(model.graph(), "w", {1, 1, 1, 1}, {2});
     AddFloats(model.graph(), "b", {1}, {-1});
     AddFloats(model.graph(), "z", {1, 1, 2, 2}, {0, 0, -9, 1});

@@ -16,7 +16,7 @@ using compiler::DimExpr;
 using compiler::Graph;
 using compiler::Node;
 using compiler::NodeKind;
-using compiler::Shape;
+using DimShape = compiler::Shape;
 using compiler::Value;
 using NodeTest = std::function<bool(const Node&)>;
 
@@ -118,7 +118,7 @@ bool DType(Graph* graph) {
 }
 
 // Adds one to the last dimension that is known.
-bool Enlarge(Shape* dims) {
+bool Enlarge(DimShape* dims) {
   for (std::size_t i = dims->size(); i-- > 0;) {
     if (!(*dims)[i].IsConstant()) continue;
     (*dims)[i] = (*dims)[i] + DimExpr(1);
@@ -128,7 +128,7 @@ bool Enlarge(Shape* dims) {
 }
 
 bool HasKnownDim(const Node& node) {
-  Shape dims = node.outputs[0]->type.dims;
+  DimShape dims = node.outputs[0]->type.dims;
   return Enlarge(&dims);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 // How a model differs from the simplest one.
-struct Form {
+struct AttentionForm {
   std::vector<Dim> x = {1, 5, 6};
   Ints cut = {1, 5, 2, 3};  // x as [batch, length, heads, size]
   // Adds what makes the softmax's input "scores" of the product "raw".
@@ -35,7 +35,7 @@ void Transpose(onnx::GraphProto* graph, const std::string& from, const Ints& per
 }
 
 // Self-attention over small(x), which is x / 16.
-onnx::ModelProto Attention(const Form& form) {
+onnx::ModelProto Attention(const AttentionForm& form) {
   onnx::ModelProto model = ModelOf(form.x);
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "sixteenth", {}, {0.0625F});
@@ -59,9 +59,11 @@ onnx::ModelProto Attention(const Form& form) {
   return model;
 }
 
-Shape ShapeOf(const Form& form) { return {form.cut[0], form.cut[1], form.cut[2] * form.cut[3]}; }
+Shape ShapeOf(const AttentionForm& form) { return {form.cut[0], form.cut[1], form.cut[2] * form.cut[3]}; }
 
-Lines After(const Form& form) { return RunPass("fuse-attention", Attention(form), ShapeOf(form)).after; }
+Lines AfterAttention(const AttentionForm& form) {
+  return RunPass("fuse-attention", Attention(form), ShapeOf(form)).after;
+}
 
 // The line with the kernel; empty if there is none.
 std::string CallOf(const Lines& lines) {
@@ -71,7 +73,7 @@ std::string CallOf(const Lines& lines) {
   }
   return "";
 }
-std::string CallOf(const Form& form) { return CallOf(After(form)); }
+std::string CallOf(const AttentionForm& form) { return CallOf(AfterAttention(form)); }
 
 // Adds the operators in turn: each reads the one before, "raw" first, and a scalar or tensor.
 std::function<void(onnx::GraphProto*)> Steps(std::vector<std::pair<std::string, std::string>> steps) {
@@ -91,20 +93,20 @@ std::function<void(onnx::GraphProto*)> Steps(std::vector<std::pair<std::string, 
 }
 
 TEST_CASE("fuse-attention: heads are cut and joined by the kernel") {
-  const Lines lines = After({});
+  const Lines lines = AfterAttention({});
   CHECK(lines == Lines{"%2 = rewire.mul(%0, @1)", "%3 = rewire.attention {scale=1.0, heads=2}(%2, %2, %2)",
                        "output y = %3"});
 }
 
 TEST_CASE("fuse-attention: queries that come in heads, or a result that stays so") {
-  Form form;
+  AttentionForm form;
   form.joins = false;
   // The kernel wants the queries as it gives the result.
   CHECK(CallOf(form) == "rewire.attention {scale=1.0, heads=2}(%4, %2, %2)");
 }
 
 TEST_CASE("fuse-attention: factors at the scores, the queries and the keys become one") {
-  Form form;
+  AttentionForm form;
   form.score = Steps({{"Mul", "two"}, {"Div", "ones"}});
   CHECK(CallOf(form).find("{scale=0.66666666") == 17);
   form.halves = true;
@@ -115,7 +117,7 @@ TEST_CASE("fuse-attention: factors at the scores, the queries and the keys becom
 TEST_CASE("fuse-attention: biases of all shapes, and factors below them") {
   for (const char* bias : {"bias", "row", "ones", "by_head"}) {
     INFO(bias);
-    Form form;
+    AttentionForm form;
     form.score = Steps({{"Mul", "two"}, {"Add", bias}});
     const std::string call = CallOf(form);
     CHECK(call.find("{scale=2.0, ") != std::string::npos);
@@ -124,7 +126,7 @@ TEST_CASE("fuse-attention: biases of all shapes, and factors below them") {
 }
 
 TEST_CASE("fuse-attention: keys that lie as they are needed are not transposed") {
-  Form form;
+  AttentionForm form;
   form.keys = "q";
   form.turn = {0, 1, 3, 2};
   form.joins = false;
@@ -136,7 +138,7 @@ TEST_CASE("fuse-attention: hidden keys") {
   const float lowest = std::numeric_limits<float>::lowest();
   const float infinity = std::numeric_limits<float>::infinity();
   const auto form_of = [](float number, bool hides) {
-    Form form;
+    AttentionForm form;
     form.score = [=](onnx::GraphProto* graph) {
       AddFloats(graph, "number", {}, {number});
       onnx::TensorProto* mask = AddWeight(graph, "mask", onnx::TensorProto::BOOL, {5, 5});
@@ -161,7 +163,7 @@ TEST_CASE("fuse-attention: hidden keys") {
 
 TEST_CASE("fuse-attention: a mask below a bias, but not above it") {
   const auto form_of = [](bool above) {
-    Form form;
+    AttentionForm form;
     form.score = [=](onnx::GraphProto* graph) {
       AddFloats(graph, "number", {}, {std::numeric_limits<float>::lowest()});
       AddFloats(graph, "row", {5}, Numbers(5));
@@ -227,7 +229,7 @@ TEST_CASE("fuse-attention: matrices without heads") {
 }
 
 TEST_CASE("fuse-attention: a length that is open") {
-  Form form;
+  AttentionForm form;
   form.x = {1, "N", 6};
   form.cut = {1, -1, 2, 3};
   onnx::ModelProto model = Attention(form);
@@ -236,7 +238,7 @@ TEST_CASE("fuse-attention: a length that is open") {
 }
 
 TEST_CASE("fuse-attention: what only looks like it") {
-  Form form;
+  AttentionForm form;
   SECTION("a softmax over queries") { form.axis = 2; }
   SECTION("a factor for each head") { form.score = Steps({{"Mul", "by_head"}}); }
   SECTION("a factor on top of the bias") { form.score = Steps({{"Add", "bias"}, {"Mul", "two"}}); }

@@ -13,7 +13,7 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 // How a model differs from the simplest one.
-struct Form {
+struct SeparableForm {
   std::int64_t channels = 6, columns = 4;
   std::int64_t multiplier = 1;
   Ints product_kernel = {1, 1}, product_strides = {1, 1}, product_pads = {0, 0, 0, 0};
@@ -22,7 +22,7 @@ struct Form {
 };
 
 // A depthwise convolution of x [1, channels, 5, 7] in steps of 2, an activation, a product, and Sigmoid.
-onnx::ModelProto Separable(const Form& form) {
+onnx::ModelProto Separable(const SeparableForm& form) {
   onnx::ModelProto model = ModelOf({1, form.channels, 5, 7});
   onnx::GraphProto* graph = model.mutable_graph();
   const std::int64_t outputs = form.channels * form.multiplier;
@@ -47,14 +47,14 @@ onnx::ModelProto Separable(const Form& form) {
   return model;
 }
 
-Lines After(const Form& form) {
+Lines AfterSeparable(const SeparableForm& form) {
   return RunPasses({"pack-products", "channels-last", "fuse-separable"}, Separable(form),
                    {1, form.channels, 5, 7})
       .after;
 }
 
-std::string CallOf(const Form& form) {
-  for (const std::string& line : After(form)) {
+std::string CallOf(const SeparableForm& form) {
+  for (const std::string& line : AfterSeparable(form)) {
     const std::size_t at = line.find("rewire.packed.separable");
     if (at != std::string::npos) return line.substr(at);
   }
@@ -72,8 +72,8 @@ TEST_CASE("fuse-separable: both become one, with both activations") {
 }
 
 TEST_CASE("fuse-separable: what stays apart") {
-  const auto stays = [](const Form& form) {
-    const Lines kernels = KernelsOf(After(form));
+  const auto stays = [](const SeparableForm& form) {
+    const Lines kernels = KernelsOf(AfterSeparable(form));
     return std::find(kernels.begin(), kernels.end(), "rewire.packed.depthwise") != kernels.end() &&
            CallOf(form).empty();
   };

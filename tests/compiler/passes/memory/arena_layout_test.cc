@@ -103,7 +103,7 @@ std::vector<int> OffsetsOf(const std::string& text, const std::string& what) {
   return offsets;
 }
 
-onnx::ModelProto Model(const std::vector<Dim>& dims) {
+onnx::ModelProto LayoutModel(const std::vector<Dim>& dims) {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", dims);
   SetValue(model.mutable_graph()->add_output(), "y", {});
@@ -123,7 +123,7 @@ void AddProduct(onnx::GraphProto* graph, const std::string& in, const std::strin
 
 // x [rows, columns] goes into two products, which are joined along the outermost axis.
 onnx::ModelProto Joined(std::int64_t rows, std::int64_t columns) {
-  onnx::ModelProto model = Model({rows, columns});
+  onnx::ModelProto model = LayoutModel({rows, columns});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", columns, columns);
   AddProduct(graph, "x", "b", columns, columns);
@@ -149,7 +149,7 @@ TEST_CASE("what would lie at an odd place of what is joined is copied there") {
 }
 
 TEST_CASE("what is taken out along the outermost axis stays where it is") {
-  onnx::ModelProto model = Model({4, 16});
+  onnx::ModelProto model = LayoutModel({4, 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", 16, 16);
   SECTION("by a split") {
@@ -178,7 +178,7 @@ TEST_CASE("what is taken out along the outermost axis stays where it is") {
 }
 
 TEST_CASE("what is written over one part does not show in another") {
-  onnx::ModelProto model = Model({4, 16});
+  onnx::ModelProto model = LayoutModel({4, 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", 16, 16);
   AddInts(graph, "0", {0});
@@ -205,7 +205,7 @@ TEST_CASE("what is written over one part does not show in another") {
 }
 
 TEST_CASE("what is joined twice, or beside a part of itself, is copied") {
-  onnx::ModelProto model = Model({4, 16});
+  onnx::ModelProto model = LayoutModel({4, 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", 16, 16);
   std::string other = "a";
@@ -223,7 +223,7 @@ TEST_CASE("what is joined twice, or beside a part of itself, is copied") {
 }
 
 TEST_CASE("results and what a loop carries are not in an arena") {
-  onnx::ModelProto model = Model({64, 16});
+  onnx::ModelProto model = LayoutModel({64, 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddInts(graph, "turns", {3}, true);
   AddProduct(graph, "x", "a", 16, 16);
@@ -253,7 +253,7 @@ TEST_CASE("results and what a loop carries are not in an arena") {
 }
 
 TEST_CASE("what leaves a branch is not in an arena, what stays there is") {
-  onnx::ModelProto model = Model({64, 16});
+  onnx::ModelProto model = LayoutModel({64, 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddInt(AddNode(graph, "ReduceSum", {"x"}, "sum"), "keepdims", 0);
   AddFloats(graph, "limit", {}, {0});
@@ -285,7 +285,7 @@ compiler::CompileOptions AtMost(std::int64_t rows) {
 }
 
 TEST_CASE("what has a largest size lies in an arena at that size") {
-  onnx::ModelProto model = Model({"N", 16});
+  onnx::ModelProto model = LayoutModel({"N", 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", 16, 32);
   AddProduct(graph, "a", "b", 32, 48);
@@ -303,7 +303,7 @@ TEST_CASE("what has a largest size lies in an arena at that size") {
 }
 
 TEST_CASE("what is cut off at a size, of a dimension without a largest, is not in an arena") {
-  onnx::ModelProto model = Model({"N", 16});
+  onnx::ModelProto model = LayoutModel({"N", 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddInts(graph, "0", {0});
   AddInts(graph, "512", {512});
@@ -316,7 +316,7 @@ TEST_CASE("what is cut off at a size, of a dimension without a largest, is not i
 }
 
 TEST_CASE("parts whose places depend on a dimension are copied") {
-  onnx::ModelProto model = Model({"N", 16});
+  onnx::ModelProto model = LayoutModel({"N", 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddProduct(graph, "x", "a", 16, 16);
   AddProduct(graph, "x", "b", 16, 16);
@@ -334,7 +334,7 @@ TEST_CASE("parts whose places depend on a dimension are copied") {
 }
 
 TEST_CASE("what data makes large is not in an arena, whatever the largest input") {
-  onnx::ModelProto model = Model({"N", 16});
+  onnx::ModelProto model = LayoutModel({"N", 16});
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "NonZero", {"x"}, "places");
   AddInt(AddNode(graph, "ReduceSum", {"x"}, "sum"), "keepdims", 0);

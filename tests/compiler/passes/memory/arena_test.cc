@@ -29,7 +29,7 @@ void AddIntList(onnx::NodeProto* node, const std::string& name, const std::vecto
   for (const std::int64_t value : values) attribute->add_ints(value);
 }
 
-struct Case {
+struct ArenaCase {
   const char* what;
   Shape input;
   void (*build)(onnx::GraphProto* graph);  // from x to y
@@ -115,10 +115,10 @@ struct Elements {
 };
 
 TEST_CASE("what a static model takes is known before it runs") {
-  const Case each =
-      GENERATE(Case{"convolutions", {1, 3, 20, 20}, Convolutions}, Case{"resizing", {1, 4, 9, 7}, Resizing},
-               Case{"attention", {2, 40, 48}, Attention}, Case{"a recurrent layer", {12, 3, 16}, Recurrent},
-               Case{"parts of tensors", {40, 32}, Parts});
+  const ArenaCase each = GENERATE(
+      ArenaCase{"convolutions", {1, 3, 20, 20}, Convolutions}, ArenaCase{"resizing", {1, 4, 9, 7}, Resizing},
+      ArenaCase{"attention", {2, 40, 48}, Attention}, ArenaCase{"a recurrent layer", {12, 3, 16}, Recurrent},
+      ArenaCase{"parts of tensors", {40, 32}, Parts});
   INFO(each.what);
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", {each.input.begin(), each.input.end()});

@@ -36,7 +36,7 @@ std::size_t Count(const std::string& text, const std::string& what) {
   return count;
 }
 
-onnx::ModelProto Model(const std::vector<Dim>& dims) {
+onnx::ModelProto InPlaceModel(const std::vector<Dim>& dims) {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", dims);
   SetValue(model.mutable_graph()->add_output(), "y", {});
@@ -44,7 +44,7 @@ onnx::ModelProto Model(const std::vector<Dim>& dims) {
 }
 
 TEST_CASE("a chain of elementwise kernels has one tensor") {
-  onnx::ModelProto model = Model({"N", 3});
+  onnx::ModelProto model = InPlaceModel({"N", 3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "row", {3}, {1, 2, 3});
   AddNode(graph, "Neg", {"x"}, "a");         // x is the caller's
@@ -58,7 +58,7 @@ TEST_CASE("a chain of elementwise kernels has one tensor") {
 }
 
 TEST_CASE("what is read again is not written over") {
-  onnx::ModelProto model = Model({2, 3});
+  onnx::ModelProto model = InPlaceModel({2, 3});
   onnx::GraphProto* graph = model.mutable_graph();
   SECTION("by a later node") {
     AddNode(graph, "Neg", {"x"}, "a");
@@ -111,7 +111,7 @@ TEST_CASE("what is read again is not written over") {
 }
 
 TEST_CASE("a smaller input is not written over") {
-  onnx::ModelProto model = Model({1, 3});
+  onnx::ModelProto model = InPlaceModel({1, 3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddFloats(graph, "column", {2, 1}, {1, 2});
   AddNode(graph, "Neg", {"x"}, "a");
@@ -120,7 +120,7 @@ TEST_CASE("a smaller input is not written over") {
 }
 
 TEST_CASE("a kernel writes over the input that its row names, unless it reads that one elsewhere too") {
-  onnx::ModelProto model = Model({3});
+  onnx::ModelProto model = InPlaceModel({3});
   onnx::GraphProto* graph = model.mutable_graph();
   model.mutable_opset_import(0)->set_version(17);
   AddNode(graph, "Neg", {"x"}, "a");
@@ -144,7 +144,7 @@ TEST_CASE("a kernel writes over the input that its row names, unless it reads th
 }
 
 TEST_CASE("what a loop carries is not written over") {
-  onnx::ModelProto model = Model({3});
+  onnx::ModelProto model = InPlaceModel({3});
   onnx::GraphProto* graph = model.mutable_graph();
   AddInts(graph, "turns", {4}, true);
   AddNode(graph, "Neg", {"x"}, "start");

@@ -10,7 +10,7 @@
 namespace rewire::test {
 namespace {
 
-struct Planned {
+struct PlannedShapes {
   std::string text;
   compiler::Compiled compiled;
 
@@ -25,8 +25,8 @@ struct Planned {
 };
 
 // The answers are those of the program without this arena.
-Planned Plan(const onnx::ModelProto& model, const std::vector<Shape>& shapes) {
-  Planned planned;
+PlannedShapes Plan(const onnx::ModelProto& model, const std::vector<Shape>& shapes) {
+  PlannedShapes planned;
   compiler::CompileOptions options;
   options.dump = [&](const std::string& stage, const std::string& program) {
     if (stage == "shape-arena") planned.text = program;
@@ -46,7 +46,7 @@ Planned Plan(const onnx::ModelProto& model, const std::vector<Shape>& shapes) {
   return planned;
 }
 
-onnx::ModelProto Model(const std::vector<Dim>& dims) {
+onnx::ModelProto ShapesModel(const std::vector<Dim>& dims) {
   onnx::ModelProto model = EmptyModel();
   SetValue(model.mutable_graph()->add_input(), "x", dims);
   SetValue(model.mutable_graph()->add_output(), "y", {});
@@ -63,14 +63,14 @@ void AddEnd(onnx::GraphProto* graph, const std::string& in) {
 }
 
 TEST_CASE("tensors of sizes that the inputs tell lie in one arena") {
-  onnx::ModelProto model = Model({256, "N"});
+  onnx::ModelProto model = ShapesModel({256, "N"});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWider(graph, "x", "a");
   AddWider(graph, "a", "b");
   AddNode(graph, "Transpose", {"b"}, "c");
   AddNode(graph, "Transpose", {"c"}, "d");
   AddEnd(graph, "d");
-  const Planned planned = Plan(model, {{256, 1}, {256, 3}, {256, 40}});
+  const PlannedShapes planned = Plan(model, {{256, 1}, {256, 3}, {256, 40}});
   INFO(planned.text);
   CHECK(planned.BlockOf("Concat 'b'") == "block 0 on []");
   CHECK(planned.BlockOf("Transpose 'd'") == "block 1 on []");
@@ -100,14 +100,14 @@ TEST_CASE("tensors of sizes that the inputs tell lie in one arena") {
 }
 
 TEST_CASE("equal sizes are computed once, with one number for what is known of them") {
-  onnx::ModelProto model = Model({256, "N"});
+  onnx::ModelProto model = ShapesModel({256, "N"});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWider(graph, "x", "a");
   AddWider(graph, "a", "b");  // f32[4096, N]
   AddNode(graph, "Transpose", {"b"}, "c");
   AddNode(graph, "Transpose", {"c"}, "d");
   AddEnd(graph, "d");
-  const Planned planned = Plan(model, {{256, 3}});
+  const PlannedShapes planned = Plan(model, {{256, 3}});
   std::vector<std::int64_t> program;
   for (const KernelImport& kernel : planned.compiled.module.kernels) {
     if (kernel.name != "rewire.shape.layout") continue;
@@ -120,7 +120,7 @@ TEST_CASE("equal sizes are computed once, with one number for what is known of t
 
 TEST_CASE("sizes that are computed through others") {
   onnx::ModelProto model =
-      Model({1, 64, "height_of_the_page_that_is_read", "width_of_the_page_that_is_read"});
+      ShapesModel({1, 64, "height_of_the_page_that_is_read", "width_of_the_page_that_is_read"});
   onnx::GraphProto* graph = model.mutable_graph();
   std::string last = "x";
   for (int i = 0; i < 9; ++i) {  // expressions become so long that they get names of their own
@@ -137,7 +137,7 @@ TEST_CASE("sizes that are computed through others") {
     last = next;
   }
   AddEnd(graph, last);
-  const Planned planned = Plan(model, {{1, 64, 200, 190}, {1, 64, 191, 197}});
+  const PlannedShapes planned = Plan(model, {{1, 64, 200, 190}, {1, 64, 191, 197}});
   INFO(planned.text);
   CHECK(planned.text.find('$') != std::string::npos);
   for (const char* pool : {"p0", "p1", "p7", "p8"}) {
@@ -146,7 +146,7 @@ TEST_CASE("sizes that are computed through others") {
 }
 
 TEST_CASE("what is not known when the inputs are there, or leaves, is not in it") {
-  onnx::ModelProto model = Model({256, "N"});
+  onnx::ModelProto model = ShapesModel({256, "N"});
   onnx::GraphProto* graph = model.mutable_graph();
   AddWider(graph, "x", "a");
   AddWider(graph, "a", "b");
@@ -156,13 +156,13 @@ TEST_CASE("what is not known when the inputs are there, or leaves, is not in it"
     AddNode(graph, "NonZero", {"d"}, "places");
     AddInt(AddNode(graph, "Cast", {"places"}, "floats"), "to", onnx::TensorProto::FLOAT);
     AddEnd(graph, "floats");
-    const Planned planned = Plan(model, {{256, 3}});
+    const PlannedShapes planned = Plan(model, {{256, 3}});
     CHECK(planned.BlockOf("Cast 'floats'").empty());
     CHECK_FALSE(planned.BlockOf("Transpose 'c'").empty());
   }
   SECTION("a result") {
     AddNode(graph, "Transpose", {"d"}, "y");
-    const Planned planned = Plan(model, {{256, 3}});
+    const PlannedShapes planned = Plan(model, {{256, 3}});
     CHECK(planned.BlockOf("Transpose 'y'").empty());
   }
   SECTION("what a loop carries") {
@@ -178,7 +178,7 @@ TEST_CASE("what is not known when the inputs are there, or leaves, is not in it"
     SetValue(body->add_output(), "go_on", {}, onnx::TensorProto::BOOL);
     SetValue(body->add_output(), "next", {4096, "N"});
     AddEnd(graph, "last");
-    const Planned planned = Plan(model, {{256, 3}});
+    const PlannedShapes planned = Plan(model, {{256, 3}});
     CHECK(planned.BlockOf("Transpose 'next'").empty());
     CHECK(planned.BlockOf("Transpose 'd'").empty());
     CHECK_FALSE(planned.BlockOf("Transpose 'turned'").empty());
@@ -186,13 +186,13 @@ TEST_CASE("what is not known when the inputs are there, or leaves, is not in it"
 }
 
 TEST_CASE("small models, or of a large batch only, have none: laying out takes time") {
-  onnx::ModelProto model = GENERATE(Model({16, "N"}), Model({"N", 256}));
+  onnx::ModelProto model = GENERATE(ShapesModel({16, "N"}), ShapesModel({"N", 256}));
   onnx::GraphProto* graph = model.mutable_graph();
   AddWider(graph, "x", "a");
   AddWider(graph, "a", "b");
   AddNode(graph, "Transpose", {"b"}, "c");
   AddEnd(graph, "c");
-  const Planned planned = Plan(model, {});
+  const PlannedShapes planned = Plan(model, {});
   CHECK(planned.text.find("arena by shape") == std::string::npos);
 }
 

@@ -38,7 +38,8 @@ onnx::ModelProto Twice(const Shape& shape, const Add& add) {
 
 // The names of the program's constants of more than 16 bytes, in alphabetical order, if such small weights
 // are not packed when it is loaded. Without the pass, the results are the same.
-std::vector<std::string> Constants(const onnx::ModelProto& model, const Shape& shape, bool shared = true) {
+std::vector<std::string> ConstantsOnce(const onnx::ModelProto& model, const Shape& shape,
+                                       bool shared = true) {
   compiler::CompileOptions options;
   options.disabled_passes = {"compute-at-load"};
   const Outcome together = CompileProto(model, options);
@@ -102,8 +103,8 @@ TEST_CASE("share-constants: floats that two nodes use are packed once, in each f
     INFO(kind.name);
     onnx::ModelProto model = Twice(kind.x, kind.add);
     AddFloats(model.mutable_graph(), "w", kind.weights, Counts(kind.weights));
-    CHECK(Constants(model, kind.x) == std::vector<std::string>{"w.packed"});
-    const std::vector<std::string> apart = Constants(model, kind.x, false);
+    CHECK(ConstantsOnce(model, kind.x) == std::vector<std::string>{"w.packed"});
+    const std::vector<std::string> apart = ConstantsOnce(model, kind.x, false);
     CHECK(std::set<std::string>(apart.begin(), apart.end()).count("w.packed#1") == 1);
   }
 }
@@ -113,17 +114,17 @@ TEST_CASE("share-constants: weights that are packed when a program is loaded") {
   SECTION("in Winograd's form") {
     onnx::ModelProto model = Twice(x, Convolution({1, 1, 1, 1}));
     AddFloats(model.mutable_graph(), "w", {8, 8, 3, 3}, Counts({8, 8, 3, 3}));
-    CHECK(Constants(model, x) == std::vector<std::string>{"w", "w.winograd"});
-    CHECK(Constants(model, x, false) == std::vector<std::string>{"w", "w.winograd", "w.winograd#1"});
+    CHECK(ConstantsOnce(model, x) == std::vector<std::string>{"w", "w.winograd"});
+    CHECK(ConstantsOnce(model, x, false) == std::vector<std::string>{"w", "w.winograd", "w.winograd#1"});
   }
   SECTION("by oneDNN") {
     onnx::ModelProto model = Twice(x, Convolution({1, 1, 1, 1}, 2));
     AddFloats(model.mutable_graph(), "w", {8, 4, 3, 3}, Counts({8, 4, 3, 3}));
     if (!KernelSet().AddLibrary("librewire_kernels_onednn.so")) return;
-    const std::vector<std::string> shared = Constants(model, x);
+    const std::vector<std::string> shared = ConstantsOnce(model, x);
     CHECK(std::count(shared.begin(), shared.end(), "w.packed") == 1);
     CHECK(std::count(shared.begin(), shared.end(), "w.packed#1") == 0);
-    CHECK(shared.size() < Constants(model, x, false).size());
+    CHECK(shared.size() < ConstantsOnce(model, x, false).size());
   }
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("share-constants: integers that two nodes use are packed once") {
     AddFloats(model.mutable_graph(), "xs", {}, {0.5F});
     AddWhole(model.mutable_graph(), "xz", {}, kU8, 3);
     AddWhole(model.mutable_graph(), "w", {8, 4}, kI8);
-    const std::vector<std::string> shared = Constants(model, x), apart = Constants(model, x, false);
+    const std::vector<std::string> shared = ConstantsOnce(model, x), apart = ConstantsOnce(model, x, false);
     CHECK(std::count(shared.begin(), shared.end(), "w.packed") == 1);
     CHECK(std::count(shared.begin(), shared.end(), "w.packed#1") == 0);
     CHECK(std::count(apart.begin(), apart.end(), "w.packed#1") == 1);
@@ -151,8 +152,8 @@ TEST_CASE("share-constants: integers that two nodes use are packed once") {
     AddFloats(graph, "scales", {6}, {1, 2, 3, 4, 5, 6});
     AddInt(AddNode(graph, "DequantizeLinear", {"bytes", "scales"}, "w"), "axis", 1);
     for (int i = graph->node_size() - 1; i > 0; --i) graph->mutable_node()->SwapElements(i, i - 1);
-    CHECK(Constants(model, x) == std::vector<std::string>{"w.packed", "w.scale"});
-    CHECK(Constants(model, x, false).size() == 4);
+    CHECK(ConstantsOnce(model, x) == std::vector<std::string>{"w.packed", "w.scale"});
+    CHECK(ConstantsOnce(model, x, false).size() == 4);
   }
 }
 
@@ -166,7 +167,7 @@ TEST_CASE("share-constants: what stays apart") {
     AddFloats(graph, "w", {8, 8}, Counts({8, 8}));
     AddNode(graph, "MatMul", {"x", "v"}, "a");
     AddNode(graph, "MatMul", {"a", "w"}, "y");
-    CHECK(Constants(model, {2, 8}) == std::vector<std::string>{"v.packed", "w.packed"});
+    CHECK(ConstantsOnce(model, {2, 8}) == std::vector<std::string>{"v.packed", "w.packed"});
   }
   SECTION("weights that are packed in different ways") {
     onnx::ModelProto model = ModelOf({2, 4});
@@ -178,7 +179,7 @@ TEST_CASE("share-constants: what stays apart") {
           Lines{"once:", "%2 = rewire.packed.pack {order=\"IO\"}(@1)",
                 "%3 = rewire.packed.pack {order=\"OI\"}(@1)", "%4 = rewire.packed.matmul {columns=4}(%0, %2)",
                 "%5 = rewire.packed.matmul {columns=4}(%4, %3)", "output y = %5"});
-    CHECK(Constants(model, x) == std::vector<std::string>{"w.packed", "w.packed#1"});
+    CHECK(ConstantsOnce(model, x) == std::vector<std::string>{"w.packed", "w.packed#1"});
   }
   SECTION("parts of one tensor, under its name") {
     onnx::ModelProto model = ModelOf({3, 1, 16});
@@ -210,7 +211,7 @@ TEST_CASE("share-constants: the constants of a block, and a result") {
   onnx::GraphProto* otherwise = AddGraph(branch, "else_branch");
   AddNode(otherwise, "Neg", {"a"}, "c");
   SetValue(otherwise->add_output(), "c", {2, 4});
-  CHECK(Constants(model, {2, 4}) == std::vector<std::string>{"w.packed"});
+  CHECK(ConstantsOnce(model, {2, 4}) == std::vector<std::string>{"w.packed"});
 }
 
 }  // namespace rewire::test

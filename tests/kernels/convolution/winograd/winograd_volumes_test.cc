@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-std::int64_t RoundedUp(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+std::int64_t RoundedChannels(std::int64_t columns) { return (columns + 15) / 16 * 16; }
 
 // x [N, planes, H, W, C] by windows of `taps` planes.
 struct Volume {
@@ -36,8 +36,8 @@ void Check(const Volume& volume) {
   const std::int64_t in = volume.x[4], depth = in * volume.taps, channels = volume.channels;
   HostTensor x = HostTensor::Random(volume.x, 1), bias = HostTensor::Random({channels}, 3);
   HostTensor w = HostTensor::Random({channels, in, volume.taps, 3, 3}, 2);
-  HostTensor direct = HostTensor::Empty<float>({RoundedUp(channels), depth * 9});
-  HostTensor points = HostTensor::Empty<float>({36, RoundedUp(channels), depth});
+  HostTensor direct = HostTensor::Empty<float>({RoundedChannels(channels), depth * 9});
+  HostTensor points = HostTensor::Empty<float>({36, RoundedChannels(channels), depth});
   REQUIRE(Run("rewire.packed.pack", {&w, &direct}, {{"order", "OI"}}) == "");
   REQUIRE(Run("rewire.packed.winograd_weights", {&w, &points}) == "");
   const Shape out_shape = {volume.x[0], Outputs(volume, 0), Outputs(volume, 1), Outputs(volume, 2), channels};
