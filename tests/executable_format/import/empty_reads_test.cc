@@ -16,7 +16,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Code = std::vector<RelayWords>;
 
-// Of a program that calls no kernel.
+// Opens a program that calls no kernel.
 Result<Executable> Open(RelaySpec spec) {
   spec.kernels = {};
   Result<Module> module = ImportRelayExecutable(Share(WriteRelay(spec)));

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// ThreadUse: how often the calling thread has slept so far, and what it has computed.
+// ThreadUse tells how often the calling thread has slept so far, and for how long it has computed.
 struct ThreadUse {
   long sleeps = 0;
   std::chrono::nanoseconds cpu{0};
