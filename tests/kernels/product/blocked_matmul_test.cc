@@ -111,7 +111,8 @@ void CheckProduct(BlockedCase blocked, std::int64_t rows, bool bytes, bool added
     for (std::int64_t j = 0; j < blocked.columns; ++j) {
       double sum = 0, size = 1;
       for (std::int64_t k = 0; k < blocked.depth; ++k) {
-        const double product = seen[BlockAt(i * blocked.depth + k)] * blocked.weights[BlockAt(j * blocked.depth + k)];
+        const double product =
+            seen[BlockAt(i * blocked.depth + k)] * blocked.weights[BlockAt(j * blocked.depth + k)];
         sum += product;
         size += std::fabs(product);
       }
@@ -175,7 +176,8 @@ TEST_CASE("blocked products: no rows of weights give the bias and the addend") {
     HostTensor x = HostTensor::Empty<float>({rows, 0}), out = HostTensor::Empty<float>({rows, 20});
     REQUIRE(blocked.Multiply(&x, &bias, nullptr, false, &out) == "");
     const std::vector<float> values = out.values<float>();
-    for (std::int64_t i = 0; i < rows * 20; ++i) CHECK(values[BlockAt(i)] == bias.values<float>()[BlockAt(i % 20)]);
+    for (std::int64_t i = 0; i < rows * 20; ++i)
+      CHECK(values[BlockAt(i)] == bias.values<float>()[BlockAt(i % 20)]);
   }
 }
 
