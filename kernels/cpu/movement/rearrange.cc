@@ -278,7 +278,7 @@ struct Trilu : WithAttributes<contract::TriluAttributes> {
     const std::int64_t first = band.begin * band.line, size = (band.end - band.begin) * band.line;
     char mask[kMask];
     for (std::int64_t row = band.begin; row < band.end; ++row) {
-      char* line = mask + row * band.line - first;
+      char* line = mask + (row - band.begin) * band.line;
       std::fill(line, line + band.Edge(row), static_cast<char>(upper ? 0 : -1));
       std::fill(line + band.Edge(row), line + band.line, static_cast<char>(upper ? -1 : 0));
     }
